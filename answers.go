@@ -16,11 +16,12 @@ func (d Decision) String() string {
 	}, d, "Decision")
 }
 
-// A handler returns nil or one of the following errors. Every error rolls back the writes of the handler for
-// this message. Other messages of the batch are not affected. After any other error, the message is retried.
+// A handler returns nil or one of the following errors. Every error rolls back the writes of the handler for its
+// message; other messages of the batch are not affected. After an error that these functions did not return, the
+// message is retried.
 
-// Decision is what a handler decides about its message. The errors of Retry, Permanent, Park and the other
-// functions below contain a Decision.
+// Decision is what a handler decides about its message. The errors that Retry, Permanent, Park, Discard and similar
+// functions return contain a Decision.
 type Decision uint8
 
 const (
@@ -33,11 +34,12 @@ const (
 	DecidePark
 	// DecideDiscard means that the message is closed without an effect.
 	DecideDiscard
-	// DecideDuplicate means that the effect exists already, because a unique constraint rejected it.
+	// DecideDuplicate means that the effect exists already, for example because a unique constraint rejected the
+	// insert.
 	DecideDuplicate
 	// DecidePreconditionFailed means that a guarded statement changed no row.
 	DecidePreconditionFailed
-	// DecideUnknown means that the outcome of a call is unknown. The handler runs again later.
+	// DecideUnknown means that the outcome of a call is unknown, and that the handler runs again later.
 	DecideUnknown
 )
 
@@ -63,8 +65,8 @@ func (e *HandlerError) Error() string {
 
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// Retry asks for another attempt after the delay of the policy. If err is nil, Retry returns nil. The other
-// functions of this file that take an error do the same.
+// Retry asks for another attempt after the delay of the policy. If err is nil, Retry returns nil. Permanent, Unknown
+// and the other functions that take an error do the same.
 func Retry(err error) error { return RetryAfter(err, 0) }
 
 // RetryAfter asks for another attempt after at least d. If d is longer than consumer.Config.MaxInMemoryWait, the
@@ -80,11 +82,10 @@ func RetryAfter(err error, d time.Duration) error {
 // Unknown says that the outcome of a call is unknown: the call may have had its effect, but its response was
 // lost or came too late. The message is retried after the delay of the policy.
 //
-// A consumer of consumer.NewLeased stores in the row that the outcome is unknown, until the outcome is
-// determined. After consumer.Provider.Window has passed, the call is not repeated. In such a consumer an
-// error without a decision and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that
-// this attempt had no effect, unless they wrap an error of Unknown. Package leasedkey treats the errors of
-// its calls in the same way.
+// A consumer of consumer.NewLeased stores in the row that the outcome is unknown, until the outcome is determined.
+// After consumer.Provider.Window has passed, the call is not repeated. In a consumer of consumer.NewLeased, an error
+// without a decision and a panic also mean that the outcome is unknown. Retry and RetryAfter mean that the attempt had
+// no effect, unless they wrap an error of Unknown. Package leasedkey treats the errors of its calls in the same way.
 func Unknown(err error) error {
 	if err == nil {
 		return nil
@@ -110,8 +111,8 @@ func Discard(reason string) error {
 	return &HandlerError{Decision: DecideDiscard, Reason: Reason(reason)}
 }
 
-// Duplicate says that the effect exists already, for example because a unique constraint rejected the insert.
-// The message is acked as a duplicate.
+// Duplicate says that the effect exists already, for example because a unique constraint rejected the insert. Semel
+// then acks the message as a duplicate.
 func Duplicate(err error) error {
 	if err == nil {
 		return nil
@@ -125,9 +126,9 @@ func PreconditionFailed(what string) error {
 	return &HandlerError{Decision: DecidePreconditionFailed, Reason: ReasonPrecondition, Err: errors.New(what)}
 }
 
-// OneRow converts the result of a guarded statement, such as a sql.Result, to the error that the handler
-// returns. If err is not nil, OneRow returns err. If the statement did not change exactly one row, OneRow
-// returns PreconditionFailed. Otherwise OneRow returns nil. For pgx use pgxstore.OneRow.
+// OneRow converts the result of a guarded statement, such as a sql.Result, to the error that the handler returns. If
+// err is not nil, OneRow returns err. If the statement did not change exactly one row, OneRow returns
+// PreconditionFailed. Otherwise OneRow returns nil. With pgx, use pgxstore.OneRow in place of semel.OneRow.
 //
 //	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
 func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {

@@ -1,7 +1,7 @@
 package semel
 
-// Fingerprint identifies the content of a message. The zero value means that there is no fingerprint. It
-// conflicts with no other fingerprint.
+// Fingerprint identifies the content of a message. The zero value means that there is no fingerprint, and conflicts
+// with no other fingerprint.
 type Fingerprint struct {
 	// Version is the version of the rule that computed the fingerprint. 0 means that there is no fingerprint.
 	// Only fingerprints with the same version are compared.

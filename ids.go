@@ -8,28 +8,28 @@ import (
 	"github.com/semel-go/semel/internal/digest"
 )
 
-// IdempotencyKey returns the idempotency key to pass to a provider with the call of this step ("charge",
-// "refund"). The key is the same for every attempt, copy and replay of the message. The key differs for other
-// steps, messages, sources and consumers.
+// IdempotencyKey returns the idempotency key to pass to a provider with the call of the given step ("charge",
+// "refund"). The key is the same for every attempt, copy and replay of the message. The key differs for other steps,
+// messages, sources and consumers.
 //
-// The key is a UUID of version 8 (RFC 9562, section 5.8), made from a SHA-256 hash of the consumer, source,
-// id and step, each preceded by its length. If m has no Identity, IdempotencyKey panics, because all such
-// messages would share one key. The engine sets Identity before it calls a handler.
+// The key is a UUID of version 8 (RFC 9562, section 5.8), made from a SHA-256 hash of the consumer, source, id and
+// step, each preceded by its length. If m has no Identity, IdempotencyKey panics, because all messages without an
+// Identity would share one key. The engine sets Identity before it calls a handler.
 func (m *Message) IdempotencyKey(step string) string {
 	return m.derivedID("idempotency-key/1", step)
 }
 
-// OutputID returns an id for an output of this message, such as a receipt. The output is identified by a
-// purpose ("receipt") and a recipient. The id is the same for every attempt, copy and replay. OutputID
-// computes the id in the same way as IdempotencyKey computes keys, but an id is never equal to a key.
+// OutputID returns an id for an output of this message, such as a receipt. The output is identified by a purpose
+// ("receipt") and a recipient. The id is the same for every attempt, copy and replay of the message. OutputID computes
+// the id in the same way as IdempotencyKey computes keys, but an id is never equal to a key.
 func (m *Message) OutputID(purpose, recipient string) string {
 	return m.derivedID("output-id/1", purpose, recipient)
 }
 
-// OutputName returns OutputID in a readable form, for systems where people look at ids. The name consists of
-// consumer, source, id, purpose and recipient, separated by slashes. Bytes other than letters, digits, '.',
-// '-' and '_' are written as % and two hexadecimal digits, so that different parts never give the same name.
-// The name can be three times as long as its parts.
+// OutputName returns a readable name for an output of this message, in place of OutputID, for systems in which people
+// read ids. The name consists of consumer, source, id, purpose and recipient, separated by slashes. Bytes other than
+// letters, digits, '.', '-' and '_' are written as % and two hexadecimal digits, so that different parts never give the
+// same name. The name can be three times as long as its parts.
 func (m *Message) OutputName(purpose, recipient string) string {
 	k := m.mustIdentity()
 	var b strings.Builder

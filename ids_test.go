@@ -73,8 +73,8 @@ func TestDerivedIDsAreStableAndNeverShared(t *testing.T) {
 }
 
 func TestDerivedIDsNeverChange(t *testing.T) {
-	// Providers have stored these keys, and consumers have stored these ids. If an upgrade changed them, a
-	// charge would be made twice.
+	// Providers have stored the idempotency keys, and consumers have stored the ids. If an upgrade of Semel changed a
+	// key or an id, a payment could be made twice.
 	m := keyed("billing", "shop", "order-7")
 	if got := m.IdempotencyKey("charge"); got != "4fb4ea48-b05a-8d84-87fe-27243e3594cc" {
 		t.Error(got)

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Message is a message with the data of one delivery. A handler must not change the message, because later
-// attempts get the same value.
+// Message is a message with the data of one delivery. A handler must not change the message, because later attempts get
+// the same Message.
 type Message struct {
 	// Topic is the topic, queue or file from which the message was delivered.
 	Topic string
@@ -23,26 +23,24 @@ type Message struct {
 	Headers Headers
 	// Body is the payload, byte for byte.
 	Body []byte
-	// Attributes are the CloudEvents attributes, for transports that do not carry them in headers.
+	// Attributes are the CloudEvents attributes, for transports in which they are not headers.
 	Attributes Attributes
 	// Origin is the position of the delivery in the broker. Origin is for logs and for parameters. Do not use
 	// Origin as identity, because it may differ when the message is delivered again.
 	Origin Origin
 	// Identity is set by the engine before a handler sees the message.
 	Identity Key
-	// Attempt is the number of this run of the handler, from 1, counted by this process. Runs that are no
-	// attempts of the message are not counted. The engine sets Attempt. A caller of consumer.Consumer.Process
-	// sets Attempt to the broker's delivery count, including this delivery. If the broker does not count, the
-	// caller leaves Attempt 0. If the broker also counts deliveries that were not attempts, see
-	// consumer.Disposition.
+	// Attempt is the number of the current run of the handler, from 1, counted by the process. Runs that do not count
+	// as attempts are not included. The engine sets Attempt. A caller of consumer.Consumer.Process sets Attempt to the
+	// broker's delivery count, including this delivery. If the broker does not count, the caller leaves Attempt 0. If
+	// the broker also counts deliveries that were not attempts, see consumer.Disposition.
 	Attempt int
-	// Replayed is the replay to which the message belongs, or nil if there is none. The engine sets Replayed.
-	// Handlers call Replay instead, and must not change the value, because all messages of the replay share
-	// it.
+	// Replayed is the replay to which the message belongs, or nil if there is none. The engine sets Replayed. Handlers
+	// must call the method Replay instead, and must not change the value, because all messages of the replay share it.
 	Replayed *Replay `json:"-"`
-	// Strict is for Semel only. Semel sets Strict after it has read Body as strict JSON, so that values can
-	// be found without parsing Body again. Strict is valid only for that slice. In a copy of the message with
-	// another Body, Strict has no effect.
+	// Strict is for Semel only. Semel sets Strict after it has read Body as strict JSON, so that values can be found
+	// without parsing Body again. Strict is valid only for the slice in Body. In a copy of the message with another
+	// Body, Strict has no effect.
 	Strict strictjson.Proof `json:"-"`
 }
 
@@ -71,8 +69,8 @@ type Origin struct {
 	Partition int32
 	// Written is the broker's timestamp of the record in seconds since 1970, or 0 if there is none. See Time.
 	Written uint32
-	// Offset is the broker's number of the delivery in its lane. For a file, Offset is the byte at which the
-	// line begins. Offset is -1 if there is none.
+	// Offset is the broker's number of the delivery in its lane. For a file, Offset is the byte at which the line
+	// begins. If the broker has no such number, Offset is -1.
 	Offset int64
 	// BrokerID is the broker's own id of the message, or empty if there is none.
 	BrokerID string
@@ -105,8 +103,8 @@ type Header struct {
 // Headers are the headers of a message, in the producer's order.
 type Headers []Header
 
-// Get returns the value of the first header with this name. Case is ignored. The bool is false if there is no
-// such header.
+// Get returns the value of the first header with the given name, ignoring case. If there is no such header, the bool is
+// false.
 func (h Headers) Get(name string) ([]byte, bool) {
 	for i := range h {
 		if strings.EqualFold(h[i].Name, name) {

@@ -41,7 +41,7 @@ func ExampleMessage_Causation() {
 	// semel-correlation-id: visit-1
 }
 
-// charge is a handler that writes a request to a provider.
+// charge is a handler that writes, in its transaction, the request for a payment provider.
 func charge(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	order, err := semel.JSON[struct{ Amount int }](m)
 	if err != nil {
@@ -50,7 +50,7 @@ func charge(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("charge "+m.IdempotencyKey("charge"), int64(order.Amount))
 }
 
-// A handler is a function. Its test calls the function with a transaction of a store and with a message that
+// A handler is a function. A test of a handler calls the function with a transaction of a store and with a message that
 // has an identity.
 func ExampleNewMessage() {
 	ctx, st := context.Background(), memstore.New()

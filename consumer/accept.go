@@ -14,12 +14,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Accept receives messages into the store's inbox in a transaction that the caller has opened. Accept is for
-// webhooks, outboxes and jobs of your own. The store must implement store.CallerTx. When tx commits, the
-// messages wait in the inbox and the consumer processes them. The verdict of a new message is Fresh. Any
-// other verdict means that the same message was received before (Verdict.Was is the recorded result), or that
-// the message conflicts with a received message. Confirm messages to their sender only after tx has
-// committed.
+// Accept receives messages into the store's inbox in a transaction that the caller has opened. Accept is for webhooks,
+// outboxes and jobs of your own. Accept needs a store that implements store.CallerTx. When tx commits, the messages
+// wait in the inbox and the consumer processes them. For a new message, the returned Verdict is Fresh. Any other
+// Verdict means that the same message was received before (Verdict.Was is the recorded result), or that the message
+// conflicts with a received message. Confirm the receipt to the sender only after tx has committed.
 //
 // After an error the caller must roll tx back. A message without a usable identity gives an *identity.Error before
 // anything is written. A message that is older than the retention gives semel.ErrOld.

@@ -8,9 +8,9 @@ import (
 type LaneMode uint8
 
 const (
-	// LanesPartition: messages of a partition run in order. The default.
+	// LanesPartition, the default: messages of a partition are processed in order.
 	LanesPartition LaneMode = iota
-	// LanesNone: no order is kept.
+	// LanesNone: messages are processed in any order.
 	LanesNone
 	// LanesKey: messages with the same key (semel.Message.Key) are processed in order, even if they are in
 	// different partitions. Messages with different keys, and messages without a key, are processed in
@@ -26,13 +26,13 @@ const (
 	// store with an inbox (store.Inbox). If the store has no inbox, New rejects ActionPark, and a message
 	// that a handler parks ends as RetryPolicy.OnExhausted says.
 	ActionPark Action = iota
-	// ActionHalt stops the consumer. The message is not acked.
+	// ActionHalt stops the consumer, without an ack of the message.
 	ActionHalt
 	// ActionDiscard ends the message without an effect. ActionDiscard is allowed only if a person or the
 	// policy gives a reason.
 	ActionDiscard
-	// ActionKeepFirst, for conflicts, keeps the effect of the first message. The second message, which has
-	// other content, is acked and counted as a conflict.
+	// ActionKeepFirst, for conflicts, keeps the effect of the first message. A later message with the same identity and
+	// other content is acked and counted as a conflict.
 	ActionKeepFirst
 	// ActionRetry, for OnPrecondition, retries the message, because the condition may be met later.
 	ActionRetry
@@ -45,13 +45,13 @@ const (
 type Strategy uint8
 
 const (
-	// StrategyMarker: the transaction that writes the effect also writes a marker. This is the default.
+	// StrategyMarker: the transaction that writes the effect also writes a marker. StrategyMarker is the default.
 	StrategyMarker Strategy = iota
 	// StrategyNatural: the effect is idempotent by nature, so late duplicates do no harm. No marker is
 	// written. Config.NaturalReason explains why late duplicates do no harm.
 	StrategyNatural
-	// StrategyBusinessKey: a unique constraint on the handler's data rejects duplicates. The handler then
-	// returns semel.Duplicate. No marker is written.
+	// StrategyBusinessKey: a unique constraint on the handler's data rejects duplicates. If the constraint rejects an
+	// insert, the handler returns semel.Duplicate. No marker is written.
 	StrategyBusinessKey
 	// StrategyInbox: the message is stored in the inbox together with its marker. Config.AckOnReceipt says
 	// whether the handler runs in the same transaction or later.

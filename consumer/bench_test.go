@@ -25,8 +25,8 @@ const benchBatch = 500
 // benchBody has 200 bytes of JSON.
 const benchBody = `{"payment":"5f0c9a52-7c2e-4f0a-9d53-1d0f3a6f2f11","account":"DE89370400440532013000","amount":"129.95","currency":"EUR","purpose":"invoice 2026-001842","created":"2026-01-07T09:31:07Z","version":3,"b":1}`
 
-// benchMessages returns n messages with different identities. The messages take their bodies from of, in
-// turn.
+// benchMessages returns n messages with different identities. The bodies of the messages are the elements of the slice
+// of, repeated.
 func benchMessages(n int, of ...[]byte) []*semel.Message {
 	all := make([]semel.Message, n)
 	out := make([]*semel.Message, n)
@@ -37,7 +37,7 @@ func benchMessages(n int, of ...[]byte) []*semel.Message {
 	return out
 }
 
-// touch is the effect of the benchmarks. It increments a counter of the message's account.
+// touch is the effect of the benchmarks: it increments a counter of the message's account.
 func touch(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return tx.Add("account", 1) }
 
 // perMessage runs f, which handles n messages, and reports time and allocations per message.

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// deployment is a handler that fails permanently until a given time. For messages whose id begins with "bad"
-// it always fails. Each call takes a while.
+// deployment is a handler that fails permanently until a given time. For messages whose id begins with "bad", the
+// handler always fails. Each call of the handler takes some time.
 type deployment struct {
 	mended time.Time
 	takes  time.Duration
@@ -74,8 +74,8 @@ func TestTheCircuitBreaker(t *testing.T) {
 		running, _, _, _ := broken(t, deployment{}, lane("a", numbered("m", 1), numbered("bad", 100)), func(c *consumer.Config) { c.Retry.BreakerThreshold = 50; c.Workers = 1 })
 		run := start(t, running)
 		pass(time.Minute)
-		// The breaker opens after 50 failures in a row, and m0 failed before the handler had succeeded for
-		// the first time.
+		// The breaker opens after 50 consecutive failures, and m0 failed before the handler had succeeded for the first
+		// time.
 		if ready, _ := running.Ready(); ready || parkedIn(running) != 1+49 {
 			t.Errorf("ready %v, %d are parked", ready, parkedIn(running))
 		}
@@ -123,13 +123,13 @@ func TestTheCircuitBreaker(t *testing.T) {
 	})
 }
 
-// parkedIn returns the number of parked messages of a run, both delivered and claimed.
+// parkedIn returns the number of messages that a run has parked: deliveries and claimed rows.
 func parkedIn(c *consumer.Consumer[*memstore.Tx]) int64 {
 	counts := c.Counts()
 	return counts.Parked + counts.Inbox.Parked
 }
 
-// lane puts messages in one lane, in the given order.
+// lane returns the messages of parts in one lane, in the given order.
 func lane(name string, parts ...[]*semel.Message) (all []*semel.Message) {
 	for _, part := range parts {
 		for _, m := range part {

@@ -20,8 +20,8 @@ import (
 // number sign ("payment.made@2"). ByType first looks for a handler of the type with the whole schema, then of
 // the type with the version, then of the type alone.
 //
-// A message without a handler ends at once, without further attempts, as Config.Retry.OnExhausted says. The
-// reason is "unknown type". ByType panics if a handler is nil.
+// A message without a handler ends at once, without further attempts, as Config.Retry.OnExhausted says. The reason of a
+// message without a handler is "unknown type". ByType panics if a handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
 	handlers = maps.Clone(handlers)
 	for name, handle := range handlers {

@@ -16,33 +16,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// NewCalling returns a consumer whose handler has two parts. call makes a request to another system while no
-// transaction is open. apply writes the consequences of the answer, in the transaction that also completes
-// the message's claim. So the writes of apply happen once. The call happens at least once, so pass
+// NewCalling returns a consumer whose handler has two parts. The function call makes a request to another system while
+// no transaction is open. The function apply writes the consequences of the answer, in the transaction that also
+// completes the message's claim. So the writes of apply happen once. The call happens at least once, so pass
 // Message.IdempotencyKey to the other system.
 //
-// After a crash or an expired lease, several calls may be made for one message. The first answer whose
-// transaction commits counts. The transaction of a later answer is rejected, because its claim is lost;
-// semel.Counts counts such answers (Inbox.Lost).
+// After a crash or an expired lease, several calls may be made for one message. The first answer whose transaction
+// commits counts. The transaction of a later answer is rejected, because its claim is lost; semel.Counts counts later
+// answers (Inbox.Lost).
 //
-// Errors of call and of apply are treated like errors of any handler. After an error of apply the transaction
-// is rolled back and the call is made again. There is one exception: if the transaction failed because of
-// contention or because the store was down, and the claim is still valid, the same answer is applied again
-// without a call. Config.Timeout limits call and apply together. For a message without an effect, apply
-// returns nil.
+// Errors of call and of apply are treated like errors of any handler. After an error of apply the transaction is rolled
+// back and the call is made again. The call is not made again if the transaction failed because of contention or
+// because the store was down, and the claim is still valid: then the same answer is applied again. Config.Timeout
+// limits call and apply together. For a message without an effect, apply returns nil.
 //
 // The outcome of a call is recorded when its answer is applied. Config.Provider has the same meaning as with
 // NewLeased, but Provider.Lookup must be nil.
 //
-// Config is as for NewLeased: StrategyInbox and, if there is a Source, AckOnReceipt. If the calls only read,
-// and change nothing in the other system, Config can have StrategyMarker instead. Then the message is not
-// claimed and nothing is written before the call. The call may be made any number of times, also concurrently
-// by several processes that have the same message. A duplicate of an applied message causes no call. The
-// answers of several messages are applied in one transaction, which also writes the marker of each message.
-// If two processes have answers for the same message, the first committed marker counts. Provider is ignored.
-// This mode is much faster; see docs/guides/calling-out.md.
+// Config is as for NewLeased: StrategyInbox and, if there is a Source, AckOnReceipt. If the calls only read, and change
+// nothing in the other system, Config can have StrategyMarker instead of StrategyInbox. With StrategyMarker the message
+// is not claimed and nothing is written before the call. The call may be made any number of times, also concurrently by
+// several processes that have the same message. A duplicate of an applied message causes no call. The answers of
+// several messages are applied in one transaction, which also writes the marker of each message. If two processes have
+// answers for the same message, the first committed marker counts. Provider is ignored. StrategyMarker is much faster;
+// see docs/guides/calling-out.md.
 //
-// Process cannot be used with NewCalling. plans are for tests.
+// Process cannot be used with NewCalling. The parameter plans is for tests.
 func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	n := needs{way: byAnswer, store: st}
 	if c.Strategy == StrategyMarker {
@@ -65,12 +64,12 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 // Call is passed to handlers that call other systems, in place of a transaction; see NewLeased and NewKeyed.
 type Call = runner.Call
 
-// NewLeased is New for handlers that call other systems. No transaction is open while a handler runs. A
-// message waits in the store's inbox. A process claims the message for a lease, extends the lease while the
-// handler runs, and completes the message under the claim's token after the handler has returned. So only one
-// process at a time calls for a message, if handlers obey their contexts and no process is frozen for longer
-// than a lease. The call happens at least once: the call is repeated after a crash before its outcome was
-// recorded, and if the lease was lost during the call. Pass Message.IdempotencyKey to the other system.
+// NewLeased does the same as New, for handlers that call other systems. No transaction is open while a handler runs. A
+// message waits in the store's inbox. A process claims the message for a lease, extends the lease while the handler
+// runs, and completes the message under the claim's token after the handler has returned. So only one process at a time
+// calls for a message, if handlers obey their contexts and no process is frozen for longer than a lease. The call
+// happens at least once: the call is repeated after a crash before its outcome was recorded, and if the lease was lost
+// during the call. Pass Message.IdempotencyKey to the other system.
 //
 // A batch has one message, because a call cannot be undone when another message of the batch fails.
 // Config.Workers limits the concurrent handlers. NewLeased needs a store with store.Inbox and store.Leases,
@@ -79,8 +78,8 @@ func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, ca
 	return newLeased(st, engine.Handler[Call]{One: handle}, c, plans)
 }
 
-// NewLeasedSteps is NewSteps for steps that call other systems. No transaction is open while a step runs. A
-// step runs at least once. After the completion of a step was recorded, the step never runs again.
+// NewLeasedSteps does the same as NewSteps, for steps that call other systems. No transaction is open while a step
+// runs. A step runs at least once. After the completion of a step was recorded, the step never runs again.
 func NewLeasedSteps[Tx any](st store.TxStore[Tx], steps []Step[Call], c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	return newLeased(st, engine.Handler[Call]{Steps: stepsOf(steps)}, c, plans)
 }
@@ -106,37 +105,36 @@ type KeyPolicy struct {
 	// twice. If AllowVolatile is empty, a store that is volatile, or whose durability is unknown, is
 	// rejected.
 	AllowVolatile string
-	// FailOpen is the reason why the effect is idempotent by nature, so that repeating the effect, also
-	// concurrently, does no harm. If FailOpen is set, handlers run without a key while the key store is down
-	// (fail open). These calls are logged, reported to observers (event "applied without a key") and counted
-	// (semel.Counts.WithoutKey). Duplicates of such messages cause further calls. The consumer stays ready,
-	// and Ready returns a reason. If FailOpen is empty, then while the store is down no calls are made,
-	// nothing is acked, and the consumer is not ready (fail closed).
+	// FailOpen is the reason why the effect is idempotent by nature, so that repeating the effect, also concurrently,
+	// does no harm. If FailOpen is set, handlers run without a key while the key store is down (fail open). Calls
+	// without a key are logged, reported to observers (event "applied without a key") and counted
+	// (semel.Counts.WithoutKey). After a call without a key, a duplicate of the message causes another call. The
+	// consumer stays ready, and Ready returns a reason. If FailOpen is empty, then while the store is down no calls are
+	// made, nothing is acked, and the consumer is not ready (fail closed).
 	FailOpen string
 }
 
-// NewKeyed is New for handlers that call other systems without any database. A message is claimed by a leased
-// key, such as a key in Redis. Then the handler runs, the key is completed, and the delivery is acked. The
-// lease (Config.Inbox.Lease) is extended while the handler runs. Only one process at a time calls for a
-// message, if handlers obey their contexts and no process is frozen for longer than a lease. The call happens
-// at least once. The call is repeated after a crash before its outcome was recorded, if the lease was lost
-// during the call, and if the store has lost the key. Pass Message.IdempotencyKey to the other system.
-// Config.Provider says what happens after calls with an unknown outcome.
+// NewKeyed does the same as New, for handlers that call other systems and use no database. A message is claimed by a
+// leased key, such as a key in Redis. After the claim, the handler runs, the key is completed, and the delivery is
+// acked. The lease (Config.Inbox.Lease) is extended while the handler runs. Only one process at a time calls for a
+// message, if handlers obey their contexts and no process is frozen for longer than a lease. The call happens at least
+// once. The call is repeated after a crash before its outcome was recorded, if the lease was lost during the call, and
+// if the store has lost the key. Pass Message.IdempotencyKey to the other system. Config.Provider says what happens
+// after calls with an unknown outcome.
 //
 // The result of a handler decides about the key. The results nil and Duplicate complete the key. Retry and
-// semel.PreconditionFailed release the key, because this attempt had no effect. Permanent, Park and Discard
-// end the key permanently, with their reason. After any other error, a timeout or a panic, the outcome of the
-// call is unknown.
+// semel.PreconditionFailed release the key, because the attempt had no effect. Permanent, Park and Discard end the key
+// permanently, with their reason. After any other error, a timeout or a panic, the outcome of the call is unknown.
 //
 // If another process holds the key, the consumer waits. Waiting is not counted as an attempt, and the message
 // is not treated as a duplicate. A batch has one message. Config.Workers limits the concurrent handlers. With
 // LanesPartition only one handler of a partition runs at a time. NewKeyed needs StrategyMarker.
 //
-// There is no inbox. So no wait is longer than Config.MaxInMemoryWait, and no message can be parked.
-// Retry.OnExhausted, OnConflict and OnBadIdentity must be ActionDeadLetter or ActionHalt; OnConflict can also
-// be ActionKeepFirst. A message that a handler parks ends as Retry.OnExhausted says. If a message was
-// dead-lettered and the outcome of its call is unknown, its key keeps the state "outcome unknown" until
-// leasedkey.Keys.Resolve ends the key. Process cannot be used. See package leasedkey.
+// A consumer of NewKeyed has no inbox. So no wait is longer than Config.MaxInMemoryWait, and no message can be parked.
+// Retry.OnExhausted, OnConflict and OnBadIdentity must be ActionDeadLetter or ActionHalt; OnConflict can also be
+// ActionKeepFirst. A message that a handler parks ends as Retry.OnExhausted says. If a message was dead-lettered and
+// the outcome of its call is unknown, its key keeps the state "outcome unknown" until leasedkey.Keys.Resolve ends the
+// key. Process cannot be used. See package leasedkey.
 func NewKeyed(keys keystore.Store, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	h := engine.Handler[Call]{One: handle}
 	n := needsOf(&h, byKey, nil)

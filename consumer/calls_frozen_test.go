@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unrecorded is a store that cannot record a successful end of a call. Its response to the start of a call is
-// slow.
+// unrecorded is a store that cannot record a successful end of a call. The response of unrecorded to the start of a
+// call is slow.
 type unrecorded struct {
 	*memstore.Store
 	refuses atomic.Bool

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// received stores n messages in the inbox, like a consumer that received them and then ended.
+// The function received stores n messages in the inbox, like a consumer that received them and then ended.
 func received(t *testing.T, st *memstore.Store, n int) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
@@ -45,7 +45,7 @@ func dies(t *testing.T, st *memstore.Store, lease time.Duration) []store.Claimed
 	return all
 }
 
-// working changes a configuration so that the consumer only processes its inbox.
+// The function working returns the configuration c for a consumer that has no source and processes only its inbox.
 func working(c consumer.Config) consumer.Config {
 	source := newListSource()
 	source.endless = true
@@ -371,7 +371,7 @@ func TestClocksOfHosts(t *testing.T) {
 				} else if waited := time.Since(at); waited < 45*time.Second || waited > 75*time.Second {
 					t.Errorf("%s waited %v", m.Identity.ID, waited)
 				}
-				if m.Identity.ID == "m3" { // this takes longer than a lease, so the lease is extended
+				if m.Identity.ID == "m3" { // the handler runs longer than a lease, so the lease is extended
 					pass(25 * time.Second)
 				}
 				return add(ctx, tx, m)

@@ -74,8 +74,8 @@ func TestACommitOfDuplicatesWithUnknownOutcome(t *testing.T) {
 	})
 }
 
-// losing is a store that loses the responses to a number of Reclaim calls. happens says whether such a call
-// is carried out.
+// losing is a store that loses the responses to a number of Reclaim calls. The field happens says whether the store
+// carries out the Reclaim calls with lost responses.
 type losing struct {
 	*watchedStore
 	lost    int

@@ -10,8 +10,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config configures a consumer. If a field has the zero value, its default is used. New reports all faults
-// together.
+// Config configures a consumer. A field with the zero value gets its default. New reports all faults together.
 type Config struct {
 	// Name identifies the consumer's records in the store. Required, 1 to 255 bytes of printable UTF-8. After
 	// a consumer was renamed, it processes every message again.
@@ -21,9 +20,9 @@ type Config struct {
 	Source source.Source
 	// Identity determines the identity of a message. Required with StrategyMarker and StrategyInbox.
 	Identity identity.Identity
-	// PreviousIdentity, if set, is how identities were determined before a change. Messages are then marked
-	// under both identities. PreviousIdentity needs a store with admin.Derivations. PreviousIdentity cannot
-	// be combined with Version.
+	// PreviousIdentity, if set, is how identities were determined before a change. A message is then marked under its
+	// identity and its previous identity. PreviousIdentity needs a store with admin.Derivations. PreviousIdentity
+	// cannot be combined with Version.
 	PreviousIdentity *PreviousIdentity
 	// Owner, if not empty, is the owner of the consumer, such as the name of the service. If the owner
 	// differs from the owner of the last start, the log reports the difference: two services with one
@@ -39,7 +38,7 @@ type Config struct {
 	// different values), the message ends as semel.ReasonMalformed. Type does not affect Identity and
 	// Fingerprint.
 	Type string
-	// Filter selects the messages of this consumer. The zero value selects all messages.
+	// Filter selects the messages that are for the consumer. The zero Filter selects all messages.
 	Filter Filter
 	// OnFiltered says how messages end that Filter excludes: OnFilteredSkip, OnFilteredPark or
 	// OnFilteredDeadLetter.
@@ -64,13 +63,13 @@ type Config struct {
 	// OnPrecondition is the action for a message whose handler returned semel.PreconditionFailed: ActionPark,
 	// ActionDeadLetter, ActionDiscard, or ActionRetry.
 	OnPrecondition Action
-	// OnDuplicate, if set, is called for each duplicate before the duplicate is acked. result is the result
-	// that KeepResult stored for the message, so that a repeated request gets the original answer. result is
-	// nil if no result is stored, or not yet. The function must not change result or m. If the function
-	// returns an error, the delivery is not acked and the function is called again after a delay, until it
-	// returns nil or the delivery is lost. OnDuplicate is also called for each redelivery. OnDuplicate is
-	// never called concurrently, and no message is acked while OnDuplicate runs. ctx ends after 30 s.
-	// OnDuplicate needs StrategyMarker or StrategyInbox, and a store that keeps results.
+	// OnDuplicate, if set, is called for each duplicate before the duplicate is acked. result is the result that
+	// KeepResult stored for the message, so that a repeated request gets the original answer. result is nil if no
+	// result is stored yet. The function must not change result or m. If the function returns an error, the delivery is
+	// not acked and the function is called again after a delay, until it returns nil or the delivery is lost.
+	// OnDuplicate is also called for each redelivery. OnDuplicate is never called concurrently, and no message is acked
+	// while OnDuplicate runs. ctx ends after 30 s. OnDuplicate needs StrategyMarker or StrategyInbox, and a store that
+	// keeps results.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
 	// ReEmitIntents sends the intents of a message again when a duplicate of the message arrives. Each intent
 	// keeps its identity and idempotency key, and is sent again at most once a minute (admin.EmitInterval).
@@ -78,15 +77,14 @@ type Config struct {
 	// tries again after a delay, and the duplicate is not acked. ReEmitIntents needs StrategyMarker or
 	// StrategyInbox, and a store with admin.Emitter.
 	ReEmitIntents bool
-	// SenderWindows, with ReEmitIntents, contains the Provider.Window of each sender by the sender's name. If
-	// the first call of an intent is longer ago than the window, the intent is not sent again, and is
-	// counted. If a sender is not listed here, the sender itself checks the window and ends such an intent
-	// without a call.
+	// SenderWindows, with ReEmitIntents, contains the Provider.Window of each sender by the sender's name. If the first
+	// call of an intent is longer ago than the window, the intent is not sent again, and is counted. If a sender is not
+	// listed in SenderWindows, the sender itself checks the window and ends an intent that is too old without a call.
 	SenderWindows map[string]time.Duration
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
-	// OnParked says what happens to later messages of a key or partition while an earlier message of that key
-	// or partition waits or is parked in the inbox. The default depends on the store.
+	// OnParked says what happens to later messages of a key or partition while an earlier message of that key or
+	// partition waits or is parked in the inbox. The default of OnParked depends on the store.
 	OnParked OnParked
 	// Workers is the number of batches that run in parallel, 1 to 1,024; default 8.
 	Workers int
@@ -97,8 +95,8 @@ type Config struct {
 	Timeout time.Duration
 	// Batch limits the size of a transaction.
 	Batch BatchLimits
-	// MaxInMemoryWait is the maximum time that a message waits in memory for a retry; default 10 s. A message
-	// that must wait longer waits in the inbox.
+	// MaxInMemoryWait is the maximum time that a message waits in memory for a retry; default 10 s. A message with a
+	// longer delay waits in the inbox.
 	MaxInMemoryWait time.Duration
 	// MaxUnacked limits the messages that are fetched and not yet acked.
 	MaxUnacked source.Bound
@@ -130,33 +128,33 @@ type Config struct {
 	// be rebuilt beside the active effects; see InGenerations. The store must implement admin.Generations.
 	// Generation cannot be used with TryMark and Accept.
 	Generation *Generation
-	// Retention is how long markers and ended messages are kept. The zero value keeps them forever.
+	// Retention is how long markers and ended messages are kept. With the zero value, markers and ended messages are
+	// kept forever.
 	Retention RetentionPolicy
-	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for
-	// this time. A failing source does not count as idle. A source that has not assigned a lane yet gets one
-	// minute. If the source has source.Info.Idle, Run calls that function before it ends; see
-	// Consumer.Unfinished. Run also ends while messages wait because a newer release wrote their markers, and
-	// while messages wait behind such messages. These messages are not acked, Unfinished returns their lanes,
-	// and Run returns semel.ErrUnfinished.
+	// IdleExit, if positive, ends Run after the source has had no messages, and no message was in memory, for the
+	// duration IdleExit. A failing source does not count as idle. A source that has not assigned a lane yet gets one
+	// minute. If the source has source.Info.Idle, Run calls Info.Idle before the run ends; see Consumer.Unfinished. Run
+	// also ends while messages wait because a newer release wrote their markers, and while later messages of their
+	// lanes wait for these messages. Messages that wait for a newer release are not acked, Unfinished returns their
+	// lanes, and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
 	// MayEnd, if not nil, is called before Run ends because of IdleExit. MayEnd must return false if further
 	// messages may arrive although source and store have none, such as intents of another consumer that still
 	// runs. After a result of false, Run calls MayEnd again after IdleExit. After the first result of true,
 	// Run calls MayEnd once more. MayEnd must not block.
 	MayEnd func() bool
-	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s.
-	// Statements that handlers have queued are sent with the commit, and each of them may take Timeout in
-	// addition.
+	// CommitTimeout is how long a commit may take before its outcome counts as unknown; default 30 s. Statements that
+	// handlers have queued are sent with the commit, and each statement may take Timeout in addition.
 	CommitTimeout time.Duration
-	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most
-	// 30 lines a minute with the same message are logged, and at most 10 lines a minute with the same reason.
-	// The next line then has the number of suppressed lines. Lines of level debug are not limited.
+	// Logger receives the consumer's log; default slog.Default(). No payloads or secrets are logged. At most 30 lines a
+	// minute with the same message are logged, and at most 10 lines a minute with the same reason. The next logged line
+	// contains the number of suppressed lines. Lines of level debug are not limited.
 	Logger *slog.Logger
-	// AuditKey is the key that seals the audit records of operators' changes (admin.Auditor). AuditKey has at
-	// least 32 bytes and must be the same in all processes of a store; an empty AuditKey means no key. A
-	// chain of audit records that has records with a key cannot continue without a key. A run with a key does
-	// not begin a chain. To begin a chain, seal one audit record with the store's Seal (admin.Sealing) after
-	// the first Migrate, or run semel migrate up.
+	// AuditKey is the key for the hashes in the chain of audit records of operators' changes (admin.Auditor). AuditKey
+	// has at least 32 bytes and must be the same in all processes of a store; an empty AuditKey means no key. A chain
+	// of audit records that has records with a key cannot continue without a key. A run with a key does not begin a
+	// chain. To begin a chain, add one audit record with the store's method Seal (admin.Sealing) after the first
+	// Migrate, or run semel migrate up.
 	AuditKey []byte
 	// Observers get the events of the consumer. An observer that implements measure.Meter also gets
 	// measurements. At most one observer may implement measure.Tracer, which creates spans.
@@ -174,8 +172,8 @@ type InboxPolicy struct {
 	// Poll is the maximum interval at which an idle consumer asks the store for due rows, 10 ms to 1 min; default
 	// 1 s.
 	Poll time.Duration
-	// MaxCrashes is the number of processes that may crash while they handle one message, 1 to 100; default
-	// 3. After that number the message is parked with the reason "kills its process".
+	// MaxCrashes is the number of processes that may crash while they handle one message, 1 to 100 (default 3). After
+	// MaxCrashes crashes, the message is parked with the reason "kills its process".
 	MaxCrashes int
 }
 
@@ -202,28 +200,28 @@ type RetryPolicy struct {
 	OnExhausted Action
 	// Budget limits the retries of all messages together.
 	Budget RetryBudget
-	// SerialAfter is a number of failed attempts in a row, of any messages; 1 to 1,000,000; default 20. After
-	// SerialAfter failures, Semel tries one message at a time, at the rate of Budget.PerSecond, until an
-	// attempt succeeds. The cause is probably a system that the handler calls, and trying all messages would
-	// use up their attempts. Permanent failures do not count. SerialAfter does not apply to Process.
+	// SerialAfter is a number of consecutive failed attempts of any messages; 1 to 1,000,000; default 20. After
+	// SerialAfter failed attempts, Semel tries one message at a time, at the rate of Budget.PerSecond, until an attempt
+	// succeeds. Many consecutive failures are probably caused by a system that the handler calls; trying all messages
+	// would then use up the attempts of all messages. Permanent failures do not count. SerialAfter does not apply to
+	// Process.
 	SerialAfter int
-	// BreakerThreshold is the number of messages in a row that must fail permanently (by a permanent error, a
-	// failed precondition, or their last attempt) to open a circuit breaker. While the breaker is open, no
-	// message is fetched or claimed, the consumer is not ready, and one message is tried at a time, after
-	// delays of 1 s to 1 min, until an attempt succeeds. Messages that fail while the breaker is open wait
-	// until they have had MaxAttempts attempts, and at least 5. BreakerThreshold is 1 to 1,000,000. If
-	// BreakerThreshold is not set, the breaker opens after 20 failures, and only while no handler has
-	// succeeded since Run began, so that one bad producer cannot stop a working consumer. Process has no
-	// breaker.
+	// BreakerThreshold is the number of consecutive messages that must fail permanently (by a permanent error, a failed
+	// precondition, or their last attempt) before the circuit breaker opens. While the breaker is open, no message is
+	// fetched or claimed, the consumer is not ready, and one message is tried at a time, after delays of 1 s to 1 min,
+	// until an attempt succeeds. Messages that fail while the breaker is open wait until they have had MaxAttempts
+	// attempts, and at least 5. BreakerThreshold is 1 to 1,000,000. If BreakerThreshold is not set, the breaker opens
+	// after 20 failures, and only while no handler has succeeded since Run began, so that one bad producer cannot stop
+	// a working consumer. Process has no breaker.
 	BreakerThreshold int
 	// DisableBreaker keeps the breaker closed.
 	DisableBreaker bool
 }
 
-// RetryBudget limits the rate of retries, so that many simultaneous failures do not cause a flood of retries.
-// The budget is PerSecond retries a second, plus Percent of the number of first attempts. Unused budget is
-// saved, up to one minute of PerSecond. A retry above the budget is delayed; the delay does not count as a
-// failure. Each process has its own budget.
+// RetryBudget limits the rate of retries, so that many simultaneous failures do not cause a flood of retries. The
+// budget is PerSecond retries a second, plus Percent of the number of first attempts. Unused budget is saved, up to one
+// minute of PerSecond. A retry above the budget is delayed; the delay does not count as a failure. Each process has its
+// own retry budget.
 type RetryBudget struct {
 	// PerSecond is the number of retries a second, 1 to 1,000,000; default 10.
 	PerSecond int

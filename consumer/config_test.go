@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// faultyConfigs are invalid configurations. field is the field that the error must name.
+// faultyConfigs are invalid configurations. Each error must name the field of Config in field.
 var faultyConfigs = []struct {
 	field string
 	set   func(c *consumer.Config)
@@ -133,7 +133,7 @@ func (unfit) Check(context.Context) error {
 	return fmt.Errorf("table semel_marker is missing; run semel migrate up: %w", semel.ErrSchema)
 }
 
-// limited is a store whose batches have at most three messages.
+// The type limited is a store whose batches have at most three messages.
 type limited struct{ *watchedStore }
 
 func (*limited) Limits() store.Limits { return store.Limits{Batch: 3} }

@@ -49,18 +49,18 @@ type Consumer[Tx any] struct {
 	ended      error // the error with which the run of Process ended; valid after group has ended
 }
 
-// New returns a consumer that runs handle once for each message, in batches that share a transaction. New
-// reports all faults of the configuration together. handle must write its effect through tx and must not
-// commit or roll back. After a rollback, handle may run again for the same message. See semel.Retry,
-// semel.Permanent and semel.Park for the errors that handle can return. If the store has no inbox
-// (store.Inbox), set Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition, because their default
-// ActionPark is then rejected. plans are for tests.
+// New returns a consumer that runs handle once for each message, in batches that share a transaction. New reports all
+// faults of the configuration together. The function handle must write its effect through tx and must not commit or
+// roll back. After a rollback, the function handle may run again for the same message. See semel.Retry, semel.Permanent
+// and semel.Park for the errors that handle can return. If the store has no inbox (store.Inbox), set Retry.OnExhausted,
+// OnConflict, OnBadIdentity and OnPrecondition, because their default ActionPark is then rejected. The parameter plans
+// is for tests.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{One: handle}, c, plans)
 }
 
-// NewBatch is New for a handler of whole batches, for set-based effects. If a batch fails, the batch is split
-// until the failing message is alone.
+// NewBatch does the same as New, for a handler of whole batches (set-based effects). If a batch fails, the batch is
+// split until the failing message is alone.
 func NewBatch[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{All: handle}, c, plans)
 }
@@ -95,8 +95,8 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or a message stops the consumer
 // (semel.ErrHalted). Run may be called once.
 //
-// When ctx ends, Run drains for at most Config.Drain, and returns nil if all handlers have ended by then.
-// Otherwise Run returns within 5 s more, with an error that lists the handlers that still run.
+// When ctx ends, Run drains for at most Config.Drain, and returns nil if all handlers have ended by then. If handlers
+// still run after Config.Drain, Run returns within 5 s more, with an error that lists these handlers.
 //
 // If Run returns an error before the first fetch, nothing has been changed, and the error says which
 // requirement is not met. semel.ErrUnfinished means that the run ended because of IdleExit or the end of the
@@ -104,7 +104,8 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 // semel.ErrBehind means that the store lacks records of messages that the broker counts as acked.
 //
 // While an operator has paused the consumer (admin.Controls), Run waits and is not idle. With StrategyInbox the
-// consumer may have no Source. Then Run processes the store's inbox until ctx ends or Config.IdleExit has passed.
+// consumer may have no Source; in this case Run processes the store's inbox until ctx ends or Config.IdleExit has
+// passed.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
 	e, err := c.startRun(ctx)
 	if err != nil {
@@ -134,7 +135,7 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine.En
 	return c.take(src, info)
 }
 
-// take creates the engine. A second call of take returns an error. The caller holds the mutex.
+// take creates the engine. The second call of take for a consumer returns an error. The caller has locked the mutex.
 func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
@@ -148,7 +149,7 @@ func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine
 	return c.engine, nil
 }
 
-// running returns the engine of the consumer's run, also after the run; nil before the run.
+// The method running returns the engine of the consumer's run, also after the run; nil before the run.
 func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -164,10 +165,10 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	return e.Snapshot()
 }
 
-// Unfinished returns the messages that were not acked when Run ended because of Config.IdleExit or the end of
-// the source. They are messages that the source could not deliver, if the source reports such messages
-// (source.Info.Idle), and messages that wait for a newer release. After the end of a source, Run waits 5 s
-// longer for messages that wait for a newer release.
+// Unfinished returns the messages that were not acked when Run ended because of Config.IdleExit or the end of the
+// source. Unfinished returns messages that the source could not deliver (if the source has source.Info.Idle), and
+// messages that wait for a newer release. After the end of a source, Run waits 5 s longer for messages that wait for a
+// newer release.
 func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	e := c.running()
 	if e == nil {
@@ -176,8 +177,8 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	return e.Unfinished()
 }
 
-// Ready reports whether the consumer works. If the consumer is not ready, Ready also returns why. The
-// consumer is not ready
+// Ready reports whether the consumer works. If the consumer is not ready, Ready also returns the reason. A consumer is
+// not ready
 //   - before store and source have responded, and while one of them is down;
 //   - while a handler does not return after its timeout;
 //   - while the key store does not record the outcomes of calls;
@@ -185,12 +186,12 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 //     by messages behind them;
 //   - while the circuit breaker is open.
 //
-// A source without messages counts as working when the source assigns its first lane, or a minute after the
-// start. A consumer for Process checks its store with the first call of Process, and is ready until then.
+// A source without messages counts as working when the source assigns its first lane, or a minute after the start. A
+// consumer for Process checks its store with the first call of Process, and is ready before that call.
 //
-// A ready consumer may also have a reason. Reasons are: an operator has paused or limited the consumer
-// (admin.Controls); messages wait for a newer release; the key store is down and the consumer works without
-// the store (KeyPolicy.FailOpen); lanes have failed while other lanes continue (source.Info.LaneFaults).
+// Ready can also return a reason for a ready consumer: an operator has paused or limited the consumer (admin.Controls);
+// messages wait for a newer release; the key store is down and the consumer works without the store
+// (KeyPolicy.FailOpen); lanes have failed while other lanes continue (source.Info.LaneFaults).
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.State()
 	var reasons []string
@@ -224,11 +225,11 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 	return reasons
 }
 
-// TryMark marks the message in a transaction that the caller has opened. The store must implement
-// store.CallerTx. If the verdict is Fresh, write the effect in tx; otherwise write no effect. Commit tx with
-// the effect, and ack the message afterwards. semel.ErrUnsupported and identity errors mean that nothing was
-// written. semel.ErrOld means that the message is older than the retention; roll tx back. semel.ErrSchema,
-// with the verdict Newer, means that a newer release marked the message; do not ack the message.
+// TryMark marks the message in a transaction that the caller has opened. The store must implement store.CallerTx. If
+// the returned Verdict is Fresh, write the effect in tx; for any other Verdict write no effect. Commit tx with the
+// effect, and ack the message afterwards. semel.ErrUnsupported and identity errors mean that nothing was written.
+// semel.ErrOld means that the message is older than the retention; roll tx back. semel.ErrSchema, with the Verdict
+// Newer, means that a newer release marked the message; do not ack the message.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (store.Verdict, error) {
 	marker, ok := c.store.(store.CallerTx[Tx])
 	if !ok {
@@ -294,7 +295,7 @@ func (c *Consumer[Tx]) startWork(ctx context.Context, s sources.None) (*engine.E
 }
 
 // inbox returns a new inbox for a run. The result is nil for Process, and if the store has no inbox. A
-// consumer without markers also has an inbox, for parked rows that are retried. The caller holds the mutex.
+// consumer without markers also has an inbox, for parked rows that are retried. The caller has locked the mutex.
 func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 	leases, claims := c.store.(store.Leases)
 	rows, keeps := c.store.(store.Inbox)
@@ -320,10 +321,10 @@ func (c *Consumer[Tx]) Load() measure.Load {
 	return measure.Load{}
 }
 
-// Alive reports whether the consumer works. A consumer is also alive while its store or its source is down,
-// while an operator has paused the consumer, and before and after its run. A consumer is not alive if the
-// handlers of all workers still run after their timeouts, or if the engine itself hangs; Alive then returns
-// that reason. A restart of the process fixes these two faults. A restart does not fix the other reasons of
+// Alive reports whether the consumer works. A consumer is also alive while its store or its source is down, while an
+// operator has paused the consumer, and before and after its run. A consumer is not alive if the handlers of all
+// workers still run after their timeouts, or if the engine itself hangs; Alive then returns that reason. A restart of
+// the process fixes handlers that do not return, and an engine that hangs. A restart does not fix the other reasons of
 // Ready. Alive may be called at any time and makes no request.
 func (c *Consumer[Tx]) Alive() (bool, string) {
 	if e := c.running(); e != nil {

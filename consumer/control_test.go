@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pause pauses or resumes the consumer.
+// pause stores an operator's command that pauses or resumes a consumer.
 func pause(t *testing.T, s admin.Controls, name string, paused bool) {
 	t.Helper()
 	verb := map[bool]string{true: "pause", false: "resume"}[paused]
@@ -27,7 +27,7 @@ func pause(t *testing.T, s admin.Controls, name string, paused bool) {
 	}
 }
 
-// heard is longer than the time that a consumer takes to notice an operator's command.
+// heard is a time after which a consumer has surely noticed an operator's command.
 const heard = 3 * time.Second
 
 // pausedText is the reason that Ready returns after pause.

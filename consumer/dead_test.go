@@ -18,13 +18,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// grave is a broker with a dead-letter topic. It stops working when dead is set, and rejects a number of
-// copies.
+// grave is a broker with a dead-letter topic. The broker stops working when dead is set, and rejects the first copies
+// that it gets, as many as refuses says.
 type grave struct {
 	*sourcetest.Memory
 	dead    *atomic.Bool
 	refuses atomic.Int32 // number of copies that the topic still rejects
-	// copied is called with each dead letter before it is written.
+	// copied is called with each dead letter before the dead letter is written.
 	copied func(source.Settlement)
 }
 
@@ -67,7 +67,7 @@ func bury(t *testing.T, messages ...*semel.Message) *grave {
 	return g
 }
 
-// lies returns the number of dead letters of each message, by the id of the message.
+// lies returns, for each message id, the number of dead letters of that message.
 func (g *grave) lies(t *testing.T) map[string]int {
 	t.Helper()
 	all, err := g.Dead()
@@ -170,8 +170,8 @@ func TestDeadLettersAreNeitherLostNorForgotten(t *testing.T) {
 	})
 }
 
-// diesAt kills a process that dead-letters every third message, starts another process, and checks the final
-// state.
+// diesAt kills a process, whose handler fails for every third message, at a fault point. diesAt then starts another
+// process and checks the final state.
 func diesAt(t *testing.T, point faults.Point, n int) bool {
 	t.Helper()
 	var messages []*semel.Message

@@ -30,7 +30,7 @@ func newMailing(t *testing.T, options ...memstore.Option) *mailing {
 	return &mailing{t: t, store: memstore.New(options...)}
 }
 
-// handle adds 1 and writes an intent.
+// handle increments a counter and writes an intent.
 func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Message) error {
 	if err := intentsOf(m.t, m.store).Write(ctx, tx, message, mail(message)); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Me
 	return add(ctx, tx, message)
 }
 
-// comes runs the first consumer over messages, with ReEmitIntents.
+// comes runs the first consumer with ReEmitIntents; the source delivers messages.
 func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Message) semel.Counts {
 	m.t.Helper()
 	c := config(newListSource(messages...))
@@ -53,7 +53,7 @@ func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Messag
 	return counts
 }
 
-// sends runs the sender for due intents and checks the number of calls.
+// sends runs the second consumer for due intents and checks the number of its calls.
 func (m *mailing) sends(want int, change func(*consumer.Config)) semel.Counts {
 	m.t.Helper()
 	before := len(m.sent)

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// halts runs a consumer. The run must end with ErrHalted.
+// halts runs a consumer and checks that the run ends with ErrHalted.
 func halts(t *testing.T, s *memstore.Store, handle func(context.Context, *memstore.Tx, *semel.Message) error, c consumer.Config) (semel.Counts, error) {
 	t.Helper()
 	consumer := mustNew(t, s, handle, c)

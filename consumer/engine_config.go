@@ -36,7 +36,7 @@ func (t Action) ending() machine.Ending {
 	return machine.EndPark
 }
 
-// kept converts a lane mode to the machine's type.
+// kept converts a LaneMode to the machine's type Lanes.
 func (m LaneMode) kept() machine.Lanes {
 	switch m {
 	case LanesNone:
@@ -47,8 +47,8 @@ func (m LaneMode) kept() machine.Lanes {
 	return machine.Partition
 }
 
-// engineConfig returns the configuration of the engine. byCalls means that messages are passed by calls of
-// Process. inbox means that the store has an inbox whose rows can be claimed.
+// engineConfig returns the configuration of the engine. The parameter byCalls means that messages are passed by calls
+// of Process. The parameter inbox means that the store has an inbox whose rows can be claimed.
 func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.Config {
 	out := &engine.Config{
 		Guard: c.guard, Timeouts: c.run.Timeouts, PublicName: c.public, Strategy: c.Strategy.String(),
@@ -69,8 +69,8 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 	return out
 }
 
-// lines returns for which earlier messages a message waits in the inbox: those of its key, those of its lane,
-// or none.
+// lines returns which earlier messages in the inbox a message waits for: the messages of its key, the messages of its
+// lane, or none.
 func (c *settings) lines() engine.Lines {
 	blocks := c.OnParked == OnParkedBlock
 	return engine.Lines{Consumer: c.Name, ByKey: blocks && c.Lanes != LanesPartition, ByLane: blocks && c.Lanes == LanesPartition}
@@ -105,9 +105,9 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 	}
 }
 
-// serialFor returns how long batches run one at a time after contention. The result is 0 if handlers call
-// other systems for inbox rows. For such handlers, running one batch at a time would slow down all calls,
-// although only the short transaction after a call has met contention.
+// serialFor returns how long batches run one at a time after contention. The result is 0 if handlers call other systems
+// for inbox rows. If handlers call other systems, running one batch at a time would slow down all calls, although
+// contention occurs only in the short transaction after a call.
 func (c *settings) serialFor() time.Duration {
 	if c.way.overRows() {
 		return 0
@@ -130,9 +130,8 @@ func (c *settings) gap() (wait time.Duration, most int64) {
 	return c.Version.Gap, c.Version.GapCap
 }
 
-// neverProcessed returns an error if no handler may get the message of a row, even after a retry. The error
-// says why, and what to do. The result is nil if a handler may get the message. A consumer without Identity
-// also gets messages without a usable identity.
+// neverProcessed returns an error if no handler may get the message of a row, even after a retry. The error contains
+// the cause and the remedy. A consumer without Identity also gets messages without a usable identity.
 func (c *settings) neverProcessed(r *store.StoredRow) error {
 	if !r.Surrogate {
 		return nil
@@ -189,9 +188,9 @@ func (c *settings) runOptions() runner.Options {
 	return o
 }
 
-// stepsOfVersions reports whether messages have both steps and versions. Then two messages of one stream must
-// not share a batch: a version can be applied only after its predecessor, and the commit of a batch does not
-// apply a message that has further steps.
+// stepsOfVersions reports whether messages have both steps and versions. With steps and versions, two messages of one
+// stream must not share a batch: a version can be applied only after its predecessor, and the commit of a batch does
+// not apply a message that has further steps.
 func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
 func (c *settings) working() generations.Working {
@@ -210,8 +209,8 @@ func (c *settings) controlled() string {
 	return c.Name
 }
 
-// ownTransactions returns an error if the consumer has generations. Such a consumer must not mark messages in
-// transactions of the user, because a switch of generations does not wait for these transactions.
+// ownTransactions returns an error if the consumer has generations. A consumer with generations must not mark messages
+// in transactions of the user, because a switch of generations does not wait for these transactions.
 func (c *settings) ownTransactions() error {
 	if c.Generation == nil {
 		return nil

@@ -16,15 +16,15 @@ func (o OnFiltered) String() string {
 	return enum.Name([]string{OnFilteredSkip: "skip", OnFilteredPark: "park", OnFilteredDeadLetter: "dead_letter"}, o, "OnFiltered")
 }
 
-// Filter selects the messages of a shared topic that are for the consumer. A message is selected if it meets
-// every condition. The zero value selects all messages. The filter is applied before the identity of a
-// message is determined. Config.OnFiltered says what happens to messages that are not selected.
+// Filter selects the messages of a shared topic that are for the consumer. A message is selected if it meets every
+// condition of the Filter. The zero Filter selects all messages. The filter is applied before the identity of a message
+// is determined. Config.OnFiltered says what happens to messages that are not selected.
 type Filter struct {
 	// Types lists the types that the filter selects (see Config.Type). A message without a type is not selected.
 	Types []string
-	// Headers contains, for each name of a header, the allowed values. A message is selected if the header
-	// has one of these values, byte for byte. Names are compared without regard to case. If a header is
-	// repeated, one matching value is sufficient.
+	// Headers contains, for each name of a header, the allowed values. A message is selected if the header has one of
+	// the allowed values, byte for byte. Names are compared without regard to case. If a header is repeated, one
+	// matching value is sufficient.
 	Headers map[string][]string
 }
 
@@ -32,8 +32,8 @@ type Filter struct {
 type OnFiltered uint8
 
 const (
-	// OnFilteredSkip acks the message and counts the message as skipped. Nothing is written. This is the
-	// default.
+	// OnFilteredSkip, the default, acks the message and counts the message as skipped. A skipped message is not written
+	// to the store.
 	OnFilteredSkip OnFiltered = iota
 	// OnFilteredPark parks the message with the reason "not for this consumer".
 	OnFilteredPark

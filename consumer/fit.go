@@ -65,7 +65,7 @@ func as[Feature any](st any) Feature {
 	return feature
 }
 
-// onParked returns the meaning of OnParkedDefault with this store.
+// onParked returns Config.OnParked, with OnParkedDefault replaced by the default of the store.
 func (c *settings) onParked(store any) OnParked {
 	if c.rows && is[admin.Lines](store) && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
 		return OnParkedBlock

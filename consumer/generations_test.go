@@ -31,8 +31,8 @@ func turn(t *testing.T, s *memstore.Store) {
 	}
 }
 
-// inGenerations runs a consumer that counts effects by generation. Its source delivers all messages in each
-// generation.
+// inGenerations runs a consumer that counts effects by generation. The source of the consumer delivers all messages in
+// each generation.
 func inGenerations(t *testing.T, s *memstore.Store, all []*semel.Message) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -91,8 +91,8 @@ func TestAConsumerWorksInTheGenerationThatIsActive(t *testing.T) {
 	})
 }
 
-// A process that was frozen during a switch does not notice the switch, because its watcher was frozen too.
-// The test simulates this with a consumer without a watcher.
+// A process that was frozen during a switch does not notice the switch, because its watcher was frozen too. The test
+// simulates a frozen process by a consumer without a watcher.
 func TestAProcessThatWasFrozenDuringASwitch(t *testing.T) {
 	bubble(t, "law_12_it_applies_and_settles_nothing_in_the_generation_that_is_over", func(t *testing.T) {
 		s := memstore.New()

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// exiting is a user-defined identity and fingerprinter. It ends its goroutine (runtime.Goexit) for messages
-// whose header id asks for that.
+// exiting is a user-defined identity and fingerprinter. For messages with a certain header id, exiting ends its
+// goroutine (runtime.Goexit).
 type exiting struct{ identity, print bool }
 
 func (exiting) Validate() error { return nil }
@@ -37,7 +37,7 @@ func (e exiting) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
-// exitingFitter is a store whose FitIdentity ends its goroutine for certain ids.
+// exitingFitter is a store whose method FitIdentity ends the calling goroutine for certain ids.
 type exitingFitter struct{ *memstore.Store }
 
 func (f exitingFitter) Limits() store.Limits { return store.Limits{FitIdentity: f.fit} }
@@ -49,7 +49,7 @@ func (exitingFitter) fit(_, id string) (string, error) {
 	return id, nil
 }
 
-// exitsAmong returns n messages. The functions that read every fourth message end their goroutine.
+// exitsAmong returns n messages. For every fourth message, the function that reads the message ends its goroutine.
 func exitsAmong(n, size int) (all []*semel.Message) {
 	for i := range n {
 		name := "ok"
@@ -61,8 +61,8 @@ func exitsAmong(n, size int) (all []*semel.Message) {
 	return all
 }
 
-// exitsAside runs messages of which every fourth ends the goroutine of a user-defined function, and checks
-// how these messages end.
+// exitsAside runs a consumer with messages from exitsAmong, of which every fourth makes a user-defined function call
+// runtime.Goexit. exitsAside checks how the messages end.
 func exitsAside(t *testing.T, own exiting, size int, reason semel.Reason, says string) {
 	const n = 16
 	store := memstore.New()

@@ -64,7 +64,8 @@ func TestScopesOfIdentities(t *testing.T) {
 	})
 }
 
-// after are the possible results of a message, for a test of the verdict on a copy of the message.
+// The variable after contains the possible results of a message. For each result a test checks what the store answers
+// for a duplicate of the message.
 var after = []struct {
 	name  string
 	says  error

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// shortOf is an error type. Its method Error panics if the pointer is nil.
+// shortOf is an error type. The method Error of shortOf panics if the pointer is nil.
 type shortOf struct{ need int }
 
 func (e *shortOf) Error() string { return fmt.Sprint("short of ", e.need) }

@@ -13,10 +13,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Intents writes intents into the inbox of their senders, in the caller's transaction. The intents are sent
-// after that transaction has committed. If the transaction rolls back, the intents do not exist. A sender is
-// a consumer whose name is Intent.To, with StrategyInbox and without a Source, usually created with
-// NewLeased. Intents is safe for concurrent use.
+// Intents writes intents into the inbox of their senders, in the caller's transaction. The intents are sent after the
+// caller's transaction has committed. If the transaction rolls back, the intents do not exist. A sender is a consumer
+// whose name is Intent.To, with StrategyInbox and without a Source, usually created with NewLeased. Intents is safe for
+// concurrent use.
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
 	caller     store.CallerTx[Tx]
@@ -31,10 +31,10 @@ type senders[Tx any] struct {
 	known map[string]*scopes.Cache[Tx] // guarded by mutex
 }
 
-// NewIntents returns an Intents that writes in transactions of the store. Senders read Semel's own tables.
-// Pass the store with these tables, not a store that is derived from that store. NewIntents rejects a store
-// that partitions markers by day (semel.ErrUnsupported). With an adopted table each Write fails, because the
-// store of an adopted table serves only one consumer.
+// NewIntents returns an Intents that writes in transactions of the store. Senders read Semel's own tables. Pass the
+// store that has Semel's own tables, not a store that is derived from it, such as a store with an adopted table.
+// NewIntents rejects a store that partitions markers by day (semel.ErrUnsupported). With an adopted table each Write
+// fails, because the store of an adopted table serves only one consumer.
 func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes.Cache[Tx]{}}}
 	if st.Limits().PartitionedBy != "" {
@@ -56,16 +56,15 @@ func (w *Intents[Tx]) Suppressed() *Intents[Tx] {
 	return &other
 }
 
-// Write writes intents in tx, which is a handler's transaction or a transaction that the caller has opened.
-// The owner of tx commits tx. cause is the message that the handler got. Outside a handler, cause is nil and
-// each intent needs an ID.
+// Write writes intents in tx, which is a handler's transaction or a transaction that the caller has opened. The program
+// that has opened tx commits tx. The parameter cause is the message that the handler got. Outside a handler, the
+// parameter cause is nil and each intent needs an ID.
 //
-// An intent that already exists with the same content is left unchanged, because an earlier run of the
-// handler or the handling of a duplicate has written it. After an error tx must be rolled back, as after an
-// error of a handler. semel.ErrIntent is a permanent error and means that an intent with the same id but
-// other content exists. If tx queues its statements, that intent is found only during the commit, and the
-// message then fails with semel.ErrIntent. If the message belongs to a replay without effects, Write parks
-// the intents, as Suppressed does.
+// An intent that already exists with the same content is left unchanged, because an earlier run of the handler or the
+// handling of a duplicate has written it. After an error tx must be rolled back, as after an error of a handler.
+// semel.ErrIntent is a permanent error and means that an intent with the same id but other content exists. If tx queues
+// its statements, the conflict of content is found only during the commit, and the message then fails with
+// semel.ErrIntent. If the message belongs to a replay without effects, Write parks the intents, as Suppressed does.
 func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, all ...semel.Intent) error {
 	if quiet(cause) {
 		w = w.Suppressed()
@@ -96,7 +95,7 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 	return w.write(ctx, tx, marks, messages, func(verdicts []store.Verdict) error { return intents.Judge(all, verdicts) })
 }
 
-// write writes markers and rows of the intents, and passes the verdicts to judge.
+// write writes markers and rows of the intents, and passes the store's answers (new, duplicate, conflict) to judge.
 func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, messages []*semel.Message, judge func([]store.Verdict) error) error {
 	reason := reasonname.None
 	if w.suppressed {
@@ -112,7 +111,7 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, mess
 	return judge(verdicts)
 }
 
-// of returns the cache of a sender.
+// The method of returns the cache of a sender.
 func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -125,7 +124,7 @@ func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	return s.known[name]
 }
 
-// quiet reports whether a message is part of a replay without effects.
+// The function quiet reports whether a message belongs to a replay that must have no effects in other systems.
 func quiet(m *semel.Message) bool {
 	if m == nil {
 		return false

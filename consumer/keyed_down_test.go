@@ -25,8 +25,8 @@ func natural() consumer.KeyPolicy {
 	return p
 }
 
-// away returns a function that makes these steps of a key store fail. after says whether a step is carried
-// out before it fails.
+// The function away returns a function that makes the given steps of a key store fail. The parameter after says whether
+// a step is carried out before it fails.
 func away(after bool, steps ...string) func(string, bool) error {
 	return func(step string, done bool) error {
 		for _, s := range steps {
@@ -258,7 +258,7 @@ func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
 	})
 }
 
-// mute is a store that does not respond until the caller stops waiting.
+// mute is a key store that does not respond until the caller stops waiting.
 type mute struct{ *memstore.Keys }
 
 func (*mute) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {

@@ -30,7 +30,7 @@ func keyedConfig(src source.Source) consumer.Config {
 	return c
 }
 
-// flaky is a key store whose errors a test chooses.
+// flaky is a key store that returns the errors that a test chooses.
 type flaky struct {
 	keystore.Store
 	mutex sync.Mutex
@@ -89,7 +89,7 @@ func (f *flaky) Classify(err error) store.Class {
 	return f.Store.Classify(err)
 }
 
-// called counts the calls by id and records the idempotency keys of the calls.
+// The type called counts the calls by id and records the idempotency keys of the calls.
 type called struct {
 	mutex sync.Mutex
 	calls map[string]int
@@ -127,7 +127,8 @@ func (c *called) want(t *testing.T, id string, n int) {
 	}
 }
 
-// keyOf returns the state of a key. If the key did not exist, keyOf leaves a claim that has no effect.
+// keyOf returns the state of a key by claiming the key. If the key did not exist, the claim remains, which has no
+// effect on the test.
 func keyOf(t *testing.T, keys keystore.Store, id string) keystore.Answer {
 	t.Helper()
 	key, token := semel.Key{Consumer: "billing", ID: id}, store.NewToken()
@@ -176,7 +177,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 			}
 			return nil
 		}
-		source.refuse = func() error { // called with each settlement
+		source.refuse = func() error { // called with each ack or nack
 			if len(source.settled) > int(completed.Load()) {
 				t.Errorf("%d are settled, and %d keys ended", len(source.settled), completed.Load())
 			}
@@ -267,7 +268,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 	})
 }
 
-// odd is a store in which another program has replaced the value of a key.
+// odd is a key store in which another program has replaced the value of a key.
 type odd struct{ *memstore.Keys }
 
 var errOdd = errors.New("another program has a key of this name")
@@ -342,7 +343,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 	}
 }
 
-// narrow is a store that allows a single writer.
+// The type narrow is a store that allows a single writer.
 type narrow struct{}
 
 func (narrow) Limits() store.Limits { return store.Limits{SingleWriter: true, Batch: 1} }

@@ -31,7 +31,7 @@ func ofKeys(n, keys int) (all []*semel.Message, hottest int) {
 	return all, hottest
 }
 
-// next is a handler. It fails unless the message is the next message of its key.
+// The function next is a handler that fails unless the message is the next message of its key.
 func next(tx *memstore.Tx, m *semel.Message) error {
 	key := "key " + string(m.Key)
 	had, err := tx.Get(key)

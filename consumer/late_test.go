@@ -17,7 +17,7 @@ import (
 )
 
 func TestMessagesOlderThanTheRetention(t *testing.T) {
-	// reaped returns a store whose low-water mark is the current time.
+	// reaped returns a store from which all markers up to the current time were removed.
 	reaped := func(t *testing.T) *memstore.Store {
 		st := memstore.New()
 		if _, err := consume(t, st, add, keeping(newListSource(now("1")))); err != nil {
@@ -131,7 +131,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 	})
 	bubble(t, "H4_it_does_not_wait_in_its_line_to_run_again", func(t *testing.T) {
 		st := reaped(t)
-		for _, id := range []string{"7", "1"} { // message 7 has a place in the line before the duplicate of message 1, which was applied
+		for _, id := range []string{"7", "1"} { // message 7 is in the queue before the duplicate of the applied message 1
 			m := old(id)
 			m.Key = []byte("k")
 			c := keeping(newListSource(m))

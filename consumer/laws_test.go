@@ -90,7 +90,7 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 				}
 			}
 		}
-		// The number of deaths depends on the batches. Of 40 runs, usually 23 to 25 die, and 19 on a busy
+		// The number of processes that die depends on the batches: of 40 runs, usually 23 to 25, and 19 on a busy
 		// machine.
 		if deaths < 2*len(faults.Points()) {
 			t.Errorf("the process died only %d times", deaths)
@@ -128,7 +128,7 @@ func TestSettleFollowsTheCommit(t *testing.T) {
 		}
 	})
 	bubble(t, "law_2_the_broker_is_not_called_by_the_goroutine_that_holds_a_transaction", func(t *testing.T) {
-		// One worker with one batch can have only one open transaction.
+		// A single worker processes one batch at a time, so it has at most one open transaction.
 		st := watch(memstore.New())
 		src := watchSource(numbered("m", 50)...)
 		calls := 0
@@ -232,7 +232,7 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	})
 }
 
-// bad are handlers for messages that fail, each in another way, by the id of the message.
+// The variable bad contains, by the id of the message, handlers that fail, each in another way.
 var bad = map[string]func(tx *memstore.Tx) error{
 	"poison":    func(*memstore.Tx) error { return errTest },
 	"permanent": func(*memstore.Tx) error { return semel.Permanent(errTest) },

@@ -90,8 +90,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 		}
 	})
 	bubble(t, "case_10_a_stop_ends_the_question_and_is_no_fault_of_the_source", func(t *testing.T) {
-		// When Idle is called, the last Fetch was either cancelled before the call, or has returned by
-		// itself.
+		// Before each call of the source's Idle, the last Fetch was cancelled, or has returned by itself.
 		for _, empty := range []time.Duration{time.Hour, time.Second} {
 			var said log
 			source := &questioned{listSource: newListSource(), empty: empty}
@@ -113,7 +112,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 	})
 }
 
-// questioned is a source that is empty after a while. Its Idle does not return before its context ends.
+// questioned is a source that becomes empty. The method Idle of questioned does not return before its context ends.
 type questioned struct {
 	*listSource
 	empty time.Duration

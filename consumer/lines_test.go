@@ -152,7 +152,7 @@ func TestFollowersOfARetry(t *testing.T) {
 	})
 }
 
-// keepsOrder runs messages of several keys. Some of the messages fail. keepsOrder compares the order of the
+// keepsOrder runs messages of several keys, of which some messages fail. keepsOrder compares the order of the
 // effects with the order of arrival.
 func keepsOrder(t *testing.T, seed uint64, policy func(*consumer.Config)) {
 	t.Helper()

@@ -25,8 +25,8 @@ func pureConfig(messages ...*semel.Message) consumer.Config {
 	return c
 }
 
-// marked is a store that records how many messages each transaction marks. If begin or commit is set, the store
-// calls that function of the test before it begins a transaction, or instead of the commit.
+// The type marked is a store that records how many messages each transaction marks. The field begin, if set, is called
+// before a transaction begins. The field commit, if set, is called instead of the commit.
 type marked struct {
 	*memstore.Store
 	mutex  sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// enumerations are the types of this package with a list of values, each with a function that returns value n.
+// enumerations contains the enumerated types of this package, each with a function that returns value n.
 var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"Outcome":         func(n uint8) fmt.Stringer { return store.Outcome(n) },
 	"VerdictKind":     func(n uint8) fmt.Stringer { return store.VerdictKind(n) },
@@ -109,7 +109,7 @@ func declaredValues(t *testing.T) map[string]int {
 	return values
 }
 
-// printed are the names of types whose values print more than their name.
+// printed contains the types whose values have a String method that returns more than the name of the value.
 var printed = map[string]map[string]string{
 	"keystore": {"State": "KeyState", "Event": "KeyEvent"}, "generations": {"State": "GenerationState"}, "selectors": {"Kind": "ValueKind"},
 }

@@ -31,7 +31,7 @@ func policy(src source.Source) consumer.Config {
 	return consumer.Config{Name: "billing", Source: src, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)}
 }
 
-// book is the handler. It writes through the transaction of the marker.
+// book is the handler, which writes through the transaction of the marker.
 func book(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	p, err := semel.JSON[order](m)
 	if err != nil {
@@ -57,7 +57,7 @@ func ExampleNew() {
 
 func ExampleNewBatch() {
 	store := memstore.New()
-	// all is called once for each batch, for example to write with one set-based statement.
+	// The function all is called once for each batch, for example to write with one set-based statement.
 	all := func(_ context.Context, tx *memstore.Tx, ms []*semel.Message) error {
 		var sum int64
 		for _, m := range ms {
@@ -98,7 +98,7 @@ func ExampleConsumer_Process() {
 	}
 	defer func() { _ = billing.Close(ctx) }()
 	for _, m := range []*semel.Message{paymentOf("1", 30), paymentOf("1", 30), paymentOf("1", 99)} {
-		// In your own loop: the disposition says how to settle the message.
+		// In your own receive loop, Process returns whether to ack or nack the message.
 		d, err := billing.Process(ctx, m)
 		if err != nil {
 			fmt.Println(err)
@@ -121,7 +121,7 @@ func ExampleConsumer_TryMark() {
 		return
 	}
 	for range 2 {
-		// A transaction of your own; with database/sql it is db.BeginTx.
+		// Begin a transaction of your own; with database/sql use db.BeginTx.
 		yours, _, err := st.Begin(ctx, store.TxOptions{}, nil)
 		if err != nil {
 			fmt.Println(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ofNewer writes a marker with an outcome that only a newer release knows. The returned function changes the
+// ofNewer writes a marker with an outcome that only a newer release knows. The function ends changes the outcome of the
 // marker to discarded, as a newer release may do.
 func ofNewer(t *testing.T, st *memstore.Store, id string, o store.Outcome) (ends func()) {
 	t.Helper()
@@ -85,7 +85,7 @@ func TestMessagesMarkedByANewerRelease(t *testing.T) {
 		consumer := mustNew(t, st, add, c)
 		run := start(t, consumer)
 		began := time.Now()
-		for range 60 { // in this time the consumer asks the store again several times
+		for range 60 { // the consumer asks the store several times during this minute
 			pass(time.Second)
 			if ready, _ := consumer.Ready(); ready && time.Since(began) > 15*time.Second {
 				t.Fatal("it is ready")

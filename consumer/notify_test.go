@@ -57,7 +57,7 @@ func (s *belfry) Notify(context.Context, string) error {
 	return nil
 }
 
-// fall makes listening fail with the error why. If why is nil, listening works again.
+// fall makes listening for notifications fail with the error why. If the error why is nil, listening works again.
 func (s *belfry) fall(why error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -75,8 +75,8 @@ func seldom() consumer.Config {
 }
 
 func TestNotifications(t *testing.T) {
-	// follow runs a consumer of the store. Between two polls, a message is received. follow returns how long
-	// it takes until this message is applied.
+	// follow runs a consumer of the store and receives a message between two polls. The result of follow is the time
+	// until the message is applied.
 	follow := func(t *testing.T, store *belfry, said *log, notify bool, before func()) time.Duration {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

@@ -58,7 +58,7 @@ func ExampleVersionPolicy() {
 	// o-2: at 0, and 1 wait from version 2 on
 }
 
-// reservations are for two articles, which are the keys.
+// reservations contains reservations of two articles. The article is the key of a message.
 const reservations = `{"key":"lamp","headers":{"id":"1"},"body":{"units":3}}
 {"key":"lamp","headers":{"id":"2"},"body":{"units":9}}
 {"key":"chair","headers":{"id":"3"},"body":{"units":4}}

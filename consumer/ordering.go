@@ -22,9 +22,8 @@ type VersionPolicy struct {
 	// FirstSeen means that a stream begins with the first version that arrives, and not with Start. A smaller
 	// version that arrives later is discarded.
 	FirstSeen bool
-	// Gap is how long a version waits for its predecessor, 1 s to 365 days; default 10 minutes. After Gap the
-	// version is parked with semel.ReasonGap. If the predecessor is applied later, the parked version is
-	// processed.
+	// Gap is how long a version waits for its predecessor, 1 s to 365 days; default 10 minutes. After the time Gap, the
+	// version is parked with semel.ReasonGap. If the predecessor is applied later, the parked version is processed.
 	Gap time.Duration
 	// GapCap is the maximum distance of a waiting version from the stream's next version; 0 means no limit. A
 	// version beyond GapCap is parked at once with semel.ReasonGap. If its predecessor is applied later, the
@@ -40,15 +39,15 @@ type VersionPolicy struct {
 type OnParked uint8
 
 const (
-	// onParkedDefault means OnParkedBlock if Lanes is LanesKey, the store implements admin.Lines, markers are
-	// written and Version is not set. Otherwise onParkedDefault means OnParkedSkip.
+	// onParkedDefault means OnParkedBlock if Lanes is LanesKey, the store implements admin.Lines, markers are written
+	// and Version is not set. In all other cases, onParkedDefault means OnParkedSkip.
 	onParkedDefault OnParked = iota
-	// OnParkedSkip processes later messages at once. The retried message is then processed out of order.
+	// OnParkedSkip processes later messages at once, so a message that waits for a retry is processed out of order.
 	OnParkedSkip
-	// OnParkedBlock stores later messages of the same key (LanesKey) or partition (LanesPartition) in the
-	// inbox, where they wait behind the earlier message. Their deliveries are acked. The commit that ends a
+	// OnParkedBlock stores later messages of the same key (LanesKey) or partition (LanesPartition) in the inbox, where
+	// they wait behind the earlier message. The deliveries of waiting messages are acked. The commit that ends a
 	// message unblocks the next message. A person can also unblock waiting messages (semel messages skip).
-	// OnParkedBlock needs a store with admin.Lines. Process does not keep this order.
+	// OnParkedBlock needs a store with admin.Lines. With Process, messages can still be processed out of order.
 	OnParkedBlock
 )
 

@@ -22,7 +22,7 @@ import (
 // outages are the ways in which a store can be down, by the operation that fails.
 var outages = []string{"scope", "begin", "commit-before"}
 
-// broken returns a store whose operation op fails while down is set.
+// The function broken returns a store whose operation op fails while down is set.
 func broken(op string, down *atomic.Bool, calls *atomic.Int64) *memstore.Store {
 	return memstore.New(memstore.Fail(func(o string) error {
 		if o == "begin" {
@@ -68,8 +68,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 			if counts.Applied+counts.Parked+counts.Retried != 0 || counts.InFlight != counts.Deliveries || len(src.settled) != 0 {
 				t.Errorf("%s: %+v, %d settled", op, counts, len(src.settled))
 			}
-			// Full jitter up to 5 s gives 24 attempts a minute on average. In addition, two lanes ask the
-			// store before the outage is known.
+			// With random delays up to 5 s (full jitter), there are 24 attempts a minute on average. In addition, two
+			// lanes ask the store before the outage is known.
 			if n := calls.Load(); n > 60 {
 				t.Errorf("%s: the store was asked %d times in a minute", op, n)
 			}
@@ -174,7 +174,7 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 				pass(50 * time.Millisecond)
 				down.Store(true)
 				pass(time.Minute)
-				// Each worker may have had a batch in progress when the store went down.
+				// Each of the 8 workers may have had a batch in progress when the store went down.
 				if n := calls.Load(); n < 10 || n > 60+8 {
 					t.Errorf("%s, seed %d: asked %d times in a minute", op, 1+seed, n)
 				}
@@ -242,8 +242,8 @@ func (s *downStore) Classify(err error) store.Class {
 
 func TestAHandlerThatMeetsADeadStore(t *testing.T) {
 	bubble(t, "law_13_a_connection_error_in_a_handler_is_nobodys_attempt", func(t *testing.T) {
-		// The handler fails once in its batch and once alone. TestAMessageThatLooksLikeAnOutage tests a
-		// message that always fails.
+		// The handler fails once in a batch with other messages, and once in a batch with only its message.
+		// TestAMessageThatLooksLikeAnOutage tests a message that always fails.
 		store, failures := &downStore{watch(memstore.New())}, 2
 		c := config(newListSource(numbered("m", 10)...))
 		c.Retry.MaxAttempts = 2

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unparked returns a configuration that parks nothing, for a store without an inbox.
+// unparked returns a configuration without ActionPark, for a store without an inbox.
 func unparked(src source.Source) consumer.Config {
 	c := config(src)
 	c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity, c.OnPrecondition = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt, consumer.ActionRetry
@@ -127,7 +127,7 @@ type leasesAlone struct {
 	store.Leases
 }
 
-// callersAlone is a store that marks messages in transactions of the caller and has no inbox.
+// callersAlone is a store that implements store.CallerTx and has no inbox.
 type callersAlone struct {
 	store.TxStore[*memstore.Tx]
 	store.CallerTx[*memstore.Tx]

@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Preview predicts how deliveries would end if the consumer received them now. Each delivery is judged alone:
-// if two deliveries of one new message are passed, the prediction for both is that they would be applied. The
-// caller finds the second delivery by comparing keys and fingerprints. Preview reads the store and changes
-// nothing. The predictions hold until the store changes, and only if the handler does not fail.
+// Preview predicts how deliveries would end if the consumer received them now. The predictions for deliveries are
+// independent: if two deliveries of one new message are passed, Preview predicts for each of the two that it would be
+// applied. The caller must find such pairs of deliveries by comparing keys and fingerprints. Preview reads the store
+// and changes nothing. The predictions are valid until the store changes, and only if the handler does not fail.
 // semel.ErrUnsupported means that the store cannot predict (admin.Previewer).
 func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	read := make([]*delivery.Delivery, len(all))
@@ -41,7 +41,7 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	return out, c.foretellMarks(ctx, former, read, out, true)
 }
 
-// unmarked returns how a message ends that has no marker yet.
+// unmarked returns how a message without a marker would end.
 func (c *Consumer[Tx]) unmarked(p *delivery.Delivery) source.End {
 	then := ActionPark
 	switch r := p.Item.Refused; {
@@ -77,9 +77,9 @@ func endOf(then Action) source.End {
 	return source.EndUnknown
 }
 
-// foretellMarks predicts the verdicts of the store for the markers of deliveries, and completes out. If
-// former is set, foretellMarks asks the store about the previous identities of the deliveries that would be
-// applied or received.
+// foretellMarks predicts what the store would answer for the marker of each delivery (new, duplicate, conflict), and
+// writes the predictions into the slice out. If the parameter former is set, foretellMarks also asks the store about
+// the previous identities of deliveries that would be applied or received.
 func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)
 	if !able {
@@ -120,7 +120,7 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read
 	return nil
 }
 
-// foretold sets a prediction according to the verdict of the store.
+// foretold converts the store's answer for a marker to a prediction.
 func (c *Consumer[Tx]) foretold(v store.Verdict, f *admin.Prediction) {
 	switch v.Kind {
 	case store.Fresh:

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// oneGeneration is a store whose table of markers holds the ids of one identity only, such as an adopted or a
-// partitioned table.
+// oneGeneration is a store whose table of markers can contain ids of only one kind of identity, such as the user's own
+// table or a partitioned table.
 type oneGeneration struct{ *memstore.Store }
 
 func (s oneGeneration) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {

@@ -30,7 +30,7 @@ var (
 	byEvent = identity.By("header:event")
 )
 
-// newRelease returns a release. change may be nil.
+// newRelease returns a release. The parameter change may be nil.
 func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.PreviousIdentity, change func(*consumer.Config)) *release {
 	t.Helper()
 	r := &release{t: t, store: store}
@@ -55,7 +55,7 @@ func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, forme
 	return r
 }
 
-// said returns a message that has an old and a new identity.
+// The function said returns a message that has an old and a new identity.
 func said(order, event, body string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "order", Value: []byte(order)}, {Name: "event", Value: []byte(event)}}, Body: []byte(body)}
 }

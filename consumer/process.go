@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Disposition says whether and when to ack or return a message that was given to Process.
+// Disposition is the result of Process for a message: whether to ack or nack the message, and why.
 type Disposition struct {
-	// Kind is Ack or Nack. With Nack, After says how long to wait.
+	// Kind is Ack or Nack. With Nack, After says how long to wait before the next delivery.
 	Kind semel.SettleKind
 	// After is how long to wait before the next delivery.
 	After time.Duration
@@ -22,23 +22,21 @@ type Disposition struct {
 	// effect: the handler failed, the store is down, or another process is handling a copy of the message
 	// (reasonname.Busy).
 	Ending source.End
-	// Reason is the reason why the message was parked, dead-lettered, discarded or skipped. With semel.Nack,
-	// Reason is why the message was not processed. Reason is empty if there is no such reason.
+	// Reason is the reason why the message was parked, dead-lettered, discarded or skipped. With semel.Nack, Reason is
+	// why the message was not processed. For all other results, Reason is empty.
 	Reason semel.Reason
-	// Charged reports, with semel.Nack, that the handler ran and failed by its own error, so that this
-	// delivery was an attempt. If Charged is false, the message was not attempted. Possible reasons: the
-	// store is down, another process is processing a copy (reason "copy in flight elsewhere"), a newer
-	// release marked the message (reason "written by a newer release"), another transaction holds a lock, or
-	// an operator has paused the consumer (semel.ReasonPaused).
+	// Charged reports, with semel.Nack, that the handler ran and failed by its own error, so that this delivery was an
+	// attempt. If Charged is false, the message was not attempted. Possible causes: the store is down, another process
+	// is processing a copy (reason "copy in flight elsewhere"), a newer release marked the message (reason "written by
+	// a newer release"), another transaction holds a lock, or an operator has paused the consumer (semel.ReasonPaused).
 	//
-	// Message.Attempt should count attempts, but many brokers count deliveries, including deliveries that
-	// were returned without an attempt. If the broker can return a message without counting the delivery, use
-	// that function. For example, AMQP 1.0 has the modified outcome without delivery-failed, and some brokers
-	// let you extend a lock or visibility timeout. SQS's receive count, NATS's NumDelivered, and nack or
-	// reject on RabbitMQ's quorum queues count every delivery. With these brokers count the results with
-	// Charged yourself, for example by the message's id, and pass that count plus one as Message.Attempt.
-	// Also set the broker's own limit of deliveries so high that an outage does not reach the limit. Kafka
-	// does not count deliveries.
+	// Message.Attempt should count attempts, but many brokers count deliveries, including deliveries that were returned
+	// without an attempt. If the broker has a way to return a message without counting the delivery, return messages in
+	// this way. For example, AMQP 1.0 has the modified outcome without delivery-failed, and some brokers let you extend
+	// a lock or visibility timeout. SQS's receive count, NATS's NumDelivered, and nack or reject on RabbitMQ's quorum
+	// queues count every delivery. With brokers that count every delivery, count the results with Charged yourself, for
+	// example by the message's id, and pass that count plus one as Message.Attempt. Also set the broker's own limit of
+	// deliveries so high that an outage does not reach the limit. Kafka does not count deliveries.
 	Charged bool
 }
 
@@ -51,8 +49,8 @@ type Disposition struct {
 // counts as the first attempt. While the store is down, one call at a time tries to reach the store; the
 // other calls return semel.Nack at once.
 //
-// An error of Process means that the outcome is unknown: do not ack or nack the message. If ctx ended first,
-// engine and handler may still read the message: do not reuse its memory.
+// An error of Process means that the outcome is unknown: do not ack or nack the message. If ctx ended before the result
+// was known, engine and handler may still read the message: do not reuse the memory of the message.
 func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Disposition, error) {
 	all, err := c.ProcessAll(ctx, []*semel.Message{m})
 	if err != nil {
@@ -61,8 +59,8 @@ func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Dispositi
 	return all[0], nil
 }
 
-// ProcessAll is Process for several messages that arrived together. These messages share batches. After an
-// error none of the messages may be acked or nacked.
+// ProcessAll is Process for several messages that arrived together. The messages of one call share batches. After an
+// error of ProcessAll, do not ack or nack any of the messages.
 func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]Disposition, error) {
 	if i := slices.Index(ms, nil); i >= 0 {
 		return nil, fmt.Errorf("semel: consumer %q: message %d of %d is nil", c.config.Name, i, len(ms))
@@ -77,7 +75,7 @@ func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]D
 	return loop.Process(ctx, ms)
 }
 
-// dispositionOf converts a settlement for the caller of Process.
+// dispositionOf converts a settlement (ack, nack or dead letter) to a Disposition.
 func dispositionOf(x *source.Settlement) Disposition {
 	return Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
 }
@@ -86,7 +84,7 @@ func dispositionOf(x *source.Settlement) Disposition {
 // is paused.
 const processAgain = 30 * time.Second
 
-// looping returns the source of Process. The first call of looping starts the engine for that source.
+// looping returns the message source that Process uses. The first call of looping starts the engine.
 func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop
@@ -127,10 +125,9 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition]
 	return loop, nil
 }
 
-// Close stops the engine that Process started. Running calls of Process end, with semel.ErrClosed if their
-// outcome is unknown. Close returns when all handlers have ended. If handlers still run after Config.Drain
-// and 5 s, Close returns an error that lists them. If ctx ends first, Close returns the error of ctx. Close
-// is not needed after Run.
+// Close stops the engine that Process started. Running calls of Process end, with semel.ErrClosed if their outcome is
+// unknown. Close returns when all handlers have ended. If handlers still run after Config.Drain and 5 s, Close returns
+// an error that lists these handlers. If ctx ends first, Close returns the error of ctx. Close is not needed after Run.
 func (c *Consumer[Tx]) Close(ctx context.Context) error {
 	c.mutex.Lock()
 	c.started = true

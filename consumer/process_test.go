@@ -352,5 +352,5 @@ func TestTryMark(t *testing.T) {
 	})
 }
 
-// bare is a store without optional features.
+// bare is a store that implements only store.TxStore.
 type bare struct{ store.TxStore[*memstore.Tx] }

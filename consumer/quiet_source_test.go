@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// moodySource is a listSource whose Fetch behaves as moods says. Each Fetch uses the next mood; the last mood
-// is used for all later Fetches.
+// moodySource is a listSource whose method Fetch behaves as the list moods says. Each Fetch uses the next element of
+// moods; the last element is used for all later calls of Fetch.
 type moodySource struct {
 	*listSource
 	moods []mood

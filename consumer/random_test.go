@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// program is a test program that is generated from a seed. It contains messages in lanes and copies of
-// messages, and defines for each id how often and how the handler fails before it succeeds, if ever.
+// program is a test program that is generated from a seed. A program contains messages in lanes and copies of messages,
+// and defines for each id how often and how the handler fails before the handler succeeds, if ever.
 type program struct {
 	random   *rand.Rand
 	messages []*semel.Message
@@ -112,7 +112,7 @@ func (p *program) check(store *memstore.Store, counts semel.Counts, lanes consum
 		return errors.Join(faults...)
 	}
 	for lane, ids := range p.order {
-		// A handler may run again after a rollback, so the last run of each message counts.
+		// A handler may run again after a rollback, so check uses only the last run of each message.
 		last := map[string]int{}
 		for i, id := range ids {
 			last[id] = i

@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sendAll delivers messages in one batch. written contains the times at which they were written.
+// sendAll delivers messages in one batch. The parameter written contains, by id, the times at which the messages were
+// written.
 func (f *feed) sendAll(written map[string]time.Time, order ...string) {
 	f.mutex.Lock()
 	for _, id := range order {
@@ -35,7 +36,7 @@ func (cutOff) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	return nil, errors.New("no broker answers")
 }
 
-// standing returns the retention that is stored for the consumer "billing".
+// The function standing returns the retention policy that the store has for the consumer "billing".
 func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 	t.Helper()
 	all, err := st.Retentions(t.Context(), "billing")
@@ -45,7 +46,7 @@ func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 	return all[0]
 }
 
-// ran stops a run and waits for its end.
+// ran stops a consumer's run and waits until the run has ended.
 func ran(t *testing.T, run *started) {
 	t.Helper()
 	run.stop()
@@ -143,7 +144,7 @@ func TestAHorizonThatCannotBeAsked(t *testing.T) {
 	})
 }
 
-// busy is a store in which another process removes old markers.
+// The type busy is a store in which another process removes old markers.
 type busy struct {
 	*memstore.Store
 	calls int
@@ -151,11 +152,12 @@ type busy struct {
 
 func (b *busy) Reap(context.Context, store.Reaping) (store.Reaped, error) {
 	b.calls++
-	pass(10 * time.Millisecond) // virtual time must pass, so that a busy loop ends
+	pass(10 * time.Millisecond) // virtual time must pass, so that a loop that calls without a pause ends
 	return store.Reaped{Elsewhere: true}, nil
 }
 
-// places is a store whose reaper examines five parts and finds nothing to remove.
+// places is a store whose reaper, which removes old markers, examines five parts of the table and finds no marker to
+// remove.
 type places struct {
 	*memstore.Store
 	last         store.ReapMark

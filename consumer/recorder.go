@@ -14,15 +14,15 @@ import (
 // content of messages, and no texts of errors. Write may be called at any time, from any goroutine. The
 // fields must not change after the first run begins.
 type Recorder struct {
-	// Size is the approximate size of the recording in bytes, 64 KiB or more; default 8 MiB. A
-	// message takes about 260 bytes. In addition, the recording has up to four copies of the
-	// engine's state, with about 300 bytes for each message in memory.
+	// Size is the approximate size of the recording in bytes, 64 KiB or more; default 8 MiB. In a recording, a message
+	// takes about 260 bytes. In addition, the recording has up to four copies of the engine's state, with about 300
+	// bytes for each message in memory.
 	Size int64
-	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can
-	// be found in a recording. If IDs is false, these values are left out, or hashed with a seed that the
-	// recording does not contain.
+	// IDs records identities, sources, streams and the reasons of handlers unchanged, so that a message can be found in
+	// a recording. If IDs is false, identities and so on are left out, or hashed with a seed that the recording does
+	// not contain.
 	IDs bool
-	// Broken, if set, is called the first time that the engine detects a violation of its guarantees. law
+	// Broken, if set, is called the first time that the engine detects a violation of its guarantees. The parameter law
 	// describes the violated guarantee. Broken may call Write. The engine waits until Broken returns.
 	Broken func(law string)
 
@@ -44,6 +44,6 @@ func (r *Recorder) recording() *recording.Recorder {
 	return r.kept
 }
 
-// Write writes the recorded events and actions as lines of JSON. why is written too, as the reason for the
-// recording. Write returns an error if the consumer has not run yet, or if writing to w fails.
+// Write writes the recorded events and actions as lines of JSON. Write also writes the parameter why as the reason for
+// the recording. Write returns an error if the consumer has not run yet, or if writing to w fails.
 func (r *Recorder) Write(w io.Writer, why string) error { return r.recording().Write(w, why) }

@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// restoredSource delivers some messages and then reports that the store is behind the broker.
+// restoredSource is a source that delivers some messages and then reports that the store lacks records of messages that
+// the broker counts as acked.
 type restoredSource struct{ *listSource }
 
 func (s *restoredSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {

@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// KeepResult stores the result of a handler beside the message's marker, in the transaction that applies the
-// message. Config.OnDuplicate and Consumer.Result return the stored result. Pass the ctx, tx and m that the
-// handler got. A second call for a message replaces the result of the first call.
+// KeepResult stores the result of a handler beside the message's marker, in the transaction that applies the message.
+// Config.OnDuplicate and Consumer.Result return the stored result. Pass the ctx, tx and m that the handler got. If
+// KeepResult is called twice for a message, the second result replaces the first.
 //
-// KeepResult costs one statement. A Queue sends this statement together with its other statements. A result
-// has at most admin.MaxResult bytes and is removed with its marker. KeepResult needs a store that keeps
-// results (admin.Results), and StrategyMarker or StrategyInbox. With NewCalling, call KeepResult in apply.
-// With NewLeased, KeepResult cannot be used, because there is no transaction. An error means that no result
-// is stored; the handler must return that error.
+// KeepResult costs one statement. A Queue sends the statement of KeepResult together with its other statements. A
+// result has at most admin.MaxResult bytes and is removed with its marker. KeepResult needs a store that keeps results
+// (admin.Results), and StrategyMarker or StrategyInbox. With NewCalling, call KeepResult in apply. With NewLeased,
+// KeepResult cannot be used, because handlers of NewLeased have no transaction. An error of KeepResult means that no
+// result is stored; the handler must return the error.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
 	k := engine.ResultContextOf(ctx)
 	switch {
@@ -42,11 +42,10 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 	return keeper.KeepResult(ctx, tx, admin.ResultOf{Scope: scope, ID: []byte(m.Identity.ID)}, result)
 }
 
-// Result returns the result that KeepResult stored for a message, for example after Process has found a
-// duplicate. key is the message's Identity. The result is nil if no result is stored: the message was not
-// applied, its handler stored no result, or its marker was removed. A stored result that is empty is not nil.
-// If none of Run, Work and Process has begun, or if the store keeps no results, the error is
-// semel.ErrUnsupported.
+// Result returns the result that KeepResult stored for a message, for example after Process has found a duplicate. The
+// parameter key is the message's Identity. If no result is stored, Result returns nil: the message was not applied, its
+// handler stored no result, or its marker was removed. A stored result of 0 bytes is not nil. If none of Run, Work and
+// Process has begun, or if the store keeps no results, the error is semel.ErrUnsupported.
 func (c *Consumer[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) {
 	e := c.running()
 	if e == nil {

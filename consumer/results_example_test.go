@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// The handler stores its result. OnDuplicate gets this result when the message is delivered again.
+// The handler stores a result. OnDuplicate gets the result when the message is delivered again.
 func ExampleKeepResult() {
 	orders := 0
 	place := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// makes is a handler that adds 1 and keeps a result.
+// makes is a handler that increments a counter and stores a result (KeepResult).
 func makes(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	if err := consumer.KeepResult(ctx, tx, m, []byte("made of "+m.Identity.ID)); err != nil {
 		return err
@@ -25,7 +25,7 @@ func makes(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return add(ctx, tx, m)
 }
 
-// told contains the results that OnDuplicate got, by the id of the message.
+// The type told contains, by the id of the message, the results that OnDuplicate got.
 type told map[string][]string
 
 func (o told) hook(_ context.Context, m *semel.Message, result []byte) error {
@@ -230,8 +230,7 @@ func TestProcessAndResults(t *testing.T) {
 }
 
 func TestAResultAtEachPointOfDeath(t *testing.T) {
-	// The process dies at a point. Another process starts on the same store, and each message is delivered
-	// again.
+	// A process dies at a fault point. Another process starts on the same store, and each message is delivered again.
 	for _, point := range []faults.Point{faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit, faults.BeforeSettle} {
 		bubble(t, fmt.Sprintf("C12_law_1_a_result_is_there_exactly_when_its_effect_is_%v", point), func(t *testing.T) {
 			st := memstore.New()

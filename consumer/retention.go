@@ -6,18 +6,17 @@ import (
 	"github.com/semel-go/semel/identity"
 )
 
-// RetentionPolicy says how long markers and ended messages are kept; the zero value keeps them forever. Messages
-// that have not ended, and parked messages, are always kept.
+// RetentionPolicy says how long markers and ended messages are kept. With the zero value, markers and ended messages
+// are kept forever. Messages that have not ended, and parked messages, are always kept.
 //
-// A run with Keep records its progress and removes old markers, a few at a time. One process at a time
-// removes markers. The retention is counted from the oldest message that is not acked. So while the consumer
-// is down, or while one of its lanes is behind, no marker is removed that a later duplicate could need. See
-// store.Reaper.
+// If Keep is set, a run records its progress and removes old markers, a few at a time. Only one process at a time
+// removes markers. The retention is counted from the oldest message that is not acked. So while the consumer is down,
+// or while one of its lanes is behind, no marker is removed that a later duplicate could need. See store.Reaper.
 type RetentionPolicy struct {
-	// Keep is how long markers are kept after their messages have ended, at least a minute. Keep must not be
-	// shorter than the time after which a duplicate can still arrive. That time is the retention of the
-	// source's broker, plus the duration of all retries, plus Delay. If Keep is shorter, Run, Work and
-	// Process return an error. If that time becomes longer during a run, nothing is removed.
+	// Keep is how long markers are kept after their messages have ended, at least a minute. Keep must not be shorter
+	// than the time after which a duplicate can still arrive. A duplicate can arrive as long as the broker keeps the
+	// message, plus the duration of all retries, plus Delay. If Keep is shorter than this sum, Run, Work and Process
+	// return an error. If the sum becomes longer than Keep during a run, no more markers are removed.
 	Keep time.Duration
 	// Bodies is how long the bodies of completed and discarded messages are kept in the inbox. 0 means that
 	// bodies are kept as long as their rows. Bodies may be set without Keep.
@@ -29,19 +28,20 @@ type RetentionPolicy struct {
 	// (semel.Message.Time). A message without any time counts as older than the retention.
 	IDTime identity.IDTime
 	// DailyPartitions means that the store keeps markers in one partition per day and drops whole partitions.
-	// DailyPartitions needs a store for this consumer alone (sqlstore.Store.Dated, pgxstore.Store.Dated), and
-	// IDTime must be the store's kind of ids. An id without such a time is not a usable identity. OnExpired
-	// also ends messages whose id has a time on a future day.
+	// DailyPartitions needs a store that only one consumer uses (sqlstore.Store.Dated, pgxstore.Store.Dated), and
+	// IDTime must be the store's kind of ids. An id without a time in the format IDTime is not a usable identity.
+	// Messages whose id has a time on a future day also end as OnExpired says.
 	DailyPartitions bool
 	// OnExpired is the action for a message that is older than the retention and has no marker: ActionPark,
-	// ActionDeadLetter, ActionHalt or ActionDiscard. Such a message may have been applied before. The age of
-	// messages with a version is not checked, because their streams record which versions were applied.
+	// ActionDeadLetter, ActionHalt or ActionDiscard. A message that is older than the retention may have been applied
+	// before. The age of messages with a version is not checked, because their streams record which versions were
+	// applied.
 	OnExpired Action
 	// Off disables the removal of old markers in all processes.
 	Off bool
 }
 
-// ladder returns the maximum duration of all retries of a message.
+// ladder returns the maximum time that all retries of a message together take.
 func (c *Config) ladder() (sum time.Duration) {
 	wait := c.Retry.InitialDelay
 	for n := 1; n < c.Retry.MaxAttempts; n++ {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// daily is a store that partitions markers by day.
+// daily is a store with one partition of markers for each day.
 type daily struct {
 	*memstore.Store
 	kind string

@@ -67,7 +67,7 @@ func (f *feed) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery,
 	return taken, nil
 }
 
-// broker is a feed that reports the progress of its lanes and its horizon.
+// broker is a feed that reports the progress of its lanes, and how long it can repeat messages (its horizon).
 type broker struct {
 	*feed
 	mutex   sync.Mutex
@@ -101,7 +101,7 @@ func (b *broker) set(do func()) {
 	do()
 }
 
-// now returns a message that was written now.
+// The function now returns a message that was written now.
 func now(id string) *semel.Message {
 	m := message(id, `{}`)
 	m.Origin.Written = uint32(time.Now().Unix())
@@ -340,7 +340,7 @@ func TestAReaperThatDies(t *testing.T) {
 			thaw := make(chan struct{})
 			run := start(t, mustNew(t, store, add, keeping(source), faults.Plan{At: func(p faults.Point, _ int) {
 				if p == point && time.Since(first) > 2*time.Hour && died.CompareAndSwap(false, true) {
-					<-thaw // as in a process that is frozen here
+					<-thaw // as in a process that is frozen at this point
 				}
 			}}))
 			source.send("1", first)

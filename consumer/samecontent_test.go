@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// minted returns the messages of a producer that sends each of n contents several times with new ids. Each
-// message is delivered twice, as by a broker.
+// minted returns the messages of a producer that sends each of n contents several times with new ids. Each message is
+// delivered twice, as a broker may do.
 func minted(n int) (all []*semel.Message) {
 	for range 2 {
 		for payment := range 4 {

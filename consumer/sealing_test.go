@@ -33,7 +33,8 @@ func wantLines(t *testing.T, s *memstore.Store, want int64) {
 	}
 }
 
-// slowReaper is a store whose reaper takes 10 s for each call and always has more to remove.
+// slowReaper is a store in which each call that removes old markers takes 10 s, and in which there are always more
+// markers to remove.
 type slowReaper struct {
 	*memstore.Store
 	calls atomic.Int64
@@ -84,7 +85,7 @@ func TestARunSealsActs(t *testing.T) {
 		run := start(t, mustNew(t, store, add, keeping(newBroker())))
 		for n := int64(1); store.calls.Load() < 3; n++ {
 			recordActs(t, store.Store, 1)
-			pass(17 * time.Second) // the duration of one call of the reaper plus the interval between two seals
+			pass(17 * time.Second) // the duration of one call of the reaper plus the interval between two calls of the sealer
 			wantLines(t, store.Store, n)
 			if n == 20 {
 				t.Fatalf("in 340 s the reaper was called %d times", store.calls.Load())

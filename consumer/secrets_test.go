@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hidden is part of every body and header of the test messages. hidden must not appear in anything that the
-// consumer reports.
+// The constant hidden is part of every body and header of the test messages. hidden must not appear in anything that
+// the consumer reports.
 const hidden = "4915162342"
 
 // payment is the type that a handler decodes.
@@ -26,7 +26,7 @@ type payment struct {
 	At     time.Time
 }
 
-// secretive returns a message whose values must all not be reported.
+// secretive returns a message whose values must not appear in any report of the consumer.
 func secretive(id, body string) *semel.Message {
 	m := message(id, strings.ReplaceAll(body, "HIDDEN", hidden))
 	m.Key = []byte("key-" + hidden)

@@ -25,12 +25,12 @@ type settings struct {
 	public string
 	// rules are the rules for reading deliveries.
 	rules delivery.Rules
-	// way is how effects happen once. keys configures the leased keys if way is byKey.
+	// The field way is how effects happen once. The field keys configures the leased keys if way is byKey.
 	way  way
 	keys KeyPolicy
 	// guard calls functions of users, sources and stores.
 	guard guard.Guard
-	// steps are the names of the steps; nil if the handler has none.
+	// steps contains the names of the steps; nil if the handler has no steps.
 	steps []string
 	// run are the options of the runner.
 	run runner.Options
@@ -50,12 +50,12 @@ type needs struct {
 	keys  KeyPolicy
 	// noHandler is the error if the handler is incomplete, or nil if the handler is complete.
 	noHandler error
-	// steps are the names of the steps; nil if the handler has none.
+	// steps contains the names of the steps; nil if the handler has no steps.
 	steps []string
 }
 
-// needsOf returns the needs for this handler, way and store. If the handler is incomplete, noHandler of the
-// result says why.
+// needsOf returns the needs for a handler, a way and a store. If the handler is incomplete, noHandler of the result is
+// the error.
 func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 	n := needs{way: w, store: store}
 	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
@@ -124,8 +124,8 @@ func (c *settings) resolve(st any) {
 	c.run = c.runOptions()
 }
 
-// way is how the effects of a consumer happen once. Each constructor has its own way. The way determines how
-// the runner processes a batch.
+// The type way is the method by which each effect of a consumer happens once. Each constructor has its own way. The way
+// determines how the runner processes a batch.
 type way uint8
 
 const (
@@ -144,11 +144,11 @@ const (
 	byKey
 )
 
-// overRows reports whether handlers call other systems for messages of the store's inbox. Then a batch has
-// one message.
+// overRows reports whether handlers call other systems for messages of the store's inbox. A batch of a consumer whose
+// handlers call other systems has one message.
 func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
 
-// deliveryRules returns the rules for reading deliveries, without those that depend on the store.
+// deliveryRules returns the rules for reading deliveries, except the rules that depend on the store.
 func (c *Config) deliveryRules() delivery.Rules {
 	r := delivery.Rules{
 		Identity: c.Identity, Fingerprint: c.Fingerprint, Filter: delivery.Filter(c.Filter), SkipFiltered: c.OnFiltered == OnFilteredSkip,
@@ -172,9 +172,9 @@ func (c *settings) warnTypeless(messages int) {
 		"consumer", c.Name, "messages", messages)
 }
 
-// Takes reports whether Config.Filter selects a message. refused means that the source could not read the
-// message completely. Then a type or header that could be read can exclude the message, but a missing type or
-// header cannot.
+// Takes reports whether Config.Filter selects a message. The parameter refused means that the source could not read the
+// message completely. A message that was not read completely can be excluded by a type or header that could be read,
+// but not by a missing type or header.
 func (c *Config) Takes(m *semel.Message, refused bool) bool {
 	rules := c.deliveryRules()
 	return rules.Takes(m, refused)

@@ -77,7 +77,7 @@ func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 		}
 		c := config(src)
 		c.Lanes, c.Workers, c.Batch.MaxSize, c.Drain, c.Logger = consumer.LanesNone, 64, 1, 7*time.Second, said.logger()
-		// The first two messages are handled by two different workers. Which messages they are is random.
+		// Two workers each handle one message first. Which two messages come first is random.
 		var begun atomic.Int32
 		run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch begun.Add(1) {

@@ -14,17 +14,18 @@ type Step[Tx any] struct {
 	// Name is stored in the message's row, 1 to steplimit.Name bytes. Later releases recognise a completed
 	// step by its name, so the name must not change.
 	Name string
-	// Run performs the step, like a handler: Run writes its effect through tx and returns an error. The
-	// output is stored in the transaction of the step and passed to later steps. The output has at most
-	// steplimit.Output bytes. For calls use m.IdempotencyKey(Name). This key is the same in each attempt.
+	// Run performs the step, like a handler: Run writes its effect through tx and returns nil or an error. The output
+	// is stored in the transaction of the step and passed to later steps. The output of a step has at most
+	// steplimit.Output bytes. If the step calls another system, pass m.IdempotencyKey(Name), which is the same in each
+	// attempt.
 	Run func(ctx context.Context, tx Tx, m *semel.Message, done Done) (output []byte, err error)
 }
 
 // Done contains the completed steps of a message.
 type Done struct{ steps []store.StepDone }
 
-// Output returns the output of the step with this name. The result is nil if the step returned no output or
-// is not completed. The caller must not change the result.
+// Output returns the output of the step with the given name. The result is nil if the step returned no output or is not
+// completed. The caller must not change the returned output.
 func (d Done) Output(step string) []byte {
 	for i := range d.steps {
 		if d.steps[i].Name == step {
@@ -34,9 +35,9 @@ func (d Done) Output(step string) []byte {
 	return nil
 }
 
-// NewSteps is New for a handler that consists of steps, which run in this order. Each step runs in its own
-// transaction, which also records in the message's row that the step is completed. A completed step never runs
-// again, even if its process crashes; the next attempt, in any process, begins with the following step. The
+// NewSteps is New for a handler that consists of steps, which run in the order of the parameter steps. Each step runs
+// in its own transaction, which also records in the message's row that the step is completed. A completed step never
+// runs again, even if its process crashes; the next attempt, in any process, begins with the following step. The
 // message is applied with its last step. Attempts are counted for each step.
 //
 // Between two steps the message waits in the inbox. Later messages of its key, partition or stream wait until
@@ -44,9 +45,8 @@ func (d Done) Output(step string) []byte {
 // a Source, AckOnReceipt. Process cannot be used. With NewLeasedSteps no transaction is open while a step
 // runs. A step of NewLeasedSteps runs at least once, and never again after its completion was recorded.
 //
-// A row is parked with the reason "steps changed" if its completed steps are not the first of these steps in
-// this order, or if no step is left. So a release that renames, removes or reorders steps cannot run a wrong
-// step.
+// A row is parked with the reason "steps changed" if its completed steps are not the first elements of the parameter
+// steps, or if no step is left. So a release that renames, removes or reorders steps cannot run a wrong step.
 func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, engine.Handler[Tx]{Steps: stepsOf(steps)}, c, plans)
 }

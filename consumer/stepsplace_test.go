@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Between two steps, a message keeps its place in the order of its key.
+// A message that waits between two steps blocks later messages of its key.
 func TestTheOrderOfSteps(t *testing.T) {
 	bubble(t, "law_6_C11_the_next_message_of_a_key_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
 		st := memstore.New()

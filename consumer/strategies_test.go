@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// create is a handler whose effect has a unique key.
+// create is a handler whose effect is rejected if it exists already (unique key).
 func create(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	key := "invoice " + m.Identity.ID
 	old, err := tx.Get(key)

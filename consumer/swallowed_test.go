@@ -13,12 +13,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ofClass is an error that the store classifies by its value.
+// ofClass is an error that contains the class that the store returns for it.
 type ofClass store.Class
 
 func (c ofClass) Error() string { return "the server said no" }
 
-// breaking is a store whose transaction a test can break. The store may report the cause.
+// breaking is a store whose transactions a test can break. If the test wants, the store also reports the cause.
 type breaking struct {
 	*watchedStore
 	knows  bool
@@ -71,8 +71,8 @@ func (b *breakingBatch) Commit(ctx context.Context, e store.Ending) store.Result
 	return b.Batch.Commit(ctx, e)
 }
 
-// swallowing runs 20 messages. The handler of m11 gets an error of this class and ignores the error. The
-// error occurs in the first times runs of that handler.
+// swallowing runs 20 messages. The handler of message "m11" gets an error of the given class and ignores the error. The
+// error occurs only in the first runs of that handler, as many as the parameter times says.
 func swallowing(t *testing.T, s *breaking, class store.Class, times int, change func(*consumer.Config)) (semel.Counts, []int) {
 	t.Helper()
 	c := config(newListSource(numbered("m", 20)...))

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// slowToTell is a store that takes a while to report whether a transaction can still commit. This time must
-// not count as time of a handler.
+// slowToTell is a store that responds slowly to the question whether a transaction can still commit. The time of the
+// response must not count as time of a handler.
 type slowToTell struct {
 	*memstore.Store
 	long time.Duration

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// scribe is a tracer that records a line for each span that ended.
+// scribe is a tracer that records a line of text for each ended span.
 type scribe struct {
 	mutex  sync.Mutex
 	spans  byte

@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lost is the result of a commit whose response did not arrive.
+// The variable lost is the result of a commit whose response did not arrive.
 var lost = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("connection reset")}
 
-// lostReplies are the possible outcomes of a commit whose response does not arrive. runs is how often a
+// lostReplies contains the possible outcomes of a commit whose response does not arrive. The field runs is how often a
 // handler must run.
 var lostReplies = []struct {
 	name string
@@ -36,7 +36,7 @@ var lostReplies = []struct {
 	}, 2},
 }
 
-// ended returns a context that has ended, so that a memstore rejects the commit.
+// The function ended returns a cancelled context, with which a memstore rejects the commit.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

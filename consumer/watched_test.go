@@ -170,7 +170,7 @@ func (s *watchedSource) Close(ctx context.Context) error {
 	return s.listSource.Close(ctx)
 }
 
-// left returns the messages that are not acked. A broker would deliver them again.
+// The method left returns the messages that are not acked, and that a broker would therefore deliver again.
 func (s *listSource) left(all []*semel.Message) []*semel.Message {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -231,7 +231,7 @@ func mustNewKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handl
 	return running
 }
 
-// addsUp checks that every delivery is counted with exactly one outcome.
+// addsUp checks that the numbers of the outcomes add up to the number of deliveries.
 func addsUp(t *testing.T, c semel.Counts) {
 	t.Helper()
 	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
@@ -245,13 +245,13 @@ func runs[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context
 	return ranToItsEnd(t, mustNew(t, s, handle, c, plans...))
 }
 
-// runsLeased is runs with NewLeased.
+// runsLeased creates a consumer with NewLeased, runs the consumer to its end, and returns its counts.
 func runsLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNewLeased(t, s, handle, c, plans...))
 }
 
-// runsKeyed is runs with NewKeyed.
+// runsKeyed creates a consumer with NewKeyed, runs the consumer to its end, and returns its counts.
 func runsKeyed(t *testing.T, keys keystore.Store, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	return ranToItsEnd(t, mustNewKeyed(t, keys, p, handle, c, plans...))
@@ -267,7 +267,7 @@ func ranToItsEnd[Tx any](t *testing.T, c *consumer.Consumer[Tx]) semel.Counts {
 	return c.Counts()
 }
 
-// started is a consumer that runs concurrently with the test.
+// The type started is a consumer that runs concurrently with the test.
 type started struct {
 	stop  context.CancelFunc
 	ended chan error
@@ -290,7 +290,8 @@ func (s *started) wait() error {
 // pass waits until the duration d of virtual time has passed.
 func pass(d time.Duration) { <-time.After(d) }
 
-// outcome returns the verdict of the store for an id of the consumer "billing".
+// outcome returns what the store knows about an id of the consumer "billing": a new message, or a duplicate with its
+// outcome.
 func outcome(t *testing.T, s *memstore.Store, id string) store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(context.Background(), "billing", "", 0)
@@ -315,7 +316,7 @@ func rows(t *testing.T, s *memstore.Store) []store.StoredRow {
 	return all
 }
 
-// row returns the row with this id. The row must exist.
+// row returns the inbox row with the given id. The row must exist.
 func row(t *testing.T, s *memstore.Store, id string) store.StoredRow {
 	t.Helper()
 	for _, r := range rows(t, s) {

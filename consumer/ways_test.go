@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// misbehaviours are faults of a user's function. Each fault counts as an attempt of the message.
+// misbehaviours contains faulty functions of a user. A call of each function counts as an attempt of the message.
 var misbehaviours = map[string]func(ctx context.Context) error{
 	"an_error":                 func(context.Context) error { return errTest },
 	"a_panic":                  func(context.Context) error { panic("no") },
@@ -23,8 +23,8 @@ var misbehaviours = map[string]func(ctx context.Context) error{
 	"an_error_when_it_was_cut": func(context.Context) error { pass(45 * time.Second); return errTest },
 }
 
-// waysOfEffects contains a function for each kind of consumer. The function runs a consumer whose handler
-// first calls fails.
+// waysOfEffects contains a function for each kind of consumer. Each function runs a consumer whose handler first calls
+// the function fails.
 var waysOfEffects = map[string]func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts{
 	"in_a_transaction": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
 		return runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -69,7 +69,7 @@ func failsOrAdds(fails func(context.Context) error) func(context.Context, *memst
 	}
 }
 
-// burying is an endless source that has dead letters.
+// burying is an endless source that supports dead letters.
 type burying struct{ *listSource }
 
 func (burying) Info() source.Info {

@@ -10,20 +10,20 @@
 // Not encrypted is what the database compares or shows: ids and sources of identities, topics,
 // types, names of streams, keys that messages are ordered by, reasons, and operator commands.
 //
-// If you lose a key, you lose everything that it encrypted. The identities remain, so copies
-// are still recognised as duplicates.
+// If you lose a key, you lose everything that it encrypted. The identities remain readable, so copies of messages are
+// still recognised as duplicates.
 //
 // Each text is encrypted with AES-256-GCM, under a key of its own and 12 random bytes as nonce.
 // HMAC-SHA-256 derives the text's key from the given key and 16 random bytes. So a given key is
 // sufficient for more messages than a store will ever hold.
 //
-// Each text is bound to its place, and the store rejects a text that was moved to another
-// place. Messages are bound to their identity (consumer, source and id), results to their id,
-// outputs of steps to the number of their row, and errors to either of them.
+// Each encrypted text is bound to the object to which it belongs, and the store rejects a text that was copied to
+// another object. Messages are bound to their identity (consumer, source and id), results to their id, outputs of steps
+// to the number of their row, and errors to an identity or to the number of a row.
 //
-// Encryption does not prevent two attacks by a database user who can write the tables and has no
-// key. The user can replace a text by an older one of the same identity. The user can also insert
-// rows in plain text; consumers handle these unless the store's option EncryptedSince is set.
+// Encryption does not prevent two attacks by a database user who can write the tables and has no key. The database user
+// can replace a text by an older text of the same identity. The database user can also insert rows in plain text;
+// consumers process rows in plain text unless the store's option EncryptedSince is set.
 //
 // Fingerprints are hashes, so a short body, such as four digits, can be guessed from its
 // fingerprint. A store that was opened with EncryptedSince in the past encrypts the
@@ -60,17 +60,17 @@ const (
 // overhead is the number of bytes by which an encrypted text is longer than its plaintext.
 const overhead = headSize + tagSize
 
-// Cipher is a store.Cipher. Create it with New.
+// Cipher is a store.Cipher. Create a Cipher with New.
 type Cipher struct {
 	current name
 	keys    map[name][]byte
-	order   []name // of keys, the current one first
+	order   []name // names of the keys, the current key first
 }
 
 // name identifies a key in encrypted texts: the first bytes of a hash of the key.
 type name [nameSize]byte
 
-// String returns the name in the form that errors use.
+// String returns the name of the key in hexadecimal digits, as errors show it.
 func (n name) String() string { return hex.EncodeToString(n[:]) }
 
 func nameOf(key []byte) name {
@@ -80,12 +80,11 @@ func nameOf(key []byte) name {
 	return name(h.Sum(nil)[:nameSize])
 }
 
-// New returns a cipher that encrypts with key and decrypts with key and the former keys. Each
-// key has KeySize bytes from a random source.
+// New returns a cipher that encrypts with key, and decrypts with key and the keys in former. Each key has KeySize bytes
+// from a random source.
 //
-// To change the key, first give the new key as a former key to all processes. Then give it as
-// key, with the old key as a former key. The old key is needed as long as the store holds
-// anything that it encrypted.
+// To change the key, first pass the new key in former in all processes. Next, pass the new key as key, and the old key
+// in former. The old key is needed as long as the store contains texts that were encrypted with it.
 func New(key []byte, former ...[]byte) (*Cipher, error) {
 	c := &Cipher{current: nameOf(key), keys: map[name][]byte{}}
 	for i, k := range append([][]byte{key}, former...) {
@@ -104,8 +103,7 @@ func New(key []byte, former ...[]byte) (*Cipher, error) {
 	return c, nil
 }
 
-// Current returns the name of the key that Encrypt uses. Errors of Decrypt name keys in the
-// same form.
+// Current returns the name of the key that Encrypt uses, as it appears in errors of Decrypt.
 func (c *Cipher) Current() string { return c.current.String() }
 
 // Overhead implements store.Cipher.
@@ -162,7 +160,7 @@ func (c *Cipher) Derive(n int, about []byte) (key [nameSize]byte, secret [sha256
 	return c.order[n], secret, true
 }
 
-// gcm returns the AES-GCM cipher for the text with this salt.
+// gcm returns the AES-GCM cipher for the text with the given salt.
 func gcm(key, salt []byte) cipher.AEAD {
 	h := hmac.New(sha256.New, key)
 	digest.Begin(h, "encryption/text/1")

@@ -3,10 +3,10 @@
 // sources; a consumer in production has no Plan.
 package faults
 
-// Plan injects faults into a consumer. Pass it to consumer.New.
+// Plan injects faults into a consumer. Pass a Plan to consumer.New.
 type Plan struct {
-	// At, if not nil, is called at each Point with the number of messages. At may end the process. A
-	// panic of At is logged and has no other consequence.
+	// At, if not nil, is called at each Point with the number of messages. At may end the process. A panic in At is
+	// logged and has no other consequence.
 	At func(Point, int)
 	// Seed seeds the jitter of waits; 0 uses a random seed.
 	Seed uint64
@@ -45,19 +45,19 @@ const (
 // the call has arrived, and no transaction is open.
 const AfterCall Point = "AfterCall"
 
-// The points at which a test can inject a fault into the reaper.
+// The points at which a test can inject a fault while old markers are removed.
 const (
-	// BeforeAdvance is before the low-water marks are raised, BeforeReap after that and before each
-	// slice of markers is removed, AfterReap after each slice.
+	// BeforeAdvance is reached before the low-water marks are raised. BeforeReap is reached before each slice of
+	// markers is removed, and AfterReap after each slice.
 	BeforeAdvance Point = "BeforeAdvance"
 	BeforeReap    Point = "BeforeReap"
 	AfterReap     Point = "AfterReap"
 )
 
-// The points at which a test can inject a fault while the audit trail is sealed.
+// The points at which a test can inject a fault while audit records are added to the audit chain (sealing).
 const (
-	// BeforeSeal is before the look for lines to seal, WithinSeal after the lines are written and
-	// before their transaction commits, AfterSeal after the commit.
+	// BeforeSeal is reached before the search for new audit records, WithinSeal after their lines were written to the
+	// chain and before the transaction commits, and AfterSeal after the commit.
 	BeforeSeal Point = "BeforeSeal"
 	WithinSeal Point = "WithinSeal"
 	AfterSeal  Point = "AfterSeal"

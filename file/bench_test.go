@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// BenchmarkLinesOf1KiB reads and settles events of about 1 KiB. Each Fetch returns 256 events.
+// BenchmarkLinesOf1KiB reads and acks events of about 1 KiB. Each Fetch returns 256 events.
 func BenchmarkLinesOf1KiB(b *testing.B) {
 	event := `{"specversion":"1.0","id":"0190b5c4-7a1e-7cc0-9f3a-2b1c5d6e7f80","source":"/shop/orders","type":"order.placed",` +
 		`"time":"2026-01-02T03:04:05Z","data":{"account":"a-1842","amount":12.5,"currency":"EUR","lines":[` +

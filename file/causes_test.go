@@ -28,7 +28,7 @@ type shelf struct {
 	t      *testing.T
 	folder string
 	store  *memstore.Store
-	// fetched, if set, is called by each process after the process has read its first lines.
+	// If set, the function fetched is called by each process after the process has read its first lines.
 	fetched func()
 }
 
@@ -51,7 +51,7 @@ func (s *shelf) put(name string, first, last int) {
 
 func (s *shelf) path(name string) string { return filepath.Join(s.folder, name) }
 
-// process runs a consumer until the end of a file. If point is not empty, the consumer dies when its second
+// process runs a consumer until the end of a file. If point is not empty, the process dies when the consumer's second
 // batch passes that point.
 func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	s.t.Helper()
@@ -117,8 +117,8 @@ func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p
 	return m.Store.SavePosition(ctx, consumer, lane, p)
 }
 
-// Each subtest has one cause of duplicate deliveries, as it occurs with files. The function returns the counts
-// of the last process.
+// Each subtest has one cause of duplicate deliveries that occurs with files. The function of a subtest returns the
+// counts of the last process.
 func TestCausesOfDuplicates(t *testing.T) {
 	for name, happens := range map[string]func(*shelf) semel.Counts{
 		"L7_producer_retry": func(s *shelf) semel.Counts { // a writer that does not know whether its line was written
@@ -175,8 +175,8 @@ func (s *shelf) crash(point faults.Point) semel.Counts {
 	return s.process("orders", "")
 }
 
-// twoAtOnce runs two processes that both read the file. Each of them waits until both have fetched. Otherwise
-// a quick process could save its position at the end of the file before the other one starts.
+// twoAtOnce runs two processes that both read the file. Each process waits until both processes have fetched lines.
+// Without this wait, a quick process could save its position at the end of the file before the other process starts.
 func twoAtOnce(s *shelf) semel.Counts {
 	s.put("orders", 1, 30)
 	var reading sync.WaitGroup
@@ -197,8 +197,8 @@ func twoAtOnce(s *shelf) semel.Counts {
 	return counts[1]
 }
 
-// hiddenSuccess loses the responses to commits that have succeeded. Then a writer that got no response writes
-// its events again.
+// hiddenSuccess loses the responses to commits that have succeeded. A writer that got no response then writes its
+// events again.
 func hiddenSuccess(s *shelf) semel.Counts {
 	lost := 0
 	s.store = memstore.New(memstore.Fail(func(op string) error {

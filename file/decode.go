@@ -13,18 +13,18 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// delivered is a message with the data that Settle needs. It is the Handle of its delivery, and also the
+// delivered is a message with the data that Settle needs. A delivered is the Handle of its delivery, and also the
 // decoder of that delivery.
 type delivered struct {
 	message    semel.Message
 	from       *generation
 	start, end int64
 	format     Format
-	// decoding guards the result of decoding. A source that wraps this source may deliver the same delivery
-	// twice, and then both copies are decoded concurrently.
+	// The mutex decoding guards the result of decoding. A source that wraps this source may deliver the same delivery
+	// twice; both copies are then decoded concurrently.
 	decoding sync.Mutex
-	// undecoded is true as long as the body is the undecoded line. refused is the reason if the line could not
-	// be decoded.
+	// The field undecoded is true as long as the body is the undecoded line. The field refused is the reason if the
+	// line could not be decoded.
 	undecoded bool
 	refused   semel.Reason
 }
@@ -36,7 +36,7 @@ type decoder struct {
 	parser strictjson.Parser
 }
 
-// begin converts a line to a message that is decoded later. A line that is too long is refused at once.
+// begin converts a line to a message that is decoded later. begin refuses a line that is too long at once.
 func (c *decoder) begin(l line) *delivered {
 	d := &delivered{start: l.start, end: l.end, format: c.format, undecoded: true}
 	m := &d.message
@@ -70,7 +70,7 @@ func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.
 	return d.refused, d.detail()
 }
 
-// again returns a copy of a nacked message for its next delivery.
+// The method again returns a copy of a nacked message for its next delivery.
 func (d *delivered) again() *delivered {
 	d.decoding.Lock()
 	defer d.decoding.Unlock()
@@ -89,8 +89,8 @@ func (d *delivered) detail() string {
 	return string(text)
 }
 
-// whole reports whether a line without a line end is complete: it is an object or array, so further bytes
-// cannot change its meaning.
+// The method whole reports whether a line without a line end is complete. A complete line is a JSON object or array, so
+// further bytes cannot change its meaning.
 func (c *decoder) whole(l line) bool {
 	if l.length > int64(len(l.text)) {
 		return false

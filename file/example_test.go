@@ -26,7 +26,7 @@ func ExampleStdin() {
 		var settlements []source.Settlement
 		for i := range deliveries {
 			d := &deliveries[i]
-			d.Decode(nil) // a consumer does this itself
+			d.Decode(nil) // a consumer decodes by itself
 			detail, _ := d.Message.Headers.Get(file.HeaderDetail)
 			fmt.Printf("%s|%s|%s|%s\n", d.Message.ID(), d.Message.Body, d.Refused, detail)
 			settlements = append(settlements, source.Settlement{Delivery: d, Kind: semel.Ack})

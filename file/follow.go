@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// atEnd is called when the current file has no further bytes. It reports whether the caller must read again,
-// or look into the scanner again.
+// atEnd is called when the current file has no further bytes. atEnd reports whether the caller must read the file
+// again, or ask the scanner again.
 func (s *Source) atEnd() (bool, error) {
 	switch {
 	case !s.options.Follow:
@@ -29,8 +29,8 @@ func (s *Source) atEnd() (bool, error) {
 	return s.look()
 }
 
-// look checks whether the path now belongs to another file. If so, the old file is read once more, because its
-// writer may have written to it until then.
+// look checks whether the path now belongs to another file. If the path belongs to another file, the old file is read
+// once more, because its writer may have written until the file was replaced.
 func (s *Source) look() (bool, error) {
 	s.tail.take(s.current.file, s.scan.read())
 	there, err := os.Stat(s.path)
@@ -77,14 +77,14 @@ func (s *Source) restart() (bool, error) {
 	return true, nil
 }
 
-// tail has the bytes before an offset. They show at the next look whether the file was truncated. The size
-// alone does not show that, because the file may have grown again.
+// tail contains the bytes before an offset of a file. At the next check, the bytes of the tail show whether the file
+// was truncated. The size alone does not show a truncation, because the file may have grown again.
 type tail struct {
 	at    int64
 	bytes []byte
 }
 
-// known reports whether the tail has the bytes before this offset.
+// The method known reports whether the tail has the bytes before this offset.
 func (t *tail) known(at int64) bool { return t.bytes != nil && t.at == at }
 
 // take reads the bytes before an offset, unless the tail has them.
@@ -95,13 +95,13 @@ func (t *tail) take(f *os.File, at int64) {
 	t.at, t.bytes = at, before(f, at)
 }
 
-// unchanged reports whether the file still has these bytes at this place.
+// The method unchanged reports whether the file still has the bytes of the tail at the tail's offset.
 func (t *tail) unchanged(f *os.File) bool {
 	now := before(f, t.at)
 	return now != nil && bytes.Equal(now, t.bytes)
 }
 
-// before reads the bytes before an offset; nil if the file does not have them.
+// The function before reads the bytes before an offset; nil if the file does not have them.
 func before(f *os.File, at int64) []byte {
 	b := make([]byte, min(checked, at))
 	if n, _ := f.ReadAt(b, at-int64(len(b))); n < len(b) {

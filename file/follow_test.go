@@ -15,7 +15,7 @@ import (
 
 var followed = file.Options{Format: file.JSON, Follow: true}
 
-// following runs a test with a followed file in a synctest bubble.
+// The function following runs a test with a followed file in a synctest bubble.
 func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +25,7 @@ func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
 	})
 }
 
-// nothing checks that no delivery arrives for some time.
+// The method nothing fails the test if a delivery arrives within some time.
 func (d *desk) nothing() {
 	d.t.Helper()
 	if got, err := d.fetch(5 * time.Second); err != nil || len(got) > 0 {
@@ -126,7 +126,7 @@ func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T)
 			d.settle(semel.Nack, time.Second, got[1])
 			again := d.expect("2")
 			d.ack(again[0], got[0])
-			d.settle(semel.Nack, 0, got...) // these lines are settled, so a nack changes nothing
+			d.settle(semel.Nack, 0, got...) // these lines are already acked, so a nack changes nothing
 			d.nothing()
 		})
 	})
@@ -200,7 +200,7 @@ func (d *desk) rename() string {
 	return old
 }
 
-// append2 appends text to a file that is not the file of the desk.
+// append2 appends text to a file other than the file that the test reads.
 func (d *desk) append2(path, text string) {
 	d.t.Helper()
 	other := *d

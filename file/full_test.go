@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// besideNewer runs a consumer over n lines, for at most a minute. The first line has a marker of a newer
-// release.
+// besideNewer runs a consumer over n lines, for at most a minute. The first line has a marker that a newer release
+// wrote.
 func besideNewer(t *testing.T, n, room int, open func(path string) source.Source, idle time.Duration) (left []semel.Unfinished, ran time.Duration, err error) {
 	t.Helper()
 	st := memstore.New()

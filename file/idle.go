@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// isIdle implements source.Info.Idle: it reports whether everything was read, including lines that were added
-// since, and no nacked line waits. A slow Fetch without a result does not prove this, because it may have
-// ended before it could read. Lines of a paused lane do not count.
+// isIdle implements source.Info.Idle: it reports whether all lines were read, including lines that were added lately,
+// and no nacked line waits. A slow Fetch without a result does not prove that the source is idle, because such a Fetch
+// may have ended before it could read. Lines of a paused lane do not count.
 func (l *lane) isIdle(context.Context) (idle bool, left []semel.Unfinished, err error) {
 	paused, _ := l.flags()
 	switch {
@@ -32,8 +32,8 @@ func (l *lane) Info() source.Info {
 	return source.Info{Idle: l.isIdle, Bounded: l.bounded(), AtEnd: l.atEnd}
 }
 
-// torn returns the last line of a followed file if the line has no line end. Its writer may not have finished
-// it.
+// The method torn returns the last line of a followed file if the line has no line end. The writer of the file may not
+// have finished its last line.
 func (l *lane) torn() []semel.Unfinished {
 	rest, some := l.scan.rest()
 	if !some || !l.options.Follow {
@@ -42,7 +42,7 @@ func (l *lane) torn() []semel.Unfinished {
 	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// bounded reports whether the source has an end. Standard input counts as endless, because its end cannot be
+// The method bounded reports whether the source has an end. Standard input counts as endless, because its end cannot be
 // known in advance.
 func (l *lane) bounded() bool { return !l.options.Follow && !l.endless }
 

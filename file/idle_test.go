@@ -132,7 +132,7 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 	}
 	bubble("trap_T95_it_has_where_a_line_that_comes_again_did_not_fit_into_the_last_Fetch", func(t *testing.T) {
 		s, _, idle := open(t, file.Options{Follow: true})
-		idle(false) // at this time the file is not open yet
+		idle(false) // the file is not open yet
 		both := fetchFor(t, s, large, 2)
 		fetchFor(t, s, large, 0)
 		idle(true)

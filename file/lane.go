@@ -16,29 +16,30 @@ type generation struct {
 	number int
 	file   *os.File
 	track  tracker
-	// gone is true if the lines of the file cannot be read again.
+	// The field gone is true if the lines of the file cannot be read again.
 	gone bool
-	// torn is 0, or 1 plus the offset of an incomplete last line that Notice has reported. Only Fetch uses it.
+	// The field torn is 0, or 1 plus the offset of an incomplete last line that Notice has reported. Only Fetch uses
+	// the field.
 	torn int64
 }
 
 // input reads the bytes of a lane.
 type input interface {
-	// begin opens the input. It is called until it succeeds.
+	// begin opens the input. The lane calls begin until the call succeeds.
 	begin(ctx context.Context) error
-	// more adds bytes to the scanner, and reports whether the caller must look into the scanner again. more
-	// does not wait.
+	// more adds bytes to the scanner, and reports whether the caller must ask the scanner again. The method more does
+	// not wait.
 	more() (bool, error)
-	// again reads a nacked line once more.
+	// The method again reads a nacked line once more.
 	again(b *handedBack) (line, error)
-	// idle is called if there was nothing to read. It returns the time of the next look, or the zero time if
+	// The lane calls idle if there was nothing to read. idle returns the time of the next check, or the zero time if
 	// the caller must wait for a wake-up.
 	idle(ctx context.Context) time.Time
-	// ended is called by each Fetch at the end of the data, after everything is acked.
+	// Each Fetch at the end of the data calls ended after all lines are acked.
 	ended(ctx context.Context)
 }
 
-// lane is the common part of Source and Stream. It converts lines to deliveries and tracks them.
+// lane is the common part of Source and Stream. A lane converts lines to deliveries and tracks the deliveries.
 type lane struct {
 	ledger
 	fault    error
@@ -53,14 +54,14 @@ type lane struct {
 	begun   bool
 	scan    *scanner
 	current *generation
-	// final is true if the bytes that are left in the scanner are the last line, as far as is known. over is
-	// true if the file ended there again when it was read once more.
+	// The field final is true if the bytes that are left in the scanner seem to be the last line. The field over is
+	// true if a second read found the end of the file at the same offset.
 	final, over bool
-	// caughtUp is true if the last look found nothing new.
+	// The field caughtUp is true if the last check found no new bytes.
 	caughtUp bool
-	// held is a delivery that was too large for the last Fetch.
+	// A delivery that was too large for the last Fetch.
 	held *source.Delivery
-	// endless is true if the input may never end.
+	// The field endless is true if the input may never end.
 	endless bool
 }
 
@@ -75,7 +76,7 @@ func newLane(o Options, name, topic string) lane {
 // Lanes implements source.Source. The lane is assigned with the first successful Fetch, and is never lost.
 func (l *lane) Lanes(o source.LaneObserver) { l.observer = o }
 
-// Flow pauses or resumes the lane. A Fetch in progress may still return lines.
+// Flow pauses or resumes the lane. A Fetch in progress may still return lines of a paused lane.
 func (l *lane) Flow(which source.Lane, on bool) {
 	if which != l.id {
 		return
@@ -86,8 +87,8 @@ func (l *lane) Flow(which source.Lane, on bool) {
 	l.rouse()
 }
 
-// Fetch waits for lines and returns them. Fetch returns source.ErrEnd when everything was read and settled,
-// and an error that wraps semel.ErrClosed after Close.
+// Fetch waits for lines and returns them. Fetch returns source.ErrEnd when all lines were read and acked, and an error
+// that wraps semel.ErrClosed after Close.
 func (l *lane) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if err := l.start(ctx); err != nil {
 		if ended := ctx.Err(); ended != nil {
@@ -137,7 +138,7 @@ func (l *lane) start(ctx context.Context) error {
 	return nil
 }
 
-// take fills the batch with available lines. If there are none, take returns the time of the next look.
+// take fills the batch with available lines. If no line is available, take returns the time of the next check.
 func (l *lane) take(ctx context.Context, b *batch) (time.Time, error) {
 	if l.held != nil && l.add(b, *l.held) {
 		l.held = nil
@@ -202,7 +203,7 @@ func (l *lane) takeLines(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// look looks for more bytes after all known bytes were read.
+// look checks for more bytes after all known bytes were read.
 func (l *lane) look() (more bool, err error) {
 	more, err = l.input.more()
 	l.caughtUp = !more && err == nil
@@ -222,7 +223,7 @@ func (l *lane) nextLine() (line, bool) {
 	return l.scan.next(true)
 }
 
-// reportTorn reports an incomplete last line once.
+// reportTorn reports an incomplete last line to Notice, once.
 func (l *lane) reportTorn(remedy string) {
 	rest, some := l.scan.rest()
 	if !some || l.current.torn == rest.start+1 {
@@ -272,7 +273,8 @@ type batch struct {
 
 func (b *batch) full() bool { return len(b.out) >= max(1, b.most.Messages) }
 
-// add adds a delivery if it fits, and reports whether it did. The first delivery always fits.
+// add adds a delivery if it fits into the batch, and reports whether the delivery was added. The first delivery always
+// fits.
 func (b *batch) add(d source.Delivery, size int64) bool {
 	if len(b.out) > 0 && (b.full() || b.bytes+size > b.most.Bytes) {
 		return false
@@ -297,8 +299,8 @@ func (l *lane) wait(ctx context.Context, until time.Time) {
 	}
 }
 
-// Settle implements source.Source, in memory. A nacked line is read again. Files have no dead letters: for
-// dead letters Settle returns an error that wraps semel.ErrUnsupported, and their lines are delivered again.
+// Settle implements source.Source, in memory. A nacked line is read again. Files have no dead letters. If the consumer
+// asks for a dead letter, Settle returns an error that wraps semel.ErrUnsupported, and the line is delivered again.
 func (l *lane) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {

@@ -141,7 +141,7 @@ type positions struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[string]source.Position
 	saves int
-	// fail, if set, is the error that the store returns.
+	// If set, the store returns the error fail.
 	fail error
 }
 

@@ -33,7 +33,7 @@ func TestAWriterThatGoesOnAfterItsFileWasReplacedLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(path, "4\n")
-	if again, err := s.atEnd(); !again || err != nil { // it has found the new file, and no further bytes in the old file
+	if again, err := s.atEnd(); !again || err != nil { // atEnd has found the new file, and no further bytes in the old file
 		t.Fatal(again, err)
 	}
 	put(path+".1", "3\n")

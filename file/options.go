@@ -18,19 +18,19 @@ const (
 	// specversion is missing, specversion is not 1.0, or time is not RFC 3339. An event without id or source
 	// has no identity.
 	CloudEvents Format = iota
-	// Envelope means that each line is {"key": "…", "headers": {"name": "value"}, "body": …}. Each of the
-	// three members may be missing; any other member makes the line malformed. The body is the raw JSON of the
-	// value: a string keeps its quotes.
+	// Envelope means that each line is {"key": "…", "headers": {"name": "value"}, "body": …}. The members key, headers
+	// and body may be missing; any other member makes the line malformed. The body is the raw JSON of the value: a
+	// string keeps its quotes.
 	Envelope
 	// JSON means that the line is the body, byte for byte.
 	JSON
 )
 
-// Headers that the source adds to a line that it refuses.
+// Headers that the source adds to a refused line.
 const (
 	// HeaderLength is the length of a line that is too long, in bytes, as a decimal number.
 	HeaderLength = semelheader.Length
-	// HeaderDetail describes in English why the line was refused. It contains no value of the line.
+	// HeaderDetail describes in English why the line was refused. The description contains no value of the line.
 	HeaderDetail = "semel-detail"
 )
 
@@ -40,7 +40,7 @@ const (
 	DefaultMaxLine = 16 << 20
 	// DefaultPoll is the default of Options.Poll.
 	DefaultPoll = 200 * time.Millisecond
-	// kept is the number of bytes that a message has if its line is too long.
+	// The number of bytes in the message of a line that is too long.
 	kept = 64 << 10
 )
 
@@ -48,11 +48,11 @@ const (
 type Options struct {
 	// Format is the format of lines; default CloudEvents.
 	Format Format
-	// Follow makes a Source wait for more lines at the end of the file. A Stream ignores Follow and ends with
-	// its reader.
+	// Follow makes a Source wait for more lines at the end of the file. A Stream ignores Follow, and ends when its
+	// reader ends.
 	Follow bool
-	// MaxLine is the longest line in bytes, without the line end; default 16 MiB, at least 64 KiB. A line
-	// without an end uses at most this much memory.
+	// MaxLine is the longest line in bytes, without the line end; default 16 MiB, at least 64 KiB. A line without an
+	// end uses at most MaxLine bytes of memory.
 	MaxLine int
 	// Poll is the interval at which a followed file is checked for more; default 200 ms.
 	Poll time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// checked is how many bytes before the position are hashed. The hash shows whether a file is the same file.
+// The number of bytes before the position that are hashed. The hash shows whether a file is the same file.
 const checked = 4 << 10
 
 // saveEvery is the shortest interval at which Settle saves the position.
@@ -21,8 +21,8 @@ const saveEvery = time.Second
 type saver struct {
 	consumer string
 	store    source.PositionStore
-	// busy has a token while a position is saved. It guards the fields below. Unlike the wait for a mutex, the
-	// wait for the token ends with a context.
+	// The channel busy contains a token while a position is saved, and so guards the fields below. Unlike the wait for
+	// a mutex, the wait for the token ends when a context ends.
 	busy   chan struct{}
 	last   time.Time
 	number int
@@ -40,8 +40,7 @@ func (s *Source) Info() source.Info {
 	return info
 }
 
-// load returns the offset at which reading starts. If the saved position belongs to another file, load reports
-// that.
+// load returns the offset at which reading starts. If the saved position belongs to another file, load calls Notice.
 func (s *Source) load(ctx context.Context, f *os.File) (int64, error) {
 	s.saver.busy <- struct{}{}
 	defer func() { <-s.saver.busy }()
@@ -83,7 +82,7 @@ func (s *Source) saveIfDue(ctx context.Context) {
 	}
 }
 
-// save saves the position even if the last save is recent.
+// save saves the position, even if the position was saved a moment ago.
 func (s *Source) save(ctx context.Context) error {
 	select {
 	case s.saver.busy <- struct{}{}:
@@ -117,7 +116,7 @@ func (s *Source) saveNow(ctx context.Context) error {
 	return nil
 }
 
-// reached returns the current file, and the offset up to which all its lines are acked.
+// The method reached returns the current file, and the offset up to which all its lines are acked.
 func (s *Source) reached() (*generation, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -245,7 +245,7 @@ func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 	})
 }
 
-// wait lets time pass in a synctest bubble.
+// wait lets the virtual time of a synctest bubble pass.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -7,9 +7,9 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// pump reads from a reader whose reads cannot be interrupted, such as a pipe or a terminal on standard input:
-// Go supports no deadlines for files that another program opened. A goroutine of the pump waits in the place
-// of the caller, and reads only when the caller asks for data.
+// pump reads from a reader whose reads cannot be interrupted, such as a pipe or a terminal on standard input: Go
+// supports no deadlines for files that another program opened. A goroutine of the pump waits instead of the caller, and
+// reads only when the caller asks for data.
 type pump struct {
 	reader io.Reader
 	rouse  func()
@@ -30,8 +30,8 @@ func newPump(r io.Reader, rouse func()) *pump {
 	return p
 }
 
-// run answers each request with one piece of data. run ends after the pump is closed and the read in progress
-// has returned.
+// run answers each request with one piece of data. The loop in run ends after the pump is closed and the read in
+// progress has returned.
 func (p *pump) run() {
 	buffer := make([]byte, chunk/2)
 	for range p.wanted {
@@ -41,8 +41,8 @@ func (p *pump) run() {
 	}
 }
 
-// next returns a piece of data if there is one. Otherwise next requests a piece. The piece is valid until the
-// next call.
+// The method next returns a piece of data if one is available. If no piece is available, next requests one. A piece is
+// valid until the following call of next.
 func (p *pump) next() (piece, bool) {
 	if !p.asked {
 		p.asked = true
@@ -57,8 +57,8 @@ func (p *pump) next() (piece, bool) {
 	}
 }
 
-// close ends the goroutine. If the reader supports deadlines, close waits for the goroutine. Otherwise a read
-// in progress ends with the next input or with the process, and its data is dropped.
+// close ends the goroutine. If the reader supports deadlines, close waits for the goroutine. If the reader supports no
+// deadlines, a read in progress ends with the next input or with the process, and its data is dropped.
 func (p *pump) close() {
 	close(p.wanted)
 	r, ok := p.reader.(interface{ SetReadDeadline(time.Time) error })

@@ -35,7 +35,6 @@ func (d *desk) Given(l source.Lane)                       { d.given = append(d.g
 func (d *desk) Lost(source.Lane)                          {}
 func (d *desk) Revoking(_ context.Context, _ source.Lane) {}
 
-// newDesk opens a file with this text.
 func newDesk(t *testing.T, text string, o file.Options) *desk {
 	t.Helper()
 	d := &desk{t: t, path: filepath.Join(t.TempDir(), "orders.jsonl"), store: newPositions()}
@@ -64,7 +63,7 @@ func (d *desk) append(text string) {
 	}
 }
 
-// fetch calls Fetch once, for at most the time wait.
+// fetch calls Fetch once, with the timeout wait.
 func (d *desk) fetch(wait time.Duration) ([]source.Delivery, error) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), wait)
 	defer cancel()
@@ -80,7 +79,7 @@ func decodedAll(all []source.Delivery) []source.Delivery {
 	return all
 }
 
-// expect fetches once and fails unless the deliveries have these bodies.
+// expect fetches once and fails unless the deliveries have the given bodies.
 func (d *desk) expect(bodies ...string) []source.Delivery {
 	d.t.Helper()
 	got, err := d.fetch(time.Minute)
@@ -124,7 +123,7 @@ func (d *desk) close() {
 	}
 }
 
-// noticed fails unless there was exactly one notice and it contains these words.
+// The method noticed fails unless there was exactly one notice, with the given words.
 func (d *desk) noticed(words ...string) {
 	d.t.Helper()
 	if len(d.notices) != 1 {

@@ -2,33 +2,32 @@ package file
 
 import "bytes"
 
-// chunk is how many bytes are read at once.
+// The number of bytes that are read at once.
 const chunk = 256 << 10
 
-// line is one line. Its text is valid until the next call.
+// line is one line of the input. The text of a line is valid until the next call of the scanner.
 type line struct {
-	// text is the line without line end and byte-order mark. Of a line that is too long, text is only the
-	// beginning.
+	// The line without line end and byte-order mark. If the line is too long, text contains only its beginning.
 	text []byte
-	// start and end are the range of the line in the file, including the line end.
+	// The fields start and end are the range of the line in the file, including the line end.
 	start, end int64
-	// length is the length of the whole line without the line end.
+	// The length of the whole line without the line end.
 	length int64
 }
 
-// scanner splits bytes into lines. It does no I/O: the caller writes bytes into the result of space and calls
-// filled. If a line is longer than limit, scanner keeps its beginning and counts the other bytes.
+// scanner splits bytes into lines. A scanner does no I/O: the caller writes bytes into the slice that space returns,
+// and then calls filled. If a line is longer than limit, scanner keeps its beginning and counts the other bytes.
 type scanner struct {
 	limit int
-	// piece is the smallest size of a new buffer. space makes room for at least half of piece.
+	// The smallest size of a new buffer. The method space makes room for at least half of the field piece.
 	piece  int
 	buffer []byte
-	// from and to are the range of unread bytes in buffer. There is no line end before searched.
+	// The fields from and to are the range of unread bytes in buffer. There is no line end before the index searched.
 	from, searched, to int
-	// at is the offset of buffer[from] in the file.
+	// The offset of buffer[from] in the file.
 	at int64
-	// long, if not nil, is the beginning of a line over the limit whose other bytes are being skipped; longAt
-	// is the offset of its start. carriage is true if the last skipped byte was a carriage return.
+	// If not nil, the field long is the beginning of a line over the limit whose other bytes are being skipped; longAt
+	// is the offset of that line. The field carriage is true if the last skipped byte was a carriage return.
 	long     []byte
 	longAt   int64
 	carriage bool
@@ -36,10 +35,10 @@ type scanner struct {
 
 func newScanner(limit int, at int64) *scanner { return &scanner{limit: limit, piece: chunk, at: at} }
 
-// read returns the offset after all bytes that were read so far.
+// The method read returns the offset after all bytes that were read so far.
 func (s *scanner) read() int64 { return s.at + int64(s.to-s.from) }
 
-// space returns the part of the buffer into which the caller must write, at most chunk bytes.
+// The method space returns the part of the buffer into which the caller must write, at most chunk bytes.
 func (s *scanner) space() []byte {
 	if s.from > 0 {
 		copy(s.buffer, s.buffer[s.from:s.to])
@@ -55,11 +54,11 @@ func (s *scanner) space() []byte {
 	return s.buffer[s.to:min(len(s.buffer), s.to+chunk)]
 }
 
-// filled tells the scanner that the caller has written n bytes into space.
+// filled must be called after the caller has written n bytes into the slice that space returned.
 func (s *scanner) filled(n int) { s.to += n }
 
-// next returns the next line that has a line end. If final is true, the bytes after the last line end are a
-// line, too.
+// The method next returns the next line that has a line end. If the parameter final is true, the bytes after the last
+// line end also count as a line.
 func (s *scanner) next(final bool) (line, bool) {
 	for {
 		l, ok := s.raw(final)
@@ -81,7 +80,7 @@ func blank(l line) bool {
 	return true
 }
 
-// raw does the same as next, and also returns blank lines.
+// The method raw returns the next line like the method next, but also blank lines.
 func (s *scanner) raw(final bool) (line, bool) {
 	i := bytes.IndexByte(s.buffer[s.searched:s.to], '\n')
 	switch {
@@ -97,8 +96,8 @@ func (s *scanner) raw(final bool) (line, bool) {
 	return line{}, false
 }
 
-// rest returns the bytes after the last line end as a line, without removing them. The result is false if they
-// are only blanks. All lines with line ends must have been read before.
+// rest returns the bytes after the last line end as a line, without removing these bytes. The result is false if the
+// bytes are only blanks. The caller must have read all lines with line ends before.
 func (s *scanner) rest() (line, bool) {
 	if s.to == s.from && s.long == nil {
 		return line{}, false
@@ -109,7 +108,7 @@ func (s *scanner) rest() (line, bool) {
 	return l, !blank(l)
 }
 
-// cut returns the line that ends before buffer[end], and removes the line with its line end.
+// The method cut returns the line that ends before buffer[end], and removes the line with its line end.
 func (s *scanner) cut(end, lineEnd int) line {
 	text, start := s.buffer[s.from:end], s.at
 	s.from, s.searched = end+lineEnd, end+lineEnd
@@ -150,7 +149,7 @@ func (s *scanner) pass() {
 	if s.long == nil {
 		s.long = bytes.Clone(unread[:kept+len(mark)])
 		s.longAt = s.at
-		s.buffer = nil // such a large buffer is not needed again
+		s.buffer = nil // a large buffer is not needed again
 	}
 	if n := len(unread); n > 0 {
 		s.carriage = unread[n-1] == '\r'
@@ -162,7 +161,7 @@ func (s *scanner) pass() {
 // mark is the UTF-8 byte-order mark.
 var mark = []byte("\xef\xbb\xbf")
 
-// unmarked removes the byte-order mark from the first line of a file.
+// The function unmarked removes the byte-order mark from the first line of a file.
 func unmarked(text []byte, start int64) []byte {
 	if start == 0 {
 		return bytes.TrimPrefix(text, mark)

@@ -27,7 +27,8 @@ func cutAll(s *scanner, text string, piece func() int) []line {
 	return out
 }
 
-// reference splits text into lines in the simplest way. The result is compared with that of the scanner.
+// reference splits text into lines in the simplest way. Tests compare the result of reference with the lines of the
+// scanner.
 func reference(text string, limit int) []line {
 	var out []line
 	for at := 0; at < len(text); {

@@ -20,13 +20,14 @@ type Source struct {
 	path   string
 	openAs func(string) (*os.File, error)
 	saver  saver
-	// files are the generations whose file is open; the current one is the last. Fetch and Close change files,
-	// with ledger.mu held.
+	// The generations whose file is open; the last generation is the current one. Fetch and Close change files, with
+	// ledger.mu held.
 	files []*generation
-	// from is the offset at which reading of the first file began; nil until the file is open. It is guarded
-	// by ledger.mu.
+	// The offset at which reading of the first file began; nil until the file is open. The mutex ledger.mu guards this
+	// field.
 	from *int64
-	// replaced is true if the path now belongs to another file. The current file is first read to its end.
+	// The field replaced is true if the path now belongs to another file. Reading then first continues to the end of
+	// the current file.
 	replaced bool
 	tail     tail
 }
@@ -37,8 +38,8 @@ var _ source.Source = (*Source)(nil)
 // Fetch does. The topic of a delivery is the base name of the file, and its offset is that of the first byte
 // of the line.
 //
-// If the file cannot be opened, the consumer logs that and waits, as for any outage. To get an error instead,
-// call Validate before Run. The binary semel does that unless the file is followed.
+// If the file cannot be opened, the consumer logs the error and waits, as for any outage. To get an error instead, call
+// Validate before Run. The binary semel calls Validate unless the file is followed.
 func Open(path string, o Options) *Source {
 	clean := filepath.Clean(path)
 	s := &Source{
@@ -63,8 +64,8 @@ func (s *Source) Validate() error {
 	return f.Close()
 }
 
-// open opens the file. It must be a regular file, because a read of another file could block, and other files
-// have no positions.
+// The method open opens the file. Only regular files are allowed, because a read of another kind of file could block,
+// and such a file has no positions.
 func (s *Source) open() (*os.File, error) {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -83,8 +84,8 @@ func (s *Source) open() (*os.File, error) {
 	return f, nil
 }
 
-// LogValue implements slog.LogValuer. It returns the path and, if the file is open, the offset at which
-// reading began.
+// LogValue implements slog.LogValuer. The value contains the path and, if the file is open, the offset at which reading
+// began.
 func (s *Source) LogValue() slog.Value {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *Source) lookedIn() string {
 	return " in " + filepath.Dir(full)
 }
 
-// comes returns what an operator can do about a file that does not exist.
+// The method comes returns advice for an operator whose file does not exist.
 func (s *Source) comes() string {
 	if s.options.Follow {
 		return "create it or correct the path"
@@ -168,7 +169,7 @@ func (s *Source) more() (bool, error) {
 	s.scan.filled(n)
 	switch {
 	case n > 0:
-		// The file has grown, so the line that seemed to be the last may continue.
+		// The file has grown, so the line that seemed to be the last line may continue.
 		s.final = false
 		return true, nil
 	case errors.Is(err, io.EOF):
@@ -178,7 +179,7 @@ func (s *Source) more() (bool, error) {
 	}
 }
 
-// again reads a line once more, from the file of its generation.
+// The method again reads a line once more, from the file of the line's generation.
 func (s *Source) again(b *handedBack) (line, error) {
 	scan := newScanner(s.options.MaxLine, b.start)
 	scan.piece = int(min(chunk, b.end-b.start))
@@ -224,9 +225,9 @@ func (s *Source) closeRead() {
 
 func (s *Source) ended(ctx context.Context) { _ = s.save(ctx) } // Close tries again and returns the error
 
-// Settle implements source.Source, and saves the position at most once a second. If the position cannot be
-// saved, the settlements still count, and the next Settle tries again. If the process ends before the position
-// is saved, lines are delivered again after the restart.
+// Settle implements source.Source, and saves the position at most once a second. If the position cannot be saved, the
+// acks and nacks still count, and the next Settle tries to save the position again. If the process ends before the
+// position is saved, lines are delivered again after the restart.
 func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	left, err := s.lane.Settle(ctx, all)
 	s.saveIfDue(ctx)

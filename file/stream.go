@@ -22,26 +22,27 @@ type Stream struct {
 
 var _ source.Source = (*Stream)(nil)
 
-// Stdin returns a source that reads r, usually os.Stdin, to its end. The first Fetch begins to read; Stdin
-// itself does not. The source does not close r. The topic of deliveries is "stdin".
+// Stdin returns a source that reads r, usually os.Stdin, to its end. The first Fetch begins to read; Stdin itself reads
+// nothing. The source does not close r. The topic of deliveries is "stdin".
 //
-// A blocked read of standard input cannot be interrupted. So a goroutine of the Stream does the reads, and
-// Fetch returns when its context ends. After Close, that goroutine ends with the read in progress.
+// A blocked read of standard input cannot be interrupted. So a goroutine of the Stream reads, and Fetch can return when
+// its context ends. After Close, that goroutine ends with the read in progress.
 func Stdin(r io.Reader, o Options) *Stream {
 	s := &Stream{lane: newLane(o, "stdin", "stdin"), reader: r}
 	s.input, s.endless = s, true
 	return s
 }
 
-// Section returns a source that reads r to its end. r is a part of a file that starts at byte from. Offsets of
-// deliveries refer to the whole file. topic is the topic of deliveries. Fetch returns errors of r.
+// Section returns a source that reads r to its end. The reader r is a part of a file that starts at byte from. Offsets
+// of deliveries refer to the whole file. The parameter topic is the topic of deliveries. Fetch returns the errors of
+// the reader.
 func Section(r io.Reader, from int64, topic string, o Options) *Stream {
 	s := &Stream{lane: newLane(o, topic, topic), reader: r, from: from}
 	s.input, s.endless = s, true
 	return s
 }
 
-// LogValue implements slog.LogValuer. It returns the name of the stream.
+// LogValue implements slog.LogValuer. The value is the name of the stream.
 func (s *Stream) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("file", s.id.ID))
 }
@@ -100,7 +101,7 @@ func (s *Stream) more() (bool, error) {
 	return true, nil
 }
 
-// again is never called, because nacked lines are kept in memory.
+// The method again is never called, because nacked lines are kept in memory.
 func (s *Stream) again(*handedBack) (line, error) { return line{}, io.ErrUnexpectedEOF }
 
 func (s *Stream) idle(context.Context) time.Time { return time.Time{} }

@@ -149,7 +149,7 @@ func TestAStreamWithAFaultyOptionSaysSo(t *testing.T) {
 	}
 }
 
-// stuckReader blocks until a deadline is set. It may not support deadlines.
+// stuckReader blocks until a deadline is set. Some stuckReaders do not support deadlines.
 type stuckReader struct {
 	knows    error
 	deadline chan struct{}

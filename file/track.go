@@ -14,23 +14,23 @@ import (
 // tracker tracks the lines of one file that were delivered and are not acked yet. Acked lines use no memory,
 // even if an earlier line is not acked.
 type tracker struct {
-	// open has the lines in order. Acked lines are removed if they are at the beginning, or if they are half
-	// of all lines.
+	// The field open contains the lines in the order of their offsets. Acked lines are removed from the beginning of
+	// the slice, and wherever they are once they make up half of the slice.
 	open []openLine
-	// done is the number of acked lines in open.
+	// The number of acked lines in the field open.
 	done int
-	// read is the offset of the end of the last delivered line.
+	// The offset of the end of the last delivered line.
 	read int64
 }
 
 type openLine struct {
 	start   int64
 	settled bool
-	// back is true if the line was nacked and waits for its next delivery.
+	// The field back is true if the line was nacked and waits for its next delivery.
 	back bool
 }
 
-// deliver adds a line. Its offset must be higher than that of all other lines.
+// deliver adds a line. The offset of the new line must be higher than the offsets of all other lines.
 func (t *tracker) deliver(start, end int64) {
 	t.open = append(t.open, openLine{start: start})
 	t.read = end
@@ -47,7 +47,7 @@ func (t *tracker) find(start int64) *openLine {
 	return &t.open[i]
 }
 
-// settle marks a line as acked. It reports whether the line was not acked before.
+// settle marks a line as acked, and reports whether the line was not acked before.
 func (t *tracker) settle(start int64) bool {
 	o := t.find(start)
 	if o == nil {
@@ -66,7 +66,7 @@ func (t *tracker) settle(start int64) bool {
 	return true
 }
 
-// unsettled returns the number of lines that are delivered or nacked.
+// The method unsettled returns the number of lines that are delivered or nacked.
 func (t *tracker) unsettled() int { return len(t.open) - t.done }
 
 // position returns the offset up to which all delivered lines are acked.
@@ -82,7 +82,7 @@ type handedBack struct {
 	due        time.Time
 	from       *generation
 	start, end int64
-	// message is set for a line that cannot be read again.
+	// The field message is set for a line that cannot be read again.
 	message *delivered
 }
 
@@ -119,7 +119,7 @@ type ledger struct {
 	// unsettled is the number of unsettled lines in all generations.
 	unsettled int
 
-	// wake has a token if a waiting Fetch must look again.
+	// The channel wake contains a token if a waiting Fetch must check for lines again.
 	wake chan struct{}
 }
 
@@ -140,7 +140,7 @@ func (l *ledger) deliver(d *delivered) {
 	l.unsettled++
 }
 
-// settle records the settlement of a delivery.
+// settle records the ack or nack of a delivery.
 func (l *ledger) settle(d *delivered, s source.Settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +162,7 @@ func (l *ledger) settle(d *delivered, s source.Settlement) {
 	heap.Push(&l.back, b)
 }
 
-// takeDue removes and returns the next nacked line whose delay has passed. If there is none, it returns the
+// takeDue removes and returns the next nacked line whose delay has passed. If no delay has passed, takeDue returns the
 // time of the next nacked line, or the zero time if no line is nacked.
 func (l *ledger) takeDue() (*handedBack, time.Time) {
 	l.mu.Lock()
@@ -191,8 +191,8 @@ func (l *ledger) putBack(b *handedBack) {
 	}
 }
 
-// abandon records that the lines of a file cannot be read again. It drops the nacked lines of the file and
-// returns their number.
+// abandon records that the lines of a file cannot be read again. The method drops the nacked lines of the file and
+// returns the number of dropped lines.
 func (l *ledger) abandon(g *generation) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,7 +211,7 @@ func (l *ledger) abandon(g *generation) int {
 	return before - len(l.back)
 }
 
-// flags returns the state that Fetch needs before it reads.
+// The method flags reports whether the source is paused and whether it is closed; Fetch needs both before it reads.
 func (l *ledger) flags() (paused, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

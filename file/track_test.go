@@ -39,7 +39,7 @@ func settleRandomly(t *testing.T, random *rand.Rand) {
 	end := int64(0)
 	for range 300 {
 		if random.IntN(3) > 0 {
-			start := end + int64(random.IntN(3)) // there may be blank lines in between
+			start := end + int64(random.IntN(3)) // there may be blank lines between two lines
 			end = start + 1 + int64(random.IntN(50))
 			track.deliver(start, end)
 			open[start] = true

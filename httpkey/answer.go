@@ -19,9 +19,9 @@ type answer struct {
 	body   []byte
 }
 
-// form is the number of the format of a kept answer. The format is: this number, the status, the headers
-// sorted by name, the body. When the format changes, one release only reads the new format, and the next
-// release also writes it.
+// The number of the format of a kept answer. The format is: the format number, the status, the headers sorted by name,
+// the body. When the format changes, one release only reads the new format, and the next release also writes the new
+// format.
 const form = 1
 
 // errNewer means that a newer release kept the answer in a format that this release does not know.
@@ -44,7 +44,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// kept decodes an answer that was kept.
+// The function kept decodes an answer that keep encoded.
 func kept(b []byte) (*answer, error) {
 	switch {
 	case len(b) == 0:
@@ -88,8 +88,8 @@ func (r *reading) text() string {
 	return text
 }
 
-// ReplayedHeader is a header of answers that an earlier request with the same key got first. Its value is
-// true.
+// ReplayedHeader is a header of repeated answers: an earlier request with the same key got the answer first. The value
+// of the header is true.
 const ReplayedHeader = "Idempotent-Replayed"
 
 // send writes the answer. The client may have disconnected.
@@ -116,7 +116,7 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// filtered returns the answer with the headers that would be kept.
+// The method filtered returns the answer with only the headers that keep would keep.
 func (a *answer) filtered(allowed []string) *answer {
 	header := http.Header{}
 	for _, name := range allowed {

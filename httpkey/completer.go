@@ -21,10 +21,10 @@ type Completion struct {
 	// Headers are the request headers that the handler reads. Content-Type and Content-Encoding are always
 	// stored. Headers with secrets, such as Authorization or Cookie, are rejected.
 	Headers []string
-	// After is how long a request must have been idle before a Completer runs it; default one minute. The
-	// required idle time doubles with each attempt, up to one hour, or up to After if After is longer.
+	// After is the time for which a request must have been idle before a Completer runs the request; default one
+	// minute. The required idle time doubles with each attempt, up to one hour, or up to After if After is longer.
 	After time.Duration
-	// Attempts is a number of attempts, including attempts of clients; default 10. After this number a
+	// Attempts is a number of attempts, including attempts of clients; default 10. After this number of attempts, a
 	// Completer leaves the request to a person.
 	Attempts int
 }
@@ -35,8 +35,8 @@ const (
 	mostAfter       = time.Hour
 )
 
-// completes returns the store of requests if Completion is set and the store can store requests. Otherwise
-// completes returns nil.
+// The method completes returns the store of requests, or nil if Completion is not set or the store cannot store
+// requests.
 func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
 	if l.Completion == nil {
 		return nil
@@ -45,7 +45,7 @@ func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
 	return notes
 }
 
-// fits reports faults of steps and completion, and sets the defaults.
+// The method fits returns an error for faults of Stepped and Completion, and sets the defaults.
 func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	if l.Stepped && l.FailOpen != "" {
 		err = errors.New("FailOpen and Stepped are both set; without the store, completed steps are unknown; remove one of them")
@@ -70,7 +70,7 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	return err
 }
 
-// due reports whether a Completer should run the request of a key now.
+// The method due reports whether a Completer should run the request of a key now.
 func (c *Completion) due(k *admin.AbandonedKey) bool {
 	wait := c.After
 	for n := 1; n < k.Started && wait < mostAfter; n++ {
@@ -87,10 +87,10 @@ type Completer struct {
 	place   []byte // where the next call of look starts reading
 }
 
-// Completer returns a Completer that runs abandoned requests through handler. handler must be the handler of
-// the server with its routes and the guard, but without authentication, because no secrets are stored. The
-// caller is in Attempt.Caller. If the guard is not from NewLeased with LeaseConfig.Completion, the error
-// wraps semel.ErrUnsupported.
+// Completer returns a Completer that runs abandoned requests through handler. The parameter handler must be the handler
+// of the server with its routes and the guard, but without authentication, because no secrets are stored. The caller is
+// in Attempt.Caller. If the guard is not from NewLeased with LeaseConfig.Completion, the error wraps
+// semel.ErrUnsupported.
 func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 	l, is := g.door.(*leased)
 	if !is || g.completion == nil {
@@ -101,13 +101,13 @@ func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 
 const (
 	completeEvery = 15 * time.Second
-	// lookMost is the number of keys that one call of the store reads. passMost is the number of such calls
-	// in a pass. So the cost of a pass does not depend on the size of the table.
+	// The constant lookMost is the number of keys that one call of the store reads. The constant passMost is the number
+	// of calls of the store in a pass. So the cost of a pass does not depend on the size of the table.
 	lookMost = 500
 	passMost = 20
 )
 
-// Run calls Pass now and every fifteen seconds until ctx ends. failed, if not nil, is called with each
+// Run calls Pass now and every fifteen seconds until ctx ends. If not nil, the function failed is called with each
 // error, which wraps an *UnfinishedError for each request that could not be finished.
 func (c *Completer) Run(ctx context.Context, failed func(error)) {
 	for {
@@ -120,10 +120,9 @@ func (c *Completer) Run(ctx context.Context, failed func(error)) {
 	}
 }
 
-// Pass reads at most 10,000 keys and runs the abandoned requests among them, one after the other. The next
-// Pass continues at the next key. Several processes may call Pass, each with its own Completer; an abandoned
-// request is run by only one of them. If a request fails, Pass continues with the other requests and returns
-// the joined errors.
+// Pass reads at most 10,000 keys and runs the abandoned requests among them, one after the other. The next Pass
+// continues at the next key. Several processes may call Pass, each with its own Completer; only one process runs an
+// abandoned request. If a request fails, Pass continues with the other requests and returns the joined errors.
 func (c *Completer) Pass(ctx context.Context) error {
 	var failed []error
 	for range passMost {
@@ -136,8 +135,8 @@ func (c *Completer) Pass(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return errors.Join(failed...)
 			}
-			// After this time other processes may have finished the requests of the remaining keys, so the
-			// keys are read again.
+			// After the time Completion.After, other processes may have finished the requests of the remaining keys, so
+			// the keys are read again.
 			if past = i > 0 && time.Since(looked) > c.guard.completion.After; past {
 				break
 			}
@@ -161,8 +160,8 @@ func (c *Completer) look(ctx context.Context) (admin.AbandonedKeys, error) {
 	return c.notes.AbandonedKeys(ctx, admin.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
 }
 
-// UnfinishedError reports a request that a Completer could not finish. Guard.Resolve needs Caller and Key.
-// The text of the error contains neither.
+// UnfinishedError reports a request that a Completer could not finish. Guard.Resolve needs Caller and Key. The text of
+// the error does not contain Caller and Key.
 type UnfinishedError struct {
 	Caller, Key string
 	// Attempts is the number of attempts so far. Left reports that a Completer makes no further attempt.

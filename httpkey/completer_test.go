@@ -21,8 +21,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// forsaken returns a shop with an abandoned request "k", whose process died. From now on, handler handles the
-// request.
+// forsaken returns a test server and its store with an abandoned request "k", whose process died. All later requests
+// are handled by the function handler.
 func forsaken(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *shop {
 	t.Helper()
 	keys := memstore.NewKeys()
@@ -208,7 +208,7 @@ func TestF2ACompleterWalksThroughAllKeysAndBeginsAnew(t *testing.T) {
 		leave("first", 25)
 		finishes(20)       // the number of requests in a pass is limited
 		finishes(25)       // the next pass continues at the next key
-		leave("later", 25) // also between completed requests
+		leave("later", 25) // an unfinished request between completed requests
 		for range 4 {
 			if err := c.Pass(t.Context()); err != nil {
 				t.Error(err)

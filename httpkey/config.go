@@ -26,24 +26,24 @@ type Config struct {
 	// If account names are unique only within a tenant, include the tenant. The host is not part of
 	// a key, so two tenants that differ only by host would get each other's answers.
 	Caller func(r *http.Request) string
-	// OneTenant declares that all clients share one set of keys. Caller is then not needed.
+	// OneTenant declares that all clients share one set of keys. With OneTenant, Caller is not needed.
 	OneTenant bool
-	// Keep is how long a key and its answer are kept. If a client repeats a request after Keep, the request
-	// counts as new. So Keep must be longer than Retries.
+	// Keep is how long a key and its answer are kept. If a client repeats a request after Keep, the request counts as
+	// new. Keep must therefore be longer than Retries.
 	Keep time.Duration
-	// Retries is the maximum time during which a client repeats a request, including repetitions by queues,
-	// backups and operators; default one day.
+	// Retries is the maximum time during which a client repeats a request, including repetitions by queues, backups and
+	// operators; default one day.
 	Retries time.Duration
 
-	// Methods are the methods whose requests need a key; default POST and PATCH. If a method is neither in
-	// Methods nor in Pass, its requests get 405 method-not-protected. Otherwise a route without a method
-	// would let PUT, or "post" in lower case, reach the handler unprotected.
+	// Methods are the methods whose requests need a key; default POST and PATCH. If a method is neither in Methods nor
+	// in Pass, its requests get 405 method-not-protected. Without this rule, a route without a method would let PUT, or
+	// "post" in lower case, reach the handler unprotected.
 	Methods []string
 	// Pass are methods whose requests reach the handler unprotected. For example, set Pass to GET if the
 	// guard wraps a whole router. The default is none.
 	Pass []string
-	// Optional lets requests without a key reach the handler unprotected. New rejects Optional, because such
-	// a handler would find no transaction.
+	// Optional lets requests without a key reach the handler unprotected. New rejects Optional, because a handler
+	// without a key would find no transaction.
 	Optional bool
 	// Quoted accepts only keys in quotes (a string of RFC 9651). Without Quoted, a key of letters,
 	// digits and ._~:/+=@- may also come without quotes and is the same key.
@@ -78,10 +78,10 @@ type Config struct {
 	// MostOpen applies to one guard and all its routes. If several guards share a pool, the sum of their
 	// MostOpen should be at most half of the pool.
 	MostOpen int
-	// MostOfCaller limits the requests of one caller in the same way, so that a caller with slow requests
-	// does not block other callers; default half of MostOpen. If a request waits longer than a second because
-	// of MostOfCaller, it gets 429 too-many-requests-of-caller. With OneTenant, MostOfCaller must be 0,
-	// because the only caller may use all of MostOpen.
+	// MostOfCaller limits the requests of one caller in the same way, so that a caller with slow requests does not
+	// block other callers; default half of MostOpen. If a request waits longer than a second because of MostOfCaller,
+	// it gets 429 too-many-requests-of-caller. With OneTenant, MostOfCaller must be 0, because the only caller may use
+	// all of MostOpen.
 	MostOfCaller int
 	// MostBytes limits the memory for request bodies in this process: bodies that are being read, that wait,
 	// or that belong to a running handler. One caller may use half of MostBytes. MostBytes must be at least
@@ -117,11 +117,11 @@ type Config struct {
 type Rule uint8
 
 const (
-	// KeepAnswer means that the answer is final: repeated requests get this answer. With New, the effect of
-	// an answer with an error is rolled back.
+	// KeepAnswer means that the answer is final: repeated requests get this answer. With New, the effect is rolled back
+	// if the answer is an error.
 	KeepAnswer Rule = iota + 1
-	// ReleaseKey means that there was no effect. The next request with the key runs the handler again. New
-	// rolls the effect back. With NewLeased, the handler must guarantee that there was no effect.
+	// ReleaseKey means that there was no effect. The next request with the key runs the handler again. With New, the
+	// guard rolls the effect back. With NewLeased, the handler must guarantee that there was no effect.
 	ReleaseKey
 	// InDoubt means that it is unknown whether there was an effect. InDoubt is only for NewLeased.
 	InDoubt
@@ -135,8 +135,8 @@ func KeptHeaders() []string {
 	return []string{"Cache-Control", "Content-Encoding", "Content-Language", "Content-Location", "Content-Type", "Etag", "Last-Modified", "Link", "Location", "Vary"}
 }
 
-// secret are headers that are never kept, because they carry secrets, belong to one connection, or are
-// written again for each answer.
+// Headers that are never kept, because they carry secrets, belong to one connection, or are written again for each
+// answer.
 var secret = []string{"Authorization", "Cookie", "Proxy-Authenticate", "Proxy-Authorization", "Set-Cookie", "Www-Authenticate",
 	"Connection", "Content-Length", "Date", "Keep-Alive", "Trailer", "Transfer-Encoding", "Upgrade", "Idempotent-Replayed"}
 
@@ -152,7 +152,7 @@ const (
 	defaultLeased = 256
 )
 
-// fits reports all faults of the configuration, and sets the defaults.
+// The method fits returns an error with all faults of the configuration, and sets the defaults.
 func (c *Config) fits(leased bool) error {
 	c.Retries = cmp.Or(c.Retries, day)
 	c.Timeout = cmp.Or(c.Timeout, defaultTime)
@@ -198,7 +198,7 @@ func (c *Config) fits(leased bool) error {
 	return errors.Join(append(faults, c.headersFit(), c.rulesFit(leased))...)
 }
 
-// headersFit reports headers that must not be kept, and sets the default.
+// headersFit returns an error for headers that must not be kept, and sets the default of Headers.
 func (c *Config) headersFit() error {
 	if c.Headers == nil {
 		c.Headers = KeptHeaders()
@@ -225,7 +225,7 @@ func keptNames(field string, headers []string) ([]string, error) {
 // contentType is always kept, because a client cannot read a body without it.
 const contentType = "Content-Type"
 
-// rulesFit reports unknown rules, and sets the defaults.
+// rulesFit returns an error for unknown rules, and sets the default rules.
 func (c *Config) rulesFit(leased bool) error {
 	unsure := ReleaseKey
 	if leased {
@@ -273,7 +273,7 @@ func (c *Config) rule(status int) Rule {
 	return KeepAnswer
 }
 
-// places returns the shares of Config.MostOpen. bodies returns the shares of Config.MostBytes.
+// The method places divides Config.MostOpen among callers. The method bodies divides Config.MostBytes among callers.
 func (c *Config) places() *shares {
 	each := min(cmp.Or(c.MostOfCaller, (c.MostOpen+1)/2), c.MostOpen)
 	if c.OneTenant {
@@ -293,7 +293,7 @@ func (c *Config) bodies() *shares {
 // defaultOpen is the default of Config.MostOpen if the pool is unlimited or its size is unknown.
 const defaultOpen = 8
 
-// poolFits returns an error if MostOpen is not smaller than the pool, and sets the default.
+// poolFits returns an error if MostOpen is not smaller than the connection pool, and sets the default of MostOpen.
 func (c *Config) poolFits(st any) error {
 	size := 0
 	if limited, tells := st.(interface{ Limits() store.Limits }); tells {

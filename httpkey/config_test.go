@@ -85,7 +85,7 @@ type plain struct {
 	store.TxStore[*memstore.Tx]
 }
 
-// pooled is a store whose connection pool has this size.
+// pooled is a store with a connection pool of the given size.
 type pooled struct {
 	*memstore.Store
 	size int

@@ -9,8 +9,8 @@ import (
 type Attempt struct {
 	// Key is the key that the client sent, without quotes. Caller is the client.
 	Key, Caller string
-	// IdempotencyKey is the key for the calls that the handler makes. It is the same for all attempts of a
-	// request.
+	// IdempotencyKey is the key for the calls that the handler makes. All attempts of a request have the same
+	// IdempotencyKey.
 	IdempotencyKey string
 	// Number is the number of the attempt, from 1, with NewLeased. With New, Number is 1.
 	Number int
@@ -32,10 +32,10 @@ func AttemptFrom(ctx context.Context) (Attempt, bool) {
 	return a, ok
 }
 
-// TxFrom returns the transaction of a request from its context. The handler must write its effect in this
-// transaction, and must neither commit nor roll back. After the handler has returned, the guard commits the
-// transaction with the key and the answer. TxFrom returns an error if no Guard of New protects the request,
-// or if the store's transactions have another type.
+// TxFrom returns the transaction of a request from its context. The handler must write its effect in the transaction of
+// the request, and must neither commit nor roll back. After the handler has returned, the guard commits the transaction
+// with the key and the answer. TxFrom returns an error if no Guard of New protects the request, or if the store's
+// transactions have another type.
 func TxFrom[Tx any](ctx context.Context) (tx Tx, err error) {
 	switch held := ctx.Value(txKey{}).(type) {
 	case nil:

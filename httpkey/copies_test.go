@@ -139,7 +139,7 @@ func TestF1ACopyDoesNotWaitAfterItsClientDisconnected(t *testing.T) {
 	})
 }
 
-// A repeated request does not get an answer that was not kept.
+// If an answer was not kept, a repeated request does not get this answer.
 func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +156,8 @@ func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 	})
 }
 
-// After an error is rolled back, and before its answer is committed, another process may answer the request.
+// After the effect of a failed request is rolled back, and before the error answer is committed, another process may
+// answer the request.
 func TestF2AnErrorIsNotKeptIfAnotherAnswerExists(t *testing.T) {
 	s := open(t, nil, nil)
 	other, err := httpkey.New[*memstore.Tx](s.store, config())
@@ -179,14 +180,13 @@ func TestF2AnErrorIsNotKeptIfAnotherAnswerExists(t *testing.T) {
 	}
 }
 
-// raced is a store that lets another process act before the next transaction begins.
+// raced is a store with which another process acts before the next transaction begins.
 type raced struct {
 	*memstore.Store
 	armed   bool
 	between func()
 }
 
-// Begin implements store.TxStore.
 func (r *raced) Begin(ctx context.Context, o store.TxOptions, m []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if r.armed {
 		r.armed = false

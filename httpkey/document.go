@@ -26,7 +26,7 @@ func (g *Guard) Contract() Contract {
 	return c
 }
 
-// row is one answer of the guard.
+// row is one of the answers that a guard gives, with its status and code.
 type row struct {
 	status             int
 	code, when, client string
@@ -37,7 +37,7 @@ const (
 	correct = "correct the request"
 )
 
-// rows returns the answers that the guard gives, by status.
+// The method rows returns the answers that the guard gives, by status.
 func (c *Contract) rows() []row {
 	all := []row{
 		{400, codeInvalid, "the header cannot be read", correct},
@@ -124,7 +124,7 @@ func (c *Contract) promises() []string {
 	return list
 }
 
-// finality returns the end of the sentence in promises. That sentence lists the final errors.
+// finality returns the end of the sentence that lists the final errors (see promises).
 func (c *Contract) finality() string {
 	var final []string
 	if c.config.ClientErrors == KeepAnswer {
@@ -146,8 +146,8 @@ func (c *Contract) finality() string {
 	return text + "."
 }
 
-// exceptions returns the statuses whose rule differs from the rule of their class. final selects the statuses
-// that are final, or the statuses that are not.
+// The method exceptions returns the statuses whose rule differs from the rule of their class. The parameter final
+// selects the statuses that are final, or the statuses that are not final.
 func (c *Contract) exceptions(final bool) string {
 	usual := Config{ClientErrors: c.config.ClientErrors, ServerErrors: c.config.ServerErrors}
 	var list []string

@@ -58,7 +58,7 @@ func ExampleStep() {
 	api := guard.ProtectFunc(s.order)
 	ask(api, "8e03978e")
 	s.lost = false
-	ask(api, "8e03978e") // had nobody come, a Completer would
+	ask(api, "8e03978e") // without this request, a Completer would finish the first one
 	ask(api, "8e03978e")
 	// Output:
 	// charge under 6b81b990

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// counts are the numbers of requests, by fate or by the code of their problem document.
+// The numbers of requests, by fate or by the code of their problem document.
 type counts struct {
 	mutex sync.Mutex
 	of    map[string]int64 // guarded by mutex
@@ -29,7 +29,7 @@ func (c *counts) add(o *Observation) {
 	c.of[o.ended()]++
 }
 
-// ended returns the code of the problem document or, without one, the fate.
+// The method ended returns the code of the problem document or, without a problem document, the fate.
 func (o *Observation) ended() string {
 	if o.Code != "" {
 		return o.Code
@@ -37,8 +37,8 @@ func (o *Observation) ended() string {
 	return o.Fate.String()
 }
 
-// Figures calls each with each metric of the guard, always in the same order. Package otel calls Figures when
-// metrics are collected. The values of labels are fixed and contain no data of requests.
+// Figures calls the function each with every metric of the guard, always in the same order. Package otel calls Figures
+// when metrics are collected. The values of labels are fixed and contain no data of requests.
 //
 //	semel_http_requests_total{fate}  requests since the guard was created: passed, ran, replayed,
 //	                                 finished, unprotected, or the code of the problem document
@@ -60,7 +60,7 @@ func (g *Guard) Figures(each func(measure.Figure)) {
 	state("most", g.config.MostOpen)
 }
 
-// fates returns all values of the label fate.
+// The function fates returns all values of the label fate.
 func fates() []string {
 	all := slices.Sorted(maps.Keys(titles))
 	for _, f := range []Fate{Passed, Ran, Replayed, Unprotected, Finished} {
@@ -69,8 +69,8 @@ func fates() []string {
 	return all
 }
 
-// Check asks the store whether requests can be protected now. Call Check when the program starts, and for
-// readiness. With New, Check may write the name of the guard into the store. It changes nothing else.
+// Check asks the store whether requests can be protected now. Call Check when the program starts, and for readiness.
+// With New, Check may write the name of the guard into the store, but changes nothing else.
 func (g *Guard) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()

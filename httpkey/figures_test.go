@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// figures returns those metrics of a guard that are not 0.
+// The function figures returns the metrics of a guard that are not 0.
 func figures(g *httpkey.Guard) map[string]float64 {
 	all := map[string]float64{}
 	g.Figures(func(f measure.Figure) {

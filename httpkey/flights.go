@@ -7,15 +7,15 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// flights are the requests for which this process uses the store, one request for each key. Further requests
-// with the same key wait in memory and use no connection.
+// flights contains the requests for which this process uses the store, at most one request for each key. Further
+// requests with the same key wait in memory and use no connection.
 type flights struct {
 	mutex sync.Mutex
 	byID  map[string]*flight // guarded by mutex
 	none  chan struct{}      // closed when no request is in progress; nil if no goroutine waits for that; guarded by mutex
 }
 
-// flight is a request in progress.
+// flight is a request that this process is answering.
 type flight struct {
 	fingerprint semel.Fingerprint
 	done        chan struct{} // closed when outcome is set
@@ -27,8 +27,8 @@ type flight struct {
 // tooLate makes the client get an answer before the handler has returned.
 func (f *flight) tooLate() { f.once.Do(func() { close(f.late) }) }
 
-// join returns the request in progress with this key, and whether that request is new. If it is new, the
-// caller must call land.
+// join returns the request in progress with this key, and whether that request is new. After a new request has ended,
+// the caller must call land.
 func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -43,7 +43,7 @@ func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first boo
 	return is, true
 }
 
-// land ends a request. The next request with the same key uses the store.
+// land ends a request. After land, the next request with the same key uses the store again.
 func (f *flights) land(id string, is *flight) {
 	f.mutex.Lock()
 	delete(f.byID, id)
@@ -62,7 +62,7 @@ func (f *flights) count() int {
 	return len(f.byID)
 }
 
-// ended waits until no request is in progress. If ctx ends first, ended returns false.
+// The method ended waits until no request is in progress. If ctx ends first, ended returns false.
 func (f *flights) ended(ctx context.Context) bool {
 	f.mutex.Lock()
 	if len(f.byID) == 0 {

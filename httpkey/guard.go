@@ -28,7 +28,7 @@ type Guard struct {
 	running    worker.Group // the requests that Drain waits for
 }
 
-// door stores keys in one of two ways: transactional or leased.
+// door is one of the two ways to store keys: transactional or leased.
 type door interface {
 	// attempt answers a request from the store, or runs the handler of the request.
 	attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome
@@ -77,7 +77,7 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 }
 
-// beside answers a request whose method is not in Config.Methods.
+// The method beside answers requests whose method is not in Config.Methods.
 func (g *Guard) beside(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
 	if slices.Contains(g.config.Pass, r.Method) {
 		g.pass(w, r, next, began)
@@ -100,11 +100,10 @@ func (g *Guard) observe(o Observation) {
 	}
 }
 
-// finish answers a request.
 func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
 	g.report(&o, began)
 	if o.abort {
-		panic(http.ErrAbortHandler) // the handler panicked in this way; now the key is ended
+		panic(http.ErrAbortHandler) // the handler panicked with this value, and its outcome is already stored
 	}
 	o.answer.send(w, o.fate == Replayed)
 }
@@ -120,8 +119,8 @@ func (g *Guard) report(o *outcome, began time.Time) {
 	g.observe(seen)
 }
 
-// fly answers a request. If this process is already handling a request with the same key, both requests get
-// the same answer.
+// fly answers a request. If this process already works on a request with the same key, both requests get the same
+// answer.
 func (g *Guard) fly(q *request, next http.Handler) outcome {
 	f, first := g.flights.join(q.id(), q.fingerprint)
 	if !first {
@@ -149,8 +148,9 @@ func (g *Guard) fly(q *request, next http.Handler) outcome {
 	}
 }
 
-// attempt answers a request when one of Config.MostOpen places is free. The request keeps its place until its
-// handler has returned. A Completer runs one request at a time and needs no place.
+// attempt waits until fewer than Config.MostOpen handlers run, and then answers a request. The request counts toward
+// MostOpen until its handler has returned. The requests of a Completer do not count, because a Completer runs one
+// request at a time.
 func (g *Guard) attempt(f *flight, q *request, next http.Handler) outcome {
 	if !q.finishing {
 		if why := g.places.take(q.http.Context(), q.caller, 1); why != enough {
@@ -166,7 +166,7 @@ var (
 	errLate  = errors.New("httpkey: the handler is still running after its timeout; its key stays in progress until the handler returns")
 )
 
-// ride waits for the answer to another request with the same key.
+// ride waits for the answer of another request with the same key, which this process already handles.
 func (g *Guard) ride(f *flight, q *request) outcome {
 	if f.fingerprint.Conflicts(q.fingerprint) {
 		return refused(g.mismatch(), nil)
@@ -198,7 +198,7 @@ func (g *Guard) ride(f *flight, q *request) outcome {
 // replay returns the outcome of a request that gets a kept answer.
 func (g *Guard) replay(a *answer) outcome { return outcome{fate: Replayed, answer: a} }
 
-// stored returns the outcome of a request whose answer is in the store.
+// The method stored returns the outcome of a request whose answer is in the store.
 func (g *Guard) stored(b []byte) outcome {
 	a, err := kept(b)
 	switch {
@@ -226,18 +226,18 @@ func unavailable() *problem {
 	return because(http.StatusServiceUnavailable, codeUnavailable, "nothing was done; repeat the request with the same key", again)
 }
 
-// ran describes how a handler ended.
+// ran is the result of a handler's run.
 type ran struct {
 	outcome
 	rule Rule
-	// silent means that the handler gave no answer.
+	// The field silent is true if the handler gave no answer.
 	silent bool
 }
 
-// lateGrace is how long a client still waits for a handler after the context of the handler has ended.
+// The time for which a client still waits for a handler after the context of the handler has ended.
 const lateGrace = time.Second
 
-// run runs the handler. If the handler still runs after its timeout, late is called.
+// run runs the handler. If the handler still runs after its timeout, run calls the function late.
 func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handler, a Attempt, late func()) ran {
 	a.Key, a.Caller, a.Finishing = q.key, q.caller, q.finishing
 	to := newRecorder(g.config.MaxAnswer)
@@ -263,7 +263,7 @@ func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handle
 	return ran{outcome: outcome{fate: Ran, answer: &to.answer}, rule: g.config.rule(to.answer.status)}
 }
 
-// silent returns the result of a handler whose answer cannot be sent, or that gave no answer.
+// The method silent returns the result of a handler that gave no answer, or whose answer cannot be sent.
 func (g *Guard) silent(p *problem, err error) ran {
 	return ran{outcome: outcome{fate: Ran, problem: p, answer: p.answer(g.config.Problems), err: err}, rule: g.config.ServerErrors, silent: true}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// shop is a protected handler and its store.
+// shop is a handler behind a Guard, with the store of its keys.
 type shop struct {
 	*httpkey.Guard
 	store   *memstore.Store
@@ -20,7 +20,6 @@ type shop struct {
 	seen    []httpkey.Observation
 }
 
-// config returns a valid configuration.
 func config() httpkey.Config {
 	return httpkey.Config{Name: "orders", Caller: func(r *http.Request) string { return r.Header.Get("X-Account") }, Keep: 72 * time.Hour}
 }
@@ -42,7 +41,7 @@ func effect(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "order of "+string(body))
 }
 
-// open returns a shop with this handler.
+// The function open returns a protected handler and its store.
 func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), options ...memstore.Option) *shop {
 	t.Helper()
 	s := &shop{store: memstore.New(options...)}
@@ -59,7 +58,7 @@ func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), 
 	return s
 }
 
-// post sends a request of account "a" and returns the response.
+// post sends a POST request of the account "a" and returns the response.
 func (s *shop) post(key, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
 	r.Header.Set("X-Account", "a")

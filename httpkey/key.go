@@ -42,7 +42,7 @@ func (c *Config) keyOf(h http.Header) (string, error) {
 	return key, nil
 }
 
-// quoted parses a string of RFC 9651: printable ASCII in which only a quote and a backslash are escaped.
+// The function quoted parses a string of RFC 9651: printable ASCII in which only a quote and a backslash are escaped.
 func quoted(text string) (string, error) {
 	var key strings.Builder
 	for i := 1; i < len(text); i++ {
@@ -65,7 +65,7 @@ func quoted(text string) (string, error) {
 	return "", fmt.Errorf("the %s header has no closing quote", Header)
 }
 
-// bare parses a key without quotes.
+// The function bare parses a key without quotes.
 func bare(text string) (string, error) {
 	for i := range len(text) {
 		b := text[i]

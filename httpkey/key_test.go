@@ -83,8 +83,8 @@ func TestF1WithAndWithoutQuotesIsTheSameKey(t *testing.T) {
 	}
 }
 
-// wantProblem checks that a response is this problem document. If the request may be repeated, the response
-// must have a Retry-After.
+// wantProblem checks that a response is a problem document with the given status and code. If the request may be
+// repeated, the response must have a Retry-After.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
 	t.Helper()
 	comesAgain := code == "request-in-progress" || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout

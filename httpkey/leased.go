@@ -23,7 +23,7 @@ type LeaseConfig struct {
 	// the code "outcome-unknown" until Resolve is called. leasedkey.Always means that the systems never
 	// forget a key. leasedkey.Never means that no attempt that may have had an effect is repeated.
 	Window time.Duration
-	// Lease is how long the key of a dead process blocks other processes; default one minute. The lease is
+	// Lease is the time for which the key of a dead process blocks other processes; default one minute. The lease is
 	// extended while the handler runs.
 	Lease time.Duration
 	// AllowVolatile is the reason why it is acceptable that the store loses keys and that handlers then run
@@ -32,11 +32,11 @@ type LeaseConfig struct {
 	// FailOpen is the reason why handlers may run unprotected while the store is down. If FailOpen is empty,
 	// requests get 503 while the store is down.
 	FailOpen string
-	// Stepped declares that handlers make all calls in steps (see Step). Window then applies to each step. A
+	// Stepped declares that handlers make all calls in steps (see Step). With Stepped, Window applies to each step. A
 	// request with an unknown outcome always runs again, because completed steps are not repeated.
 	Stepped bool
-	// Completion, if not nil, allows a Completer to finish abandoned requests. The store must then be able to
-	// store requests (admin.RequestStore). The SQL stores and the memory store are.
+	// Completion, if not nil, allows a Completer to finish abandoned requests. With Completion, the store must be able
+	// to store requests (admin.RequestStore), like the SQL stores and the memory store.
 	Completion *Completion
 }
 
@@ -152,7 +152,7 @@ func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 	return b, err
 }
 
-// called returns the outcome of a request whose handler was called.
+// The method called returns the outcome of a request whose handler was called.
 func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 	switch {
 	case errors.Is(err, store.ErrClaimLost):
@@ -166,7 +166,7 @@ func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 	return r.outcome
 }
 
-// unprotected runs a handler while the store is down.
+// The method unprotected runs a handler while the store is down.
 func (l *leased) unprotected(ctx context.Context, f *flight, q *request, next http.Handler, err error) outcome {
 	ctx, cancel := context.WithTimeout(ctx, l.guard.config.Timeout)
 	defer cancel()
@@ -190,8 +190,8 @@ func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Fin
 	return nil
 }
 
-// ResolveStep is Resolve for one step of a request. After leasedkey.Happened, Step returns output. output has
-// at most keystore.MaxResult bytes.
+// ResolveStep is like Resolve, for one step of a request. After leasedkey.Happened, Step returns output. The parameter
+// output has at most keystore.MaxResult bytes.
 func (g *Guard) ResolveStep(ctx context.Context, caller, key, step string, f leasedkey.Finding, output []byte) error {
 	l, is := g.door.(*leased)
 	if !is || l.steps == nil {

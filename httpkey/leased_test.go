@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lend returns a shop with leased keys.
+// lend returns a handler that is protected by leased keys.
 func lend(t *testing.T, keys keystore.Store, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
 	t.Helper()
 	s := &shop{}
@@ -49,7 +49,7 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(c.status)
 }
 
-// want checks how often the handler was called.
+// want fails unless the handler was called the given number of times.
 func (c *calls) want(t *testing.T, made int64) {
 	t.Helper()
 	if n := c.made.Load(); n != made {
@@ -65,10 +65,10 @@ func pass(d time.Duration) {
 
 var errAway = errors.New("it is away")
 
-// fails is a key store that returns an error when a test sets one.
+// fails is a store of idempotency keys that returns an error while a test has set an error.
 type fails struct{ with atomic.Pointer[error] }
 
-// say sets the error of the store. If err is nil, the store works.
+// say sets the error that the store returns. If err is nil, the store works.
 func (f *fails) say(err error) { f.with.Store(&err) }
 
 func (f *fails) keys() *memstore.Keys {
@@ -160,7 +160,7 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 	}
 }
 
-// A rule can say that an error had no effect. The rule does not apply to a panic.
+// A rule can declare that an answer with an error had no effect. The rule ReleaseKey does not apply to a panic.
 func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lending is a store whose batches hold a connection until Commit or Rollback.
+// lending is a store whose batches use a connection until Commit or Rollback.
 type lending struct {
 	*memstore.Store
 	lent     atomic.Int64
@@ -73,7 +73,7 @@ func (b *lentBatch) ClassifyHandler(_ context.Context, err error) store.Class {
 	return b.store.Classify(err)
 }
 
-// shop returns a shop with this store.
+// The method shop returns a protected handler that uses this store.
 func (p *lending) shop(t *testing.T, handler http.HandlerFunc) *shop {
 	t.Helper()
 	p.Store = memstore.New()
@@ -147,7 +147,7 @@ func TestWritesAfterTheHandlerHasReturnedAreIgnored(t *testing.T) {
 	}
 }
 
-// losing is a key store that loses the first claims before they end.
+// losing is a store of idempotency keys that loses the first claims before their leases end.
 type losing struct {
 	*memstore.Keys
 	claims int
@@ -237,7 +237,7 @@ func TestACompleterReadsOldKeysAgain(t *testing.T) {
 			}
 			w.WriteHeader(201)
 		}, change)
-		go func() { // the clients repeat their requests while a Completer finishes the first one
+		go func() { // the clients repeat their requests while a Completer finishes the first request
 			<-time.After(3 * time.Second)
 			for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
 				s.post(key, "tea")

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// noteForm is the number of the format of a stored request. The format is: this number, method, host, URI,
-// and headers and body in the format of a kept answer.
+// The number of the format of a stored request. The format is: the format number, method, host, URI, and headers and
+// body in the format of a kept answer.
 const noteForm = 1
 
 // takeNote encodes the request, so that a Completer can run it again.
@@ -48,7 +48,7 @@ func appendHeaders(b []byte, header http.Header, names []string) []byte {
 	return b
 }
 
-// headers reads the headers that appendHeaders wrote.
+// The method headers reads the headers that appendHeaders wrote.
 func (r *reading) headers() http.Header {
 	header := http.Header{}
 	for n := r.number(len(r.rest)); n > 0 && r.err == nil; n-- {
@@ -58,7 +58,7 @@ func (r *reading) headers() http.Header {
 	return header
 }
 
-// noted decodes a stored request.
+// The function noted decodes a stored request.
 func noted(b []byte) (*http.Request, error) {
 	if len(b) == 0 || b[0] != noteForm {
 		return nil, fmt.Errorf("the stored request has a format that this release cannot read, or was erased")

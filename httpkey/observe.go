@@ -58,7 +58,7 @@ type outcome struct {
 	abort   bool // the handler wants the connection to be closed
 }
 
-// refused returns the outcome of a request that no handler answers.
+// The function refused returns the outcome of a request that no handler answers.
 func refused(p *problem, err error) outcome { return outcome{fate: Refused, problem: p, err: err} }
 
 // inFlight reports whether another request with the same key is in progress.

@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patient is a key store with a timeout for claims. If the response to a claim is lost, patient repeats the
-// claim once with the same token. Otherwise the first claim would block the key until its lease ends.
+// patient is a store of idempotency keys with a timeout for claims. If the response to a claim is lost, patient repeats
+// the claim once with the same token. Without the repetition, the first claim would block the key until its lease ends.
 type patient struct{ keystore.Store }
 
-// patience is the delay before a claim is repeated.
+// The delay before a claim is repeated.
 const patience = 50 * time.Millisecond
 
 // ClaimKey implements keystore.Store.
@@ -28,7 +28,7 @@ func (p patient) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answe
 	return a, err
 }
 
-// patientNotes is patient for a store that implements admin.RequestStore.
+// patientNotes is like patient, for a store that implements admin.RequestStore.
 type patientNotes struct {
 	patient
 	admin.RequestStore

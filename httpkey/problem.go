@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// problem is a problem document (RFC 9457). It is the answer to a request that no handler answers.
+// problem is a problem document (RFC 9457). A problem is the answer to a request that no handler answers.
 type problem struct {
 	status int
 	code   string
 	title  string
 	detail string
-	// allow, if not empty, lists the methods that are allowed.
+	// If not empty, the field allow lists the methods that are allowed.
 	allow string
-	// after, if not 0, is the value of Retry-After.
+	// If not 0, the field after is the value of the header Retry-After.
 	after time.Duration
 }
 
@@ -42,7 +42,7 @@ const (
 	codeCommit      = "not-committed"
 )
 
-// titles contains the title of each code. The title of a code is always the same.
+// titles contains the title of each code.
 var titles = map[string]string{
 	codeMissing:     "The request has no idempotency key",
 	codeInvalid:     "The idempotency key cannot be read",
@@ -65,14 +65,14 @@ var titles = map[string]string{
 	codeCommit:      "The request was not carried out",
 }
 
-// again is the Retry-After for requests that may be repeated soon.
+// The value of Retry-After for requests that the client may repeat soon.
 const again = time.Second
 
 func because(status int, code, detail string, after time.Duration) *problem {
 	return &problem{status: status, code: code, title: titles[code], detail: detail, after: after}
 }
 
-// problem returns the answer to a request that got no place or no memory.
+// problem returns the answer to a request that was rejected because too many handlers run or too many bytes are in use.
 func (l lack) problem() *problem {
 	const detail = "nothing was done; repeat the request with the same key"
 	if l == lackCaller {

@@ -11,7 +11,7 @@ import (
 // 500. With New, the effect is rolled back.
 var ErrAnswerTooLarge = errors.New("semel: the answer is larger than what is kept; answer with a link to it")
 
-// ErrHeldBack is the error of Flush. An answer is sent only after it is kept, so it cannot be flushed.
+// ErrHeldBack is the error of Flush. An answer is kept before it is sent, so a handler cannot flush its answer.
 var ErrHeldBack = errors.New("semel: an answer under an idempotency key is held back until it is kept, so nothing of it can be flushed")
 
 // recorder records a handler's answer. A goroutine that the handler has started may write to the recorder
@@ -31,8 +31,8 @@ func newRecorder(most int) *recorder { return &recorder{header: http.Header{}, m
 // Header implements http.ResponseWriter.
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader implements http.ResponseWriter. Statuses below 200 are not sent, because they could not be
-// repeated.
+// WriteHeader implements http.ResponseWriter. Statuses below 200 are not sent, because a repeated request could not get
+// them.
 func (r *recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("httpkey: invalid status %d", status)) // as net/http does
@@ -42,7 +42,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.begin(status)
 }
 
-// begin sets the status once. The caller holds the mutex.
+// begin sets the status, if no status was set before. The caller holds the mutex.
 func (r *recorder) begin(status int) {
 	if r.ended || r.answer.status != 0 || status < 200 {
 		return
@@ -77,8 +77,8 @@ func (r *recorder) FlushError() error { return ErrHeldBack }
 // errWrittenLate is returned by Write after the handler has returned.
 var errWrittenLate = errors.New("httpkey: the handler has returned, and its answer may be kept already")
 
-// end makes later writes fail. Otherwise the sent answer could contain bytes that the kept answer does not
-// contain. end reports whether the handler has written anything.
+// The method end makes later writes fail. Without end, the sent answer could contain bytes that the kept answer does
+// not contain. The result is true if the handler has written anything.
 func (r *recorder) end() (begun bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -19,14 +19,12 @@ type request struct {
 	caller, key string
 	fingerprint semel.Fingerprint
 	body        []byte
-	// note is the encoded request, for a Completer. note is nil without Completion, and for the requests of a
-	// Completer.
+	// The encoded request, for a Completer. The field is nil without Completion, and for the requests of a Completer.
 	note      []byte
 	finishing bool
-	// seen is used by a Completer. It is the number of claims of the key at the time when the abandoned
-	// request was found.
+	// The number of claims of the key at the time when a Completer found the abandoned request.
 	seen int
-	// held is the number of bytes of Config.MostBytes that the request uses.
+	// The number of bytes of Config.MostBytes that the request uses.
 	held int64
 }
 
@@ -68,8 +66,8 @@ func (q *request) id() string { return q.caller + "\x00" + q.key }
 // mostCaller is the maximum length of a caller in bytes.
 const mostCaller = 1024
 
-// read returns the request. If the problem is not nil, the request must be rejected. If request and problem
-// are nil, the request has no key and may pass.
+// read returns the request. If the problem is not nil, the request must be rejected. If both results are nil, the
+// request has no key and may reach the handler unprotected.
 func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem) {
 	c := &g.config
 	key, err := c.keyOf(r.Header)
@@ -98,7 +96,7 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem
 	return q, nil
 }
 
-// readBody reads the whole body. So a request whose body ends early has no effect.
+// readBody reads the whole body before the handler runs, so a request whose body ends early has no effect.
 func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 	if q.http.Body == nil {
 		return nil
@@ -115,18 +113,18 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 	return nil
 }
 
-// fingerprints is the version of the rule below. Version 1 did not include headers. Stores do not compare
-// fingerprints of two versions, so a key with a fingerprint of version 1 matches every request of its caller.
+// The version of the rule by which fingerprint computes a hash. Version 1 did not include headers. Stores do not
+// compare fingerprints of two versions, so a key with a fingerprint of version 1 matches every request of its caller.
 const fingerprints = 2
 
-// fingerprinted are the headers that determine how a body is read. If their values differ, the requests
-// differ, even if the bytes of the bodies are equal.
+// The headers that determine how a body is read. If the values of these headers differ, the requests differ, even if
+// the bytes of the bodies are equal.
 var fingerprinted = []string{"Content-Encoding", contentType}
 
-// fingerprint returns a hash of a request's method, path, query, body, and the headers in fingerprinted. It
-// uses the path and not the route, because the same body for another order is another request. It does not
-// use the host, because proxies change the host, and clients may repeat a request at another address of the
-// same API. It does not use the caller, because each caller has its own keys.
+// fingerprint returns a hash of a request's method, path, query, body, and the headers in fingerprinted. The hash
+// contains the path and not the route, because the same body for another order is another request. The hash does not
+// contain the host, because proxies change the host, and clients may repeat a request at another address of the same
+// API. The hash does not contain the caller, because each caller has its own keys.
 func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "http-request/2")
@@ -142,7 +140,7 @@ func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	return f
 }
 
-// again returns the request with a new reader for its body, for the handler.
+// The method again returns the request for the handler, with a new reader for the body.
 func (q *request) again(r *http.Request) *http.Request {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
 	return r

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// early is a body that ends early.
+// early is a request body that ends early.
 type early struct{ io.Reader }
 
 func (e early) Read(b []byte) (int, error) {
@@ -136,7 +136,7 @@ func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
 		}
 		wantProblem(t, s.post(`"k"`, "tea", of("")), http.StatusUnauthorized, "caller-unknown")
 		wantProblem(t, s.post(`"k"`, "tea", of(strings.Repeat("a", 2000))), http.StatusUnauthorized, "caller-unknown")
-		// Without a separator between caller and key, both ids would be equal.
+		// Without a separator between caller and key, the ids of the two requests would be equal.
 		s.post(`"kk"`, "tea", of("a"))
 		if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
 			t.Error("a caller got the answer of another one")

@@ -13,20 +13,20 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepMost is the number of keys that one call of the store reads.
+	// The number of keys that one call of the store reads.
 	sweepMost = 500
-	// sweepTime limits the duration of a pass.
+	// The maximum duration of a pass.
 	sweepTime = sweepEvery
 )
 
-// sweeper is a door whose expired keys Sweep removes.
+// sweeper is a way to store keys (see door) whose expired keys Sweep removes.
 type sweeper interface {
 	sweep(ctx context.Context) error
 }
 
-// Sweep removes the keys of New that are older than Config.Keep, with their answers. Several processes may
-// call Sweep; only one at a time removes keys. With NewLeased, Sweep does nothing, because each claim removes
-// some expired keys. If the store cannot remove markers, the error wraps semel.ErrUnsupported.
+// Sweep removes the keys of New that are older than Config.Keep, with their answers. Several processes may call Sweep;
+// only one process at a time removes keys. With NewLeased, Sweep does nothing, because each claim removes some expired
+// keys. If the store cannot remove markers, the error wraps semel.ErrUnsupported.
 func (g *Guard) Sweep(ctx context.Context) error {
 	s, sweeps := g.door.(sweeper)
 	if !sweeps {
@@ -40,7 +40,7 @@ func (g *Guard) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// Run calls Sweep now and every minute until ctx ends. failed, if not nil, is called with each error.
+// Run calls Sweep now and every minute until ctx ends. If not nil, the function failed is called with each error.
 func (g *Guard) Run(ctx context.Context, failed func(error)) {
 	for {
 		if err := g.Sweep(ctx); err != nil && ctx.Err() == nil && failed != nil {

@@ -14,7 +14,7 @@ import (
 // changes the key in the Completer's handler, before the guard runs.
 func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
-		status    int // status of the answer to a client's request during that time
+		status    int // status of the answer to a client's request before the Completer's claim
 		forgotten bool
 	}{
 		"F2_not_what_was_answered_and_is_forgotten": {201, true},
@@ -54,7 +54,7 @@ func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 	}
 }
 
-// With a Completer no client waits, so FailOpen does not apply.
+// No client waits for a Completer, so FailOpen does not apply.
 func TestF2ACompleterRunsNothingUnprotected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := func(c *httpkey.Config, l *httpkey.LeaseConfig) {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// shares divides a limited number of units (running handlers, or bytes of bodies) among callers. One caller
-// gets at most each units. All callers together get at most most units. If no unit is free, a request waits.
-// Waiting callers are served in turn, so that a caller with many waiting requests does not delay other
-// callers.
+// shares divides a limited number of units (running handlers, or bytes of bodies) among callers. One caller gets at
+// most as many units as the field each says, and all callers together at most as many as the field most says. If no
+// unit is free, a request waits. Waiting callers are served in turn, so that a caller with many waiting requests does
+// not delay other callers.
 type shares struct {
 	most, each int64
 
@@ -35,7 +35,7 @@ type sharer struct {
 	turn  *list.Element // in shares.inTurn; nil if none of its requests waits
 }
 
-// lack is the reason why a request got no units.
+// lack is the reason why a request did not get the units that it needs.
 type lack uint8
 
 const (
@@ -44,10 +44,11 @@ const (
 	lackCaller      // the caller has as many units as one caller may have
 )
 
-// placeTime is how long a request waits for units.
+// The time for which a request waits for units.
 const placeTime = time.Second
 
-// take takes units for a caller. It waits at most placeTime for the units, or until ctx ends.
+// take gives a caller n units (running handlers or bytes), where n is the parameter units. If too few units are free,
+// take waits at most placeTime, or until ctx ends.
 func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	s.mutex.Lock()
 	of := s.caller(caller)
@@ -90,7 +91,7 @@ func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	return why
 }
 
-// free releases units of a caller.
+// The method free releases units of a caller.
 func (s *shares) free(caller string, units int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -100,7 +101,7 @@ func (s *shares) free(caller string, units int64) {
 	s.serve()
 }
 
-// caller returns the caller with this name. The mutex is held.
+// The method caller returns the caller with a given name. The mutex is held.
 func (s *shares) caller(name string) *sharer {
 	of := s.callers[name]
 	if of == nil {
@@ -113,8 +114,8 @@ func (s *shares) caller(name string) *sharer {
 	return of
 }
 
-// leave removes a caller from inTurn if none of its requests waits. If the caller has no units either, leave
-// forgets the caller. The mutex is held.
+// leave removes a caller from inTurn if none of the caller's requests waits. If the caller also has no units, leave
+// removes the caller from callers. The mutex is held.
 func (s *shares) leave(of *sharer) {
 	if of.queue.Len() > 0 {
 		return
@@ -128,9 +129,9 @@ func (s *shares) leave(of *sharer) {
 	}
 }
 
-// serve gives units to waiting requests, one request of each caller in turn. serve ends at the first request
-// for which too few units are free. Otherwise smaller requests could overtake that request forever. The mutex
-// is held.
+// serve gives units to waiting requests, one request of each caller in turn. If too few units are free for a request,
+// serve gives no units to later requests. If serve went on, smaller requests could overtake a large request forever.
+// The mutex is held.
 func (s *shares) serve() {
 	for at := s.inTurn.Front(); at != nil; {
 		of, next := at.Value.(*sharer), at.Next()
@@ -155,7 +156,7 @@ func (s *shares) serve() {
 	}
 }
 
-// now returns the number of units that are taken.
+// The method now returns the number of units in use.
 func (s *shares) now() int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -15,12 +15,12 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// of makes a request belong to this account.
+// The function of returns a function that changes a request's account.
 func of(account string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("X-Account", account) }
 }
 
-// crowd is a handler that waits. It counts its running calls.
+// crowd is a handler that waits and counts its running calls.
 type crowd struct {
 	leave     chan struct{}
 	now, most atomic.Int64
@@ -40,7 +40,8 @@ func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// both returns a shop for each kind of guard. Both shops use the same handler and the changed configuration.
+// The function both returns two protected handlers, one for each kind of guard (transactional and leased). Both guards
+// protect the same handler and have the changed configuration.
 func both(t *testing.T, c *crowd, change func(*httpkey.Config)) map[string]*shop {
 	quiet := func(to *httpkey.Config) {
 		to.Observe = nil
@@ -135,7 +136,7 @@ func TestAHandlerKeepsItsPlaceUntilItEnds(t *testing.T) {
 	}
 }
 
-// slow is a body that does not arrive.
+// slow is a request body whose bytes do not arrive until a test allows it.
 type slow struct{ comes chan struct{} }
 
 func (s slow) Read([]byte) (int, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/leasedkey"
 )
 
-// steps are the steps of one attempt of a request.
+// steps contains the steps of one attempt of a request.
 type steps struct {
 	of *leasedkey.Keys // nil if the guard's handlers have no steps
 	q  *request
@@ -29,13 +29,13 @@ type stepsKey struct{}
 // completed step is not repeated for its request: when the handler runs again, in any process, Step returns
 // the kept output. The guard must be from NewLeased with LeaseConfig.Stepped.
 //
-// do passes Attempt.IdempotencyKey, which belongs to the step, to the system that it calls. The error of do
-// decides:
+// The function do passes Attempt.IdempotencyKey, which belongs to the step, to the system that do calls. The error of
+// do decides:
 //   - nil: the step is done, and its output, at most keystore.MaxResult bytes, is kept;
 //   - semel.Permanent: the step had no effect, and never will;
 //   - semel.Retry: this attempt had no effect;
-//   - any other error: unknown. Within LeaseConfig.Window the step is repeated, with
-//     Attempt.Unknown; afterwards Step returns leasedkey.ErrInDoubt until Guard.ResolveStep is called.
+//   - any other error: unknown. Within LeaseConfig.Window the step is repeated, with Attempt.Unknown; afterwards Step
+//     returns leasedkey.ErrInDoubt until Guard.ResolveStep is called.
 //
 // If a step fails, the handler should answer with an error. After a 5xx the outcome of the request is
 // unknown. When the client sends the request again, the handler continues after the completed steps.
@@ -69,7 +69,7 @@ func Step(ctx context.Context, name string, do func(ctx context.Context, a Attem
 // ErrStepFailed is the error of Step if an earlier attempt ended the step with semel.Permanent.
 var ErrStepFailed = errors.New("semel: the step has failed for good")
 
-// takes returns an error if a step with this name cannot be added.
+// The method takes returns an error if the handler cannot begin a step with the given name.
 func (s *steps) takes(name string) error {
 	if name == "" || len(name) > steplimit.Name || strings.Contains(name, "\x00") {
 		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, steplimit.Name)
@@ -93,7 +93,7 @@ func (s *steps) inDoubt() bool {
 	return s.doubt
 }
 
-// step returns the request of a step. Its ID is unique, because a key has no zero byte.
+// step returns the request of a step. The ID of this request is unique, because a key has no zero byte.
 func (q *request) step(name string) leasedkey.Request {
 	return leasedkey.Request{Source: q.caller, ID: q.key + "\x00" + name, Fingerprint: q.fingerprint}
 }

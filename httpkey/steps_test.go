@@ -39,7 +39,8 @@ func (b *bank) do(what, key string) {
 	b.keys[what][key] = true
 }
 
-// process is the key store of a process that dies at a point. After that point its calls have no effect.
+// process is the store of idempotency keys in a process that dies at a point. After the process has died, calls of the
+// store have no effect.
 type process struct {
 	*memstore.Keys
 	mutex  sync.Mutex
@@ -49,7 +50,7 @@ type process struct {
 
 var errDead = errors.New("the process is dead")
 
-// passes counts a point. If the process dies there, or is dead, passes returns an error.
+// The method passes counts a point. If the process dies at this point, or died earlier, passes returns an error.
 func (p *process) passes() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -93,7 +94,7 @@ func (p *process) SaveRequest(ctx context.Context, key semel.Key, t store.Token,
 	return p.does(func() error { return p.Keys.SaveRequest(ctx, key, t, note) })
 }
 
-// order charges and then sends a mail, each in a step.
+// order returns a handler that charges a card and then sends a mail, each in a step.
 func (p *process) order(b *bank) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		charge, err := httpkey.Step(r.Context(), "charge", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
@@ -113,12 +114,12 @@ func (p *process) order(b *bank) http.HandlerFunc {
 	}
 }
 
-// stepped configures a guard with steps and Completion.
+// The function stepped configures a guard with steps and Completion.
 func stepped(_ *httpkey.Config, l *httpkey.LeaseConfig) {
 	l.Stepped, l.Window, l.Completion = true, 24*time.Hour, &httpkey.Completion{}
 }
 
-// completed lets a new process finish abandoned requests, and returns the error of its Completer.
+// The method completed lets a new process finish abandoned requests, and returns the error of the process's Completer.
 func (s *shop) completed(t *testing.T) error {
 	t.Helper()
 	c, err := s.Completer(s.handler)

@@ -23,10 +23,10 @@ type transactional[Tx any] struct {
 	scope atomic.Int64 // 0 if the number is not known yet
 }
 
-// New returns a Guard for handlers that write their effects in the store's database, in the transaction that
-// TxFrom returns. The error reports all faults of the configuration. If the store keeps no results, the error
-// wraps semel.ErrUnsupported. The same applies if the store partitions its markers by a time that the keys of
-// clients do not contain. New does not access the store.
+// New returns a Guard for handlers that write their effects in the store's database, in the transaction that TxFrom
+// returns. The error reports all faults of the configuration. The error wraps semel.ErrUnsupported if the store keeps
+// no results, or if the store partitions its markers by a time that the keys of clients do not contain. New does not
+// access the store.
 func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	if st == nil {
 		return nil, errors.New("httpkey: the store is nil; pass one that is open")
@@ -48,14 +48,14 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 }
 
 const (
-	// markLock is how long a marker waits while another process is handling a request with the same key.
+	// The time for which a marker waits while another process is handling a request with the same key.
 	markLock = 50 * time.Millisecond
-	// effectLock is how long a handler's statement waits for a row that another transaction holds.
+	// The time for which a handler's statement waits for a row that another transaction has locked.
 	effectLock = time.Second
 	// storeTime is the timeout of a call of the store.
 	storeTime = 10 * time.Second
-	// idleGrace is added to the handler's timeout. If a transaction has no statement for that time, the
-	// database server ends the transaction, so that a frozen process does not block a key forever.
+	// idleGrace is added to the handler's timeout. If a transaction has no statement for this sum, the database server
+	// ends the transaction, so that a frozen process does not block a key forever.
 	idleGrace = storeTime
 )
 
@@ -82,7 +82,8 @@ func (t *transactional[Tx]) resultOf(q *request) admin.ResultOf {
 	return admin.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
 }
 
-// intern asks the store for the number of the guard's keys, until the store has returned it once.
+// intern gets the number under which the store keeps the guard's keys. intern asks the store only until the store has
+// returned the number.
 func (t *transactional[Tx]) intern(ctx context.Context) error {
 	if t.scope.Load() != 0 {
 		return nil
@@ -120,7 +121,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	return nil, t.stands(asking, q, verdicts[0])
 }
 
-// stands returns the outcome of a request whose key has a marker already.
+// The method stands returns the outcome of a request whose key already has a marker.
 func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
 	case v.Kind == store.Conflict:
@@ -174,7 +175,7 @@ func (t *transactional[Tx]) runIn(ctx context.Context, b store.Batch[Tx], f *fli
 	return t.guard.run(ctx, f, q, next, Attempt{IdempotencyKey: t.guard.idempotencyKey(q), Number: 1}, b.Kill)
 }
 
-// commit writes the answer and commits it with the key and the effect of the handler.
+// commit writes the answer, and commits answer, key and the handler's effect in one transaction.
 func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *request, o outcome) outcome {
 	if broken, able := b.(store.TxStatus); able && broken.TxAborted() {
 		o := t.broken(b)
@@ -205,7 +206,7 @@ func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *re
 	}
 }
 
-// commitTime is how long a commit may take, including the statements that the handler queued.
+// commitTime returns how long a commit may take, including the statements that the handler queued.
 func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
 	q, queues := b.(admin.QueuedStatements)
 	if !queues {
@@ -219,7 +220,7 @@ const mostQueued = 1000
 
 var errBroken = errors.New("httpkey: a statement of the handler failed, but the handler answered with success; its writes were rolled back")
 
-// broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
+// The method broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
 func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
 	if tells, able := b.(store.TxStatus); able {
 		if by := tells.AbortCause(); by != nil { // after a lock timeout or a lost connection, a repeated request may succeed
@@ -229,7 +230,7 @@ func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
 	return t.undone(store.ClassAborted, errBroken)
 }
 
-// undone returns the outcome of a request whose transaction was rolled back.
+// The method undone returns the outcome of a request whose transaction was rolled back.
 func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
 	if class == store.ClassDown || class == store.ClassContended {
 		return refused(because(http.StatusServiceUnavailable, codeCommit, "nothing was done; repeat the request with the same key", again), err)
@@ -237,8 +238,8 @@ func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
 	return refused(because(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
 }
 
-// resolve finds out whether a commit succeeded whose response was lost. resolve marks the key again. If the
-// first transaction still runs, that marker waits for it.
+// resolve finds out whether a commit succeeded whose response was lost. resolve writes the marker of the key again. If
+// the first transaction still runs, the second marker waits for the end of that transaction.
 func (t *transactional[Tx]) resolve(ctx context.Context, q *request, lost error) outcome {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()

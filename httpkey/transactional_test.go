@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// on makes the first call of one operation of a store fail.
+// The function on makes the first call of one operation of a store fail.
 func on(op string) memstore.Option {
 	failed := false
 	return memstore.Fail(func(asked string) error {
@@ -23,7 +23,7 @@ func on(op string) memstore.Option {
 	})
 }
 
-// effects returns the number of effects.
+// The method effects returns the number of effects.
 func (s *shop) effects() string {
 	if n := s.store.Get("orders"); n != nil {
 		return string(n)
@@ -37,7 +37,7 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 		first   int
 		code    string
 		effects string // number of effects after the first request
-		again   bool   // the second request gets the answer of the first
+		again   bool   // the second request gets the answer of the first request
 	}{
 		"F2_the_store_has_no_scope":          {"scope", 503, "store-unavailable", "0", false},
 		"F2_nothing_begins":                  {"begin", 503, "store-unavailable", "0", false},
@@ -202,7 +202,7 @@ func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		_ = other.Tx(store.All).Set("stock", []byte("7")) // the other transaction changes a value that this one has read
+		_ = other.Tx(store.All).Set("stock", []byte("7")) // the other transaction changes a value that this transaction has read
 		other.Commit(r.Context(), store.Ending{})
 		w.WriteHeader(201)
 	}, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// BenchmarkBodies measures the time to read parts of a body and to read the whole body. It also measures the
-// standard library with the same bytes.
+// BenchmarkBodies measures the time to read parts of a body and to read the whole body. For comparison, BenchmarkBodies
+// measures the standard library with the same bytes.
 func BenchmarkBodies(b *testing.B) {
 	sets, missing, err := bodies.Sets(os.Getenv(bodies.Variable))
 	if err != nil {

@@ -18,18 +18,18 @@ const (
 	// fingerprintBodyVersion is the version of fingerprints of whole bodies: of the canonical form of a JSON
 	// body, or of the bytes of any other body.
 	fingerprintBodyVersion = 1
-	// fingerprintSelected is the first version for selected values. The last is 255. Versions below
-	// fingerprintSelected are for future rules of whole bodies, with two exceptions: 15 is for intents, and
-	// stores use 14 for fingerprints that they cannot decrypt.
+	// fingerprintSelected is the first version for selected values. The last version for selected values is 255.
+	// Versions below fingerprintSelected are for future rules of whole bodies, with two exceptions: 15 is for intents,
+	// and stores use 14 for fingerprints that they cannot decrypt.
 	fingerprintSelected = 16
 )
 
-// FingerprintBody computes fingerprints of the body. It is the default. Bodies of strict JSON are compared by
-// value: white space, the order of members, escapes and the format of numbers (1.0 and 1) make no difference.
-// Other bodies are compared byte for byte. Headers are ignored, because trace context and delivery counts
-// differ between copies of one message. The hash is a SHA-256 hash that is truncated to 128 bits.
+// FingerprintBody, the default, computes fingerprints of the body. Bodies of strict JSON are compared by value: white
+// space, the order of members, escapes and the format of numbers (1.0 and 1) make no difference. Bodies that are not
+// strict JSON are compared byte for byte. Headers are ignored, because trace context and delivery counts differ between
+// copies of one message. The hash is a SHA-256 hash that is truncated to 128 bits.
 //
-// If a producer adds an optional field between two copies, the bodies differ. For such producers use
+// If a producer adds an optional field between two copies, the bodies differ. If producers add fields, use
 // FingerprintOf.
 func FingerprintBody() Fingerprinter { return bodyFingerprint{} }
 
@@ -47,7 +47,7 @@ func (f bodyFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, error
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint, and reuses the memory of room.
+// FingerprintIn does the same as Fingerprint, and reuses the memory of room.
 func (bodyFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	h := room.Hash()
 	if v, err := room.Body(m.Body); err == nil {
@@ -87,9 +87,9 @@ func (noFingerprint) FingerprintIn(*reading.Room, *semel.Message) (semel.Fingerp
 // (see By). JSON values are compared as with FingerprintBody. A missing value differs from null and from an
 // empty value. If a selector points into a body that is not strict JSON, the result is an error.
 //
-// The version of the fingerprint depends on the list of selectors. So fingerprints from before and after a
-// change of the list are not compared. There are 240 versions, so one change in 240 gives the same version by
-// chance. Redeliveries of messages that were marked before such a change become conflicts.
+// The version of the fingerprint depends on the list of selectors. So fingerprints from before and after a change of
+// the list are not compared. Because there are 240 versions, one change in 240 gives the same version by chance. If
+// both lists give the same version, redeliveries of messages that were marked before the change become conflicts.
 func FingerprintOf(texts ...string) Fingerprinter {
 	f := &selectedFingerprint{}
 	h := sha256.New()
@@ -109,7 +109,7 @@ func FingerprintOf(texts ...string) Fingerprinter {
 type selectedFingerprint struct {
 	selectors []selectors.Selector
 	faults    []error
-	// begin is the prefix of the hash. It contains a hash of the list, so that fingerprints of different
+	// The field begin is the prefix of the hash, which contains a hash of the list, so that fingerprints of different
 	// lists differ.
 	begin   []byte
 	version uint8
@@ -134,7 +134,7 @@ func (f *selectedFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, 
 	return borrowed(f, m)
 }
 
-// FingerprintIn is Fingerprint, and reuses the memory of room.
+// FingerprintIn does the same as Fingerprint, and reuses the memory of room.
 func (f *selectedFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	if err := errors.Join(f.faults...); err != nil {
 		return semel.Fingerprint{}, err

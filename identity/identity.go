@@ -18,20 +18,20 @@ import (
 
 // Identity finds the identity of a message. See CloudEvents and By.
 //
-// An Identity may also have a method Derivation() string that describes how it finds identities. The text
-// must not be empty. If the identity of any message changes, the text must change; otherwise the text must
-// stay the same. A store that supports derivations keeps the text of a consumer, and the consumer does not
-// start with another text. Without that method no text is stored or checked.
+// An Identity may also have a method Derivation() string that describes how identities are found. The text of
+// Derivation must not be empty. If the rule changes so that a message gets another identity, the text must change too;
+// if not, the text must stay the same. A store that supports derivations records the text of a consumer, and the
+// consumer does not start with another text. Without the method Derivation no text is stored or checked.
 type Identity interface {
 	// Identify returns the producer's name, which may be empty, and the message's id, which has 1 to
 	// semel.MaxID bytes. An error is an *Error.
 	Identify(m *semel.Message) (source, id string, err error)
-	// Validate returns an error if this identity must not be used, for example because of a coordinate of the
-	// broker or an unknown selector. Otherwise Validate returns nil.
+	// Validate returns an error if the identity must not be used, for example because of a coordinate of the broker or
+	// an unknown selector. If the identity may be used, Validate returns nil.
 	Validate() error
 }
 
-// Error says why a message has no usable identity.
+// Error is the error of a message that has no usable identity.
 type Error struct {
 	// Reason is one of: semel.ReasonNoIdentity, semel.ReasonBadIdentity, the reason "identity too long", and
 	// semel.ReasonMalformed if the identity is in a body that is not strict JSON.
@@ -45,14 +45,14 @@ func (e *Error) Error() string { return string(e.Reason) + ": " + e.Detail }
 type Fingerprinter interface {
 	// Fingerprint returns the fingerprint of the content of m. An error means that the content cannot be read.
 	Fingerprint(m *semel.Message) (semel.Fingerprint, error)
-	// Validate returns an error if this fingerprint must not be used. Otherwise Validate returns nil.
+	// Validate returns an error if the fingerprinter must not be used, and nil if it may be used.
 	Validate() error
 }
 
-// CloudEvents uses the CloudEvents attributes source (ce-source) and id (ce-id). As the CloudEvents
-// specification says, both are required, and also type and specversion, which must be 1.0. A time must be in
-// the format of RFC 3339. An event in headers (binary mode) that violates the specification is malformed. The
-// same checks are made for every identity with the selector id, and for every message with a specversion.
+// CloudEvents uses the CloudEvents attributes source (ce-source) and id (ce-id). As in the CloudEvents specification,
+// source, id, type and specversion are required, and specversion must be 1.0. A time must be in the format of RFC 3339.
+// An event in headers (binary mode) that violates the specification is malformed. Every identity with the selector id,
+// and every message with a specversion, is checked in the same way.
 func CloudEvents() Identity { return By("id").From("source") }
 
 // Selected is an identity made of selectors. See By.
@@ -71,7 +71,7 @@ type Selected struct {
 // selector, byte for byte. Several selectors form a composite business key: each part is written with its
 // length ("1:a,2:bc,"), so that the parts "a", "bc" and the parts "ab", "c" give different ids.
 //
-// The forms of selectors are:
+// The kinds of selectors are:
 //
 //	header:NAME      the value of a header; the case of the name does not matter
 //	body:/a/0/b      a value in a JSON body, by a JSON pointer (RFC 6901)
@@ -101,9 +101,9 @@ func By(ids ...string) *Selected {
 	return s
 }
 
-// From sets the selector of the producer's name, so that messages of two producers with the same id have
-// different identities. Without From the source is empty. If the value is missing or empty, the message has
-// no usable identity, unless the selector is optional ("header:ce-source?"). From changes s and returns s.
+// From sets the selector of the producer's name, so that messages of two producers with the same id have different
+// identities. Without From the source of the identity is empty. If the value of the selector is missing or empty, the
+// message has no usable identity, unless the selector is optional ("header:ce-source?"). From changes s and returns s.
 func (s *Selected) From(source string) *Selected {
 	s.source = s.parse(source)
 	s.hasSource = true
@@ -251,7 +251,7 @@ func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte
 	return append(key, v.Bytes()...), nil
 }
 
-// absence returns a text that says whether an attribute is missing or empty.
+// absence returns the text for an error: "is missing" or "is empty" for an attribute.
 func absence(s *selectors.Selector, m *semel.Message) string {
 	header := s.AttributeHeader()
 	if _, there := m.Headers.Get(header); there && header != "" {
@@ -260,9 +260,9 @@ func absence(s *selectors.Selector, m *semel.Message) string {
 	return " is missing"
 }
 
-// Func returns an identity that calls find. If find panics, or returns an error that is no *Error, the reason
-// is semel.ReasonBadIdentity. The result of find must follow the rules of Identity: an id of 1 to semel.MaxID
-// bytes, and a source that does not begin with "semel:".
+// Func returns an identity that calls find. If find panics, or returns an error that is no *Error, the message has no
+// usable identity, with the reason semel.ReasonBadIdentity. The result of find must follow the rules of Identity: an id
+// of 1 to semel.MaxID bytes, and a source that does not begin with "semel:".
 func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
 	return identityFunc(find)
 }
@@ -278,7 +278,7 @@ func (f identityFunc) Validate() error {
 	return nil
 }
 
-// FindIn is Identify, and reuses the memory of room. FindIn checks the result by the rules of Func.
+// FindIn does the same as Identify, and reuses the memory of room. FindIn checks the result by the rules of Func.
 func (s *Selected) FindIn(room *reading.Room, m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = s.identify(room, m)
@@ -300,7 +300,7 @@ func notPanicking(source, id *string, err *error) {
 	}
 }
 
-// held returns source and id if they follow the rules of Func. Otherwise held returns an *Error.
+// The function held returns source and id if they follow the rules of Func, and an *Error if they do not.
 func held(source, id string, err error) (string, string, error) {
 	if err == nil {
 		err = checkIdentity(source, id)

@@ -14,10 +14,10 @@ import (
 // Versioner finds a message's position in a stream: the stream, such as an aggregate, and the version. A
 // Versioner must be safe for concurrent use; see Identity.
 type Versioner interface {
-	// Version returns the stream's name, which has 1 to 512 bytes, and the version, which is at least 1. If
-	// the message has no version, the error says why.
+	// Version returns the stream's name, which has 1 to 512 bytes, and the version, which is at least 1. If the message
+	// has no version, Version returns an error with the cause.
 	Version(m *semel.Message) (stream string, number int64, err error)
-	// Validate returns an error if this Versioner must not be used. Otherwise Validate returns nil.
+	// Validate returns an error if the Versioner must not be used, and nil if it may be used.
 	Validate() error
 }
 
@@ -74,7 +74,7 @@ func (v *Versions) Version(m *semel.Message) (stream string, number int64, err e
 	return v.FindIn(room, m)
 }
 
-// FindIn is Version, and reuses the memory of room.
+// FindIn does the same as Version, and reuses the memory of room.
 func (v *Versions) FindIn(room *reading.Room, m *semel.Message) (stream string, number int64, err error) {
 	body := selectors.Body{Message: m, Room: room}
 	if stream, err = v.stream.id(&body); err != nil {

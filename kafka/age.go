@@ -9,30 +9,29 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// While a lane has old unfinished records, Semel keeps the lane's markers; see source.Info.Ages. So an
-// uncertain age is reported too high or not at all. A lane is never reported as finished when that is
-// uncertain.
+// While a lane has old unfinished records, Semel keeps the lane's markers; see source.Info.Ages. So an uncertain age is
+// reported too high or not at all. A lane is reported as finished only if this is certain.
 
-// endKnown is how long an answer about the end of a log stays valid. A source without a connection does not
-// learn of new records, so after this time the source no longer reports a lane as finished.
+// endKnown is the time for which an answer about the end of a log stays valid. A source without a connection does not
+// learn of new records, so after the time endKnown the source no longer reports a lane as finished.
 const endKnown = 4 * askEvery
 
-// ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". The age of a
-// lane is the first of these that applies:
+// The method ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". The age of a
+// lane is the first of the following times that applies:
 //
-//   - If the lane has unsettled records, or records whose offset commit is not confirmed: the time of the
+//   - If the lane has records that are not acked, or records whose offset commit is not confirmed: the time of the
 //     oldest such record, but not later than its delivery, because producers' clocks may be ahead.
-//   - If the brokers said within the last minute that the lane is at the end of its log: zero.
-//   - Otherwise the time of the first unread record. Until the source knows that time: the time of the
-//     last fetched records. With the brokers' times (LogAppendTime) no later record is older than those;
-//     with producers' times (CreateTime) a producer with a slow clock may write older ones.
+//   - If an answer of the brokers in the last minute said that the lane is at the end of its log: zero.
+//   - In all other cases: the time of the first unread record. Until the source knows the time of the first unread
+//     record: the time of the last fetched records. With the brokers' times (LogAppendTime) no later record is older
+//     than those; with producers' times (CreateTime), a producer with a slow clock may write older records.
 //
 // A stopped lane never counts as finished. A lane is missing in the result if one of its records has no time.
 // A lane is also missing if nothing was read since the lane was assigned and the brokers have not yet answered
 // a request for its unread records.
 //
-// all is false while the group has not assigned lanes, and when no broker has answered for a minute: a
-// disconnected process may have lost lanes.
+// The result all is false while the group has not assigned lanes, and when no broker has answered for a minute, because
+// a disconnected process may have lost lanes.
 func (s *Source) ages() (lanes []source.LaneAge, all bool) {
 	now, before := time.Now(), s.assignment()
 	lanes, all = s.progress.ages(now)
@@ -55,8 +54,8 @@ func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// age returns the time of the lane's oldest record that is unsettled or unread. The time is zero if the lane
-// has no such record. known is false if the source cannot tell.
+// The method age returns the time of the lane's oldest record that is not acked or not read. The time is zero if all
+// records of the lane are read and acked. The result known is false if the source does not know the time.
 func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
 	oldest = earlier(l.uncommitted, l.committing)
 	held := false
@@ -89,8 +88,8 @@ func (l *lane) ageOfUnread(now time.Time) (oldest time.Time, known bool) {
 	return l.taken, !l.taken.IsZero()
 }
 
-// atEnd reports whether a recent answer of the brokers said that the lane has nothing more to read. The end of a log can
-// be after its last record.
+// atEnd reports whether, according to a recent answer of the brokers, the lane has no unread record. The end of a log
+// can be after its last record.
 func (l *lane) atEnd(now time.Time) bool {
 	at := l.reached()
 	if at < 0 || l.endAsked.IsZero() || now.Sub(l.endAsked) > endKnown {
@@ -99,8 +98,8 @@ func (l *lane) atEnd(now time.Time) bool {
 	return at == l.end || l.firstUnread.none && l.firstUnread.at == at && l.firstUnread.end == l.end
 }
 
-// time returns the broker's time of an unsettled record, but not later than the delivery of the record. The
-// result is zero if the record has no time.
+// The method time returns the broker's time of a record that is not acked yet, but not a time after the delivery of the
+// record. The result is zero if the record has no time.
 func (r *record) time() time.Time {
 	if r.written.IsZero() || r.at.IsZero() {
 		return r.written
@@ -108,7 +107,8 @@ func (r *record) time() time.Time {
 	return earlier(r.written, r.at)
 }
 
-// time returns the time of a settled record. The result is zero if the record has no time or is unsettled.
+// The method time returns the time of an acked record. The result is zero if the record has no time or is not acked
+// yet.
 func (s *slot) time() time.Time {
 	if s.settledTime == 0 {
 		return time.Time{}
@@ -116,7 +116,7 @@ func (s *slot) time() time.Time {
 	return time.UnixMilli(s.settledTime).UTC()
 }
 
-// earlier returns the earlier of two times. A zero time counts as missing.
+// The function earlier returns the earlier of two times. A zero time counts as missing.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -124,18 +124,18 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// A lane with unread records can make no progress: because the lane has stopped, because the lane waits for an
-// open transaction, or because only a gap is left before the end of the log. The age of its unread records is
-// then unknown, and the source requests that age from the brokers.
+// A lane with unread records makes no progress if the lane has stopped, if the lane waits for an open transaction, or
+// if only a gap is left before the end of the log. While a lane makes no progress, the age of its unread records is
+// unknown, and the source requests the age from the brokers.
 
 // firstUnread is the brokers' answer about the first record after a lane's position.
 type firstUnread struct {
-	// at is the lane's position at the time of the request. Each new request sets it.
+	// The lane's position at the time of the last request.
 	at    int64
 	since time.Time
-	// time is the time of the record; zero if the time is unknown or no record exists.
+	// The time of the record; zero if the time is unknown or no record exists.
 	time time.Time
-	// none is true if the log had no record between at and end.
+	// The field none is true if the log had no record between the offsets at and end.
 	none bool
 	end  int64
 }
@@ -154,13 +154,13 @@ func (s *Source) askUnread(ctx context.Context) {
 	}
 }
 
-// standingLane is the position of a lane that makes no progress, and the end of its log at that time.
+// standingLane is the position of a lane that makes no progress, with the end of the lane's log at the same time.
 type standingLane struct {
 	lanePosition
 	end int64
 }
 
-// standing returns the lanes that have unread records but have delivered nothing for stalledAfter.
+// The method standing returns the lanes that have unread records but have delivered nothing for stalledAfter.
 func (p *progress) standing(now time.Time) []standingLane {
 	var all []standingLane
 	for l := range p.lanes.each {
@@ -179,8 +179,8 @@ func (p *progress) standing(now time.Time) []standingLane {
 	return all
 }
 
-// noteUnread stores the time of the first record after a position. A zero time means that there is no such
-// record.
+// noteUnread stores the time of the first record after a position. A zero time means that no record follows the
+// position.
 func (p *progress) noteUnread(r standingLane, found time.Time) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		if u := &l.firstUnread; u.at == r.at && l.reached() == r.at {
@@ -189,8 +189,8 @@ func (p *progress) noteUnread(r standingLane, found time.Time) {
 	})
 }
 
-// firstBehind returns the time of the first record at or after a position, also if the record belongs to an
-// open transaction. The result is zero if there is no such record.
+// firstBehind returns the time of the first record at or after a position, also if the record belongs to an open
+// transaction. The result is zero if no record follows the position.
 func (b *brokers) firstBehind(ctx context.Context, r lanePosition) (time.Time, error) {
 	batches, err := b.firstBatches(ctx, r, true)
 	if err != nil || len(batches) == 0 {
@@ -201,8 +201,8 @@ func (b *brokers) firstBehind(ctx context.Context, r lanePosition) (time.Time, e
 
 var errNoTime = errors.New("the records have no time")
 
-// firstTime returns the time of the first record of the first batch. If the topic uses the brokers' times, this is the
-// time of the batch.
+// firstTime returns the time of the first record of the first batch. If the topic uses the brokers' times, the result
+// is the time of the batch.
 func firstTime(batches []byte) (time.Time, error) {
 	const brokersTime = 1 << 3 // bit in the attributes of a batch
 	var batch kmsg.RecordBatch

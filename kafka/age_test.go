@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// reads returns a source of this world. The test itself settles the deliveries of that source.
+// The method reads returns a source for the test's topic. The test itself acks and nacks the deliveries of this source.
 func (w *world) reads(change func(*Config)) *reader {
 	w.t.Helper()
 	c := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup}
@@ -27,7 +27,7 @@ func (w *world) reads(change func(*Config)) *reader {
 	return r
 }
 
-// dated writes an order with a time.
+// The method dated publishes a message with a given time.
 func (w *world) dated(partition int32, id string, at time.Time) {
 	w.t.Helper()
 	r := order(partition, id)
@@ -35,7 +35,7 @@ func (w *world) dated(partition int32, id string, at time.Time) {
 	w.produce(r)
 }
 
-// ages returns the ages that a source reports, by lane.
+// The function ages returns the ages that a source reports, by lane.
 func ages(s *Source) (map[string]time.Time, bool) {
 	lanes, all := s.Info().Ages()
 	told := map[string]time.Time{}
@@ -45,7 +45,7 @@ func ages(s *Source) (map[string]time.Time, bool) {
 	return told, all
 }
 
-// ages fails unless a source reports exactly these lanes.
+// The method ages fails the test unless a source reports exactly the lanes of the parameter want.
 func (w *world) ages(s *Source, all bool, want map[string]time.Time) {
 	w.t.Helper()
 	told, known := ages(s)
@@ -54,7 +54,7 @@ func (w *world) ages(s *Source, all bool, want map[string]time.Time) {
 	}
 }
 
-// awaitAges waits until a source reports exactly these lanes and reports that the list is complete.
+// awaitAges waits until a source reports exactly the lanes of the parameter want and reports that the list is complete.
 func (w *world) awaitAges(s *Source, want map[string]time.Time) {
 	w.t.Helper()
 	w.until(3*time.Minute, "the source reports the ages", func() bool {
@@ -210,7 +210,7 @@ func TestLanesThatAreStuck(t *testing.T) {
 	})
 }
 
-// longer returns an answer in which the log of partition 0 ends one offset after its last record.
+// The method longer returns an answer in which the log of partition 0 ends one offset after its last record.
 func (w *world) longer() (kmsg.Response, error, bool) {
 	w.cluster.KeepControl()
 	response := kmsg.NewPtrListOffsetsResponse()

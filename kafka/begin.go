@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// begin is called with the group's offsets of new lanes before the lanes are read. If the group has no offset
-// for a lane and Start applies to that lane, begin finds the start position and commits it. A lane whose start
+// begin is called with the group's offsets of new lanes before the lanes are read. If the group has no offset for a
+// lane and Start applies to the lane, begin finds the start position and commits this position. A lane whose start
 // position is unknown waits; other lanes continue.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	if err := g.commits.positions.admit(ctx, g.commits.given(offsets)); err != nil {
@@ -37,7 +37,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-// given returns the lanes for which found has an offset, with the topic ids of the lanes.
+// The method given returns the lanes for which the map found has an offset, with the topic ids of the lanes.
 func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
 	for l := range c.lanes.each {
@@ -89,7 +89,7 @@ func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartitio
 	return found, b.clamp(ctx, found, old)
 }
 
-// mayHaveStarts reports whether Start applied to any partition of these topics.
+// mayHaveStarts reports whether Start applied to any partition of the topics in missing.
 func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,8 +101,8 @@ func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	return false
 }
 
-// startOf returns the start position of a lane. known is false if the lane begins at the beginning of its log,
-// or if the lane must wait.
+// startOf returns the start position of a lane. The result known is false if the lane begins at the beginning of its
+// log, or if the lane must wait.
 func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 	id := b.topics.id(p.topic)
 	b.mu.Lock()
@@ -133,9 +133,9 @@ func (i *intake) wait(p topicPartition, why error) {
 	})
 }
 
-// clamp corrects start positions in topics that the group joined earlier. A position that is no longer in the
-// log moves to the beginning of the log. There the group has lost its offsets, so the source does not know
-// which records were read.
+// clamp corrects start positions in topics that the group joined earlier. A position that is no longer in the log moves
+// to the beginning of the log. If the group joined a topic earlier but has no offset, the group has lost its offsets,
+// so the source does not know which records were read.
 func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, old map[string]bool) error {
 	var topics []string
 	for topic, begunBefore := range old {
@@ -176,8 +176,8 @@ func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 	logPartitions(g.config, "partitions assigned", all)
 }
 
-// toBegin returns the positions in found that belong to lanes which this process still has, by the owner of
-// the lane. Reading begins at these positions.
+// toBegin returns the positions at which reading begins: the positions in the map found that belong to lanes which this
+// process still has, by the owner of the lane.
 func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
 	all := map[owner]map[topicPartition]pending{}
 	for l := range c.lanes.each {
@@ -193,7 +193,7 @@ func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPar
 	return all
 }
 
-// starts writes the begin positions of lanes to the store, and then commits them in the name of the lanes'
+// The method starts writes the begin positions of lanes to the store, and then commits them in the name of the lanes'
 // owner.
 func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
 	all := c.toBegin(found)

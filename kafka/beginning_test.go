@@ -15,10 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// now makes a process begin after the existing records.
+// The function now makes a process begin after the existing records.
 func now(c *Config) { c.Start.Now = true }
 
-// anew deletes the topic and creates it again.
+// The method anew deletes the topic and creates a topic with the same name.
 func (w *world) anew(partitions int32) {
 	w.t.Helper()
 	must(w.t, w.cluster.DeleteTopic(theTopic))
@@ -27,7 +27,7 @@ func (w *world) anew(partitions int32) {
 	w.producer = w.client()
 }
 
-// without fails if any of these messages took effect.
+// The method without fails if any of the given messages took effect.
 func (w *world) without(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -37,7 +37,7 @@ func (w *world) without(ids ...string) {
 	}
 }
 
-// begun waits until the group has this offset for partition 0.
+// The method begun waits until the group has the offset at for partition 0.
 func (w *world) begun(at int64) {
 	w.t.Helper()
 	w.until(time.Minute, "the group has begun", func() bool { return w.committed(0) == at })
@@ -90,7 +90,7 @@ func TestWhereAGroupBeganIsDecidedOnce(t *testing.T) {
 		p := w.start(count, now, nil)
 		w.begun(1)
 		_ = p.leave()
-		w.forgetGroup() // and with the metadata of its offsets
+		w.forgetGroup() // the metadata of the group's offsets is deleted, too
 		if _, err := kadm.NewClient(w.producer).CreatePartitions(context.Background(), 2, theTopic); err != nil {
 			t.Fatal(err)
 		}
@@ -137,8 +137,8 @@ func (w *world) commitFor(group string, at int64) {
 	must(w.t, kadm.NewClient(w.producer).CommitAllOffsets(context.Background(), group, offsets))
 }
 
-// first is a store that simulates a race: after this process reads a position, another process writes that
-// position before this process does.
+// first is a store that simulates a race: after this process has read a position, another process writes the same
+// position first.
 type first struct {
 	*memstore.Store
 	position source.Position
@@ -151,7 +151,7 @@ func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 	return f.Store.KeepPosition(ctx, consumer, lane, p)
 }
 
-// begins fetches until the group has the offset want for partition 0. The test fails if a delivery arrives.
+// The method begins fetches until the group has the offset want for partition 0. The test fails if a delivery arrives.
 func (r *reader) begins(c *kgo.Client, want int64) {
 	r.t.Helper()
 	stop := r.keepFetching(func(got []source.Delivery) {

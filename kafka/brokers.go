@@ -18,12 +18,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// silence is the time without any answer of a broker after which the source counts as unreachable. silence is
-// longer than a heartbeat, because heartbeats are the only requests while all lanes are paused.
+// The time without any answer of a broker after which the brokers count as unreachable. The time silence is longer than
+// the interval of heartbeats, because heartbeats are the only requests while all lanes are paused.
 const silence = heartbeat + 2*time.Second
 
-// brokers is the client for requests and commits. It is not a member of the group, and it holds no state of
-// lanes or topics.
+// brokers is the client for requests and commits. The client of the type brokers is not a member of the group, and
+// holds no state of lanes or topics.
 type brokers struct {
 	config     *Config
 	dial       dialer // tests set another network here
@@ -37,8 +37,8 @@ type brokers struct {
 	closed bool
 }
 
-// open creates the client if no client exists, and then calls begun. open returns false if the source is
-// closed.
+// The method open creates the client if no client exists, and then calls the function begun. open returns false if the
+// source is closed.
 func (b *brokers) open(begun func()) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,7 +60,7 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// shut prevents the creation of clients. shut reports whether a client exists.
+// The method shut prevents the creation of clients. shut reports whether a client exists.
 func (b *brokers) shut() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *brokers) close() {
 // dialer connects to a broker.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// common returns the client options that all connections share.
+// The method common returns the client options that all connections share.
 func (b *brokers) common() []kgo.Opt {
 	c := b.config
 	options := append(slices.Clone(c.Options),
@@ -92,12 +92,12 @@ func (b *brokers) common() []kgo.Opt {
 	return options
 }
 
-// options returns the options of the client for requests and commits.
+// The method options returns the options of the client for requests and commits.
 func (b *brokers) options() []kgo.Opt {
 	return append(b.common(), kgo.WithHooks(&b.lastDial, &b.unanswered, &b.lastAnswer), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
 }
 
-// unreachable returns the error to report if the brokers do not answer.
+// The method unreachable returns the error to report if the brokers do not answer.
 func (b *brokers) unreachable(err error) error {
 	var answer *kerr.Error
 	if errors.As(errors.Join(err, b.lastDial.Err()), &answer) {
@@ -106,8 +106,9 @@ func (b *brokers) unreachable(err error) error {
 	return fmt.Errorf("kafka: none of the brokers %v can be reached; check that they run, that the addresses are right, and that TLS and SASL match their listener: %w", b.config.Brokers, connectionError{b.lastDial.Err(), err})
 }
 
-// connectionError says why no broker could be asked: dialed is the error of the connection, asked the error of
-// the request. Its text is the more specific of the two; errors.Is finds both.
+// connectionError is the reason why no broker answered a request: the field dialed is the error of the connection, and
+// the field asked is the error of the request. The text of a connectionError is the more specific of the two errors;
+// errors.Is finds both errors.
 type connectionError struct{ dialed, asked error }
 
 func (e connectionError) Error() string {
@@ -120,14 +121,14 @@ func (e connectionError) Error() string {
 
 func (e connectionError) Unwrap() []error { return []error{e.dialed, e.asked} }
 
-// Special timestamps in a ListOffsets request: they ask for the end and the beginning of a partition.
+// Special timestamps in a ListOffsets request, for the end and the beginning of a partition.
 const (
 	atEnd   = -1
 	atBegin = -2
 )
 
-// entryOf returns the entry of a topic in a request, and adds the entry if it is missing. index maps topics to
-// their entries.
+// entryOf returns the entry of a topic in a request, and adds the entry if it is missing. The parameter index maps
+// topics to their entries.
 func entryOf[T any](index map[string]int, topic string, all *[]T, fresh func() T) *T {
 	at, known := index[topic]
 	if !known {
@@ -171,8 +172,8 @@ func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, 
 	return found, nil
 }
 
-// more reports whether a fetch finds any batch after a lane's position. The end of a log can be after its last batch,
-// because compaction removes tombstones and control records of transactions.
+// The method more reports whether a fetch finds any batch after a lane's position. The end of a log can be after its
+// last batch, because compaction removes tombstones and control records of transactions.
 func (b *brokers) more(ctx context.Context, r lanePosition) (bool, error) {
 	batches, err := b.firstBatches(ctx, r, b.config.ReadUncommitted)
 	return len(batches) > 0, err
@@ -214,7 +215,7 @@ func (b *brokers) firstBatches(ctx context.Context, r lanePosition, uncommitted 
 	return nil, nil
 }
 
-// noLeaderError says why no broker can be asked about a partition.
+// noLeaderError is the reason why a partition has no leader that could answer a request.
 type noLeaderError struct{ err error }
 
 func (e noLeaderError) Error() string { return "no broker is its leader: " + e.err.Error() }
@@ -248,8 +249,8 @@ func allListed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error
 	return offsets, err
 }
 
-// metadataOf returns a metadata request for topics by name. The package does not use kadm for this, because
-// kadm answers from a cache.
+// metadataOf returns a metadata request for topics by name. The package does not use kadm for metadata requests,
+// because kadm answers from a cache.
 func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	request := kmsg.NewPtrMetadataRequest()
 	for _, topic := range topics {
@@ -260,8 +261,8 @@ func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	return request
 }
 
-// untilKnown repeats ask for a short time while the answer is that a topic is unknown. Brokers may answer this
-// for a topic that was just created.
+// untilKnown repeats the function ask for a short time while the answer is that a topic is unknown, because brokers may
+// give this answer for a topic that was just created.
 func untilKnown(ctx context.Context, err error, ask func(context.Context) error) error {
 	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		timing.Wait(ctx, newTopic/10)

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The test reproduces each cause of redelivered messages with this broker. At the end each message has had one
-// effect, everything is settled, and the redelivered messages were counted as duplicates.
+// The test reproduces each cause of redelivered messages with a Kafka broker. At the end, each message has had one
+// effect, all deliveries are acked, and the redelivered messages were counted as duplicates.
 func TestCausesOfDuplicates(t *testing.T) {
 	ids := numbered("m", 1, 30)
 	for name, cause := range map[string]func(*world) *process{
@@ -59,7 +59,7 @@ func producerRetry(w *world) *process {
 	return p
 }
 
-// relayRetry: the relay of an outbox dies before it stores which messages it has sent, and sends some of them
+// relayRetry: the relay of an outbox dies before it stores which messages it has sent, and sends some of these messages
 // again.
 func relayRetry(w *world) *process {
 	p := w.start(count, nil, nil)

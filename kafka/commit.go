@@ -15,14 +15,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// commits commits the offsets of lanes to the group. All callers that wait for a commit share the next commit.
-// Only one commit is in progress at a time, and no commit is cancelled: two commits on two connections could
-// reach the broker in the wrong order.
+// commits commits the offsets of lanes to the group. All callers that wait for a commit share the next commit. Only one
+// commit is in progress at a time, and no commit is cancelled, because two commits on two connections could reach the
+// broker in the wrong order.
 //
-// If acks follow a commit within the commit interval, the next commit contains all of them, and no caller
-// waits for that commit; otherwise each of a few messages would cause a commit. The price: the group learns of
-// these acks later, and after a crash their records are delivered again. While commits fail, each call of
-// Settle waits for a commit and returns its error.
+// If acks follow a commit within the commit interval, the next commit contains all these acks, and no caller waits for
+// this commit; otherwise, with few messages, each message would cause a commit. The price is that the group learns of
+// acks later, and that after a crash the acked records are delivered again. While commits fail, each call of Settle
+// waits for a commit and returns its error.
 type commits struct {
 	config  *Config
 	brokers *brokers
@@ -30,9 +30,9 @@ type commits struct {
 	intake  *intake
 	member  *member
 	faults  *faultList
-	// positions writes positions to the store before the offsets are committed.
+	// The field positions writes positions to the store before the offsets are committed.
 	positions *positions
-	// startWords returns the metadata that is committed with the offsets of a topic.
+	// The function startWords returns the metadata that is committed with the offsets of a topic.
 	startWords func(topic string) []string
 	wake       chan struct{}
 	interval   time.Duration
@@ -44,7 +44,7 @@ type commits struct {
 	told    time.Time // time of the last report of a failure
 }
 
-// round is one commit of all lanes that are dirty at its start.
+// round is one commit of all lanes that have unconfirmed offsets when the round starts.
 type round struct {
 	done chan struct{}
 	err  error
@@ -52,14 +52,14 @@ type round struct {
 
 func newRound() *round { return &round{done: make(chan struct{})} }
 
-// due reports whether an ack must be committed at once.
+// The method due reports whether an ack must be committed at once.
 func (c *commits) due(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
 }
 
-// ended stores the result of a round. ended returns true if the failure must be reported now, because possibly
+// The method ended stores the result of a round. The result is true if a failure must be reported now, because possibly
 // no caller waits for a round.
 func (c *commits) ended(err error, now time.Time) (tell bool) {
 	c.mu.Lock()
@@ -77,7 +77,7 @@ func (c *commits) ended(err error, now time.Time) (tell bool) {
 	return tell
 }
 
-// ask requests a round. The round begins after the call of ask.
+// ask requests a round, which begins after the call of ask.
 func (c *commits) ask() *round {
 	c.mu.Lock()
 	r := c.next
@@ -114,7 +114,7 @@ func (c *commits) begin() *round {
 	return r
 }
 
-// run runs the rounds until life ends. A round begins when a caller requests it, and once per interval for
+// run runs the rounds until the context life ends. A round begins when a caller requests it, and once per interval for
 // acks that no caller waits for.
 func (c *commits) run(life context.Context) {
 	ticker := time.NewTicker(c.config.CommitInterval)
@@ -157,7 +157,7 @@ func (c *commits) commit(ctx context.Context) error {
 	return errs
 }
 
-// renewed returns the member's current identity, because with NextGen the member's epoch changes without a
+// The method renewed returns the member's current identity. With NextGen, the member's epoch changes without a
 // callback.
 func (c *commits) renewed() *owner {
 	client := c.member.current()
@@ -187,7 +187,7 @@ func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.Off
 	return request
 }
 
-// answered processes the group's response to a commit.
+// The method answered processes the group's response to a commit.
 func (c *commits) answered(which map[topicPartition]pending, response *kmsg.OffsetCommitResponse) error {
 	var errs error
 	for i := range response.Topics {
@@ -209,7 +209,7 @@ func (c *commits) answered(which map[topicPartition]pending, response *kmsg.Offs
 	return errs
 }
 
-// partitionOf finds a partition in a response. The response may contain the topic's id in place of its name.
+// partitionOf finds a partition in a response. The response may contain the topic's id instead of the topic's name.
 func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which map[topicPartition]pending) topicPartition {
 	if topic.Topic != "" {
 		return topicPartition{topic.Topic, partition}
@@ -226,9 +226,9 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 // rebalance.
 const againAfter = 50 * time.Millisecond
 
-// last commits all acks before the source ends. The group refuses commits of a generation that has just ended.
-// Then last waits for the callback that renews the lanes' owners, but at most for lastCommit and for half of
-// the remaining time. The other half is for leaving the group.
+// The method last commits all acks before the source ends. The group refuses commits of a generation that has just
+// ended. If the group refuses a commit, last waits for the callback that renews the lanes' owners, but at most for
+// lastCommit and for half of the remaining time. Half of the remaining time is reserved for leaving the group.
 func (c *commits) last(ctx context.Context) error {
 	limit := lastCommit
 	if end, ends := ctx.Deadline(); ends {
@@ -267,20 +267,20 @@ func (c *commits) metadata(topic string, id [16]byte) *string {
 	return kmsg.StringPtr(strings.Join(words, " "))
 }
 
-// A commit that is not answered in time is sent again on another connection. The broker may carry out the
-// first commit after later ones. Then the group's offset goes back, and no client learns of that. No client
-// can prevent this. The markers in the store absorb the redelivered records. For some time after such a
-// commit, the offsets of all lanes are committed repeatedly, so that a partition without new records does not
-// keep the old offset.
+// A commit that is not answered in time is sent again on another connection. The broker may carry out the first commit
+// after later commits, so that the group's offset goes back. No client learns that the offset has gone back, and no
+// client can prevent it. The markers in the store absorb the redelivered records. For some time after an unanswered
+// commit, the offsets of all lanes are committed repeatedly, so that a partition without new records does not keep the
+// old offset.
 
 const (
-	// lateness is how long a broker may still carry out an unanswered commit.
+	// The time for which a broker may still carry out an unanswered commit.
 	lateness = 2 * time.Minute
-	// againEvery is the interval of repeated commits during that time.
+	// The interval of repeated commits during the time lateness.
 	againEvery = 5 * time.Second
 )
 
-// uncertain reports whether the lane's offset must be committed again although the group has confirmed that
+// The method uncertain reports whether the lane's offset must be committed again although the group has confirmed that
 // offset.
 func (l *lane) uncertain(now time.Time) bool {
 	return !l.gone && l.done.offset >= 0 && l.done.offset == l.committed.offset && now.Sub(l.committedAt) >= againEvery
@@ -292,12 +292,13 @@ type pending struct {
 	at    position
 	owner owner
 	topic [16]byte
-	// kept is the position that the store must contain for the lane; -1 if that position is unknown.
+	// The position that the store must contain for the lane; -1 if this position is unknown.
 	kept int64
 }
 
-// toCommit returns the lanes with unconfirmed offsets, by owner. late is true if the broker may still carry
-// out an older commit (see lateness). renewed is the member's current identity; see the method renewed.
+// toCommit returns the lanes with unconfirmed offsets, by owner. The parameter late is true if the broker may still
+// carry out an older commit (see lateness). The parameter renewed is the member's current identity; see the method
+// renewed.
 func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
 	now := time.Now()
 	all := map[owner]map[topicPartition]pending{}
@@ -317,17 +318,17 @@ func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartiti
 	return all
 }
 
-// renewEpoch updates the epoch of the lane's owner. With KIP-848 a heartbeat raises the epoch of a member,
-// without a callback. A lane that is not marked as gone still belongs to this member: the callbacks that give
-// lanes up return before the brokers learn of it.
+// renewEpoch updates the epoch of the lane's owner. With KIP-848 a heartbeat raises the epoch of a member, without a
+// callback. A lane that is not marked as gone still belongs to this member, because the callbacks that give up lanes
+// return before the brokers learn of the change.
 func (l *lane) renewEpoch(now owner) {
 	if !l.gone && l.refused == l.owner && l.owner.member == now.member {
 		l.owner = now
 	}
 }
 
-// note stores the group's answer for one lane. lost is the reason why the lane is lost, or empty. why is set
-// if the offset is not committed now but may be committed later. The caller holds lanes.mu.
+// note stores the group's answer for one lane. The result lost is the reason why the lane is lost, or empty. The result
+// why is set if the offset is not committed now but may be committed later. The caller holds lanes.mu.
 func (c *commits) note(of pending, err error) (lost string, why error) {
 	switch {
 	case err == nil:
@@ -339,8 +340,9 @@ func (c *commits) note(of pending, err error) (lost string, why error) {
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
 		return "the group does not know this member any more", nil
 	case staleGeneration(err):
-		// A newer generation exists and this member belongs to it. The callback of that generation decides
-		// whether this process keeps the lane. Until then, the offset is not committed again.
+		// A newer generation exists, and this member belongs to the newer generation. The callback of the newer
+		// generation decides whether this process keeps the lane. The offset is not committed again before the
+		// callback.
 		if of.lane.refused != of.owner {
 			of.lane.refused, of.lane.refusedAt = of.owner, time.Now()
 		}

@@ -229,7 +229,7 @@ func TestAnOffsetIsNobodysName(t *testing.T) {
 		w.publish(0, "0", "1", "2", "3")
 		w.runs(nil)
 		w.close()
-		// The new leader does not have the last two records; it has other records in their place.
+		// The new leader does not have the last two records, but has other records at their offsets.
 		elected := newWorld(t, 1, kfake.Ports(19093))
 		elected.store = w.store
 		elected.publish(0, "0", "1", "other 2", "other 3", "2")

@@ -23,9 +23,8 @@ const (
 	// Records copies key, headers and value of the record unchanged to key, headers and body of the message.
 	// CloudEvents in binary mode are recognised by their ce_ headers, which become ce- headers. The default.
 	Records Format = iota
-	// CloudEvents does the same as Records, and also decodes events in structured mode: if a record has the
-	// content-type application/cloudevents+json, its attributes become ce- headers and its data becomes the
-	// body.
+	// CloudEvents is like Records, and also decodes events in structured mode: if a record has the content-type
+	// application/cloudevents+json, the event's attributes become ce- headers, and the event's data becomes the body.
 	CloudEvents
 )
 
@@ -46,13 +45,13 @@ const (
 type Config struct {
 	// Brokers are the brokers to contact first, as host:port. Required.
 	Brokers []string
-	// Topics are the topics to read. All must exist: if one is missing, Fetch fails with its name, and no topic is read.
-	// Either Topics or TopicPattern is required.
+	// Topics are the topics to read. All topics must exist: if a topic is missing, Fetch returns an error with the
+	// topic's name, and no topic is read. Either Topics or TopicPattern is required.
 	Topics []string
 	// TopicPattern is a regular expression in the syntax of package regexp (RE2). The source reads every topic whose
 	// whole name matches. A topic that is created later is found within 10 seconds and read from its beginning, even if
 	// no process was running when it was created. The brokers' internal topics, whose names begin with two underscores,
-	// and DeadLetters are never read. If no topic matches, the source logs it and waits.
+	// and DeadLetters are never read. If no topic matches, the source writes a log line and waits.
 	TopicPattern string
 	// Group is the consumer group. Required. Each consumer needs its own group: two consumers in one group would each
 	// get only some of the messages.
@@ -66,20 +65,21 @@ type Config struct {
 	// SessionTimeout is the time after which a silent member loses its lanes; default 45 s. With NextGen the brokers'
 	// setting applies.
 	SessionTimeout time.Duration
-	// RevokeTimeout is how long the handlers of a revoked lane may take to finish their messages; default 20
-	// s. RevokeTimeout must be shorter than the group's rebalance timeout of 60 s.
+	// RevokeTimeout is the time within which the handlers of a revoked lane must finish their messages; default 20 s.
+	// RevokeTimeout must be shorter than the group's rebalance timeout of 60 s.
 	RevokeTimeout time.Duration
 	// Start is the position at which the source begins to read a topic when the group first joins that topic;
 	// default: the beginning of the topic. Start needs a store that keeps positions.
 	Start Start
-	// CommitInterval is how often offsets are committed to the group; default 1 s. The offsets of a lane that is revoked
-	// or closed are committed at once. After a crash, messages since the last commit are delivered again, as duplicates.
+	// CommitInterval is the interval at which offsets are committed to the group; default 1 s. The offsets of a lane
+	// that is revoked or closed are committed at once. After a crash, messages since the last commit are delivered
+	// again, as duplicates.
 	CommitInterval time.Duration
 	// OnLostRecords is the reaction to lost records; default Halt.
 	OnLostRecords LostRecords
 	// ReadUncommitted also delivers records of open and aborted transactions.
 	ReadUncommitted bool
-	// Format is how a record becomes a message; default Records.
+	// Format determines how a record becomes a message; default Records.
 	Format Format
 	// MaxRecord is the longest value, in bytes, that is read as a message; default 16 MiB. A record with a
 	// longer value is rejected as too large.
@@ -89,14 +89,13 @@ type Config struct {
 	// continue. Reading a batch takes about four times the size of the batch in memory, because the batch is
 	// decompressed. MaxBatch limits the memory that the source needs in addition to the consumer's MaxUnacked.
 	MaxBatch int
-	// MaxFetch is the largest compressed size, in bytes, that one broker sends in a response;
-	// MaxPartitionFetch is the limit for one partition. The defaults follow from the consumer's
-	// MaxUnacked.Bytes: all brokers together may send a quarter of that, each broker between 1 and 16 MiB, and
-	// a partition 1 MiB.
+	// MaxFetch is the largest compressed size, in bytes, that one broker sends in a response; MaxPartitionFetch is the
+	// limit for one partition. The defaults follow from the consumer's MaxUnacked.Bytes: all brokers together may send
+	// a quarter of MaxUnacked.Bytes, each broker between 1 and 16 MiB, and a partition 1 MiB.
 	MaxFetch, MaxPartitionFetch int
-	// DeadLetters is the topic for dead letters; empty for none. A dead letter has the key, value and headers
-	// of its record, and in addition HeaderReason and related headers. DeadLetters must not be one of Topics.
-	// The source does not read it even if TopicPattern matches it.
+	// DeadLetters is the topic for dead letters; empty for none. A dead letter has the key, value and headers of its
+	// record, and in addition HeaderReason and related headers. DeadLetters must not be one of Topics. The source does
+	// not read the topic DeadLetters, even if TopicPattern matches its name.
 	DeadLetters string
 	// TLS, if set, is used for every connection.
 	TLS *tls.Config
@@ -107,9 +106,9 @@ type Config struct {
 	// Rack is the location of this process, as in the brokers' setting broker.rack. If the brokers allow it,
 	// the source reads a partition from a replica in the same rack.
 	Rack string
-	// Options are further options of franz-go for every client. New rejects options that would break a
-	// guarantee, and options for which this Config has a field; its error names them. To check the options,
-	// New creates a client that does not connect.
+	// Options are further options of franz-go for every client. New rejects options that would break a guarantee, and
+	// options for which this Config has a field; the error names the rejected options. To check the options, New
+	// creates a client that does not connect.
 	Options []kgo.Opt
 	// Logger receives the client's warnings; default slog.Default().
 	Logger *slog.Logger
@@ -118,19 +117,18 @@ type Config struct {
 	Observe func([]LaneState)
 }
 
-// Start is where a topic begins when the group first joins it and has no offset. Start is used once: the
-// resulting offsets are kept in the consumer's store. Partitions that are added later are read from their
-// beginning; so is a topic that was deleted and created again. The zero value means the beginning of the
+// Start is the position at which reading of a topic begins when the group first joins the topic and has no offset.
+// Start is used once: the resulting offsets are kept in the consumer's store. Partitions that are added later, and a
+// topic that was deleted and created again, are read from their beginning. The zero value means the beginning of the
 // topic.
 type Start struct {
 	// Now begins after the last existing record.
 	Now bool
-	// At begins at the first record with this time or a later time. The producer sets the time of a record, or
-	// the broker does if the topic has message.timestamp.type=LogAppendTime.
+	// At begins at the first record with this time or a later time. The producer sets the time of a record; if the
+	// topic has message.timestamp.type=LogAppendTime, the broker sets the time.
 	At time.Time
-	// Group begins at the committed offsets of another group. A partition for which that group has no offset
-	// is read from its beginning. If that group does not exist, the partitions wait, and Fetch returns an
-	// error.
+	// Group begins at the committed offsets of another group. A partition for which the other group has no offset is
+	// read from its beginning. If the other group does not exist, the partitions wait, and Fetch returns an error.
 	Group string
 }
 
@@ -141,8 +139,8 @@ type LaneState struct {
 	// Committed is the group's offset, Delivered the offset after the last delivered record, and End the last
 	// known end of the partition. A value that is not known yet is -1.
 	Committed, Delivered, End int64
-	// Unsettled is the number of unsettled deliveries. Oldest is the delivery time of the oldest of them; zero
-	// if there is none.
+	// Unsettled is the number of deliveries that are not acked, nacked or dead-lettered yet. Oldest is the delivery
+	// time of the oldest such delivery; zero if there is no such delivery.
 	Unsettled int
 	Oldest    time.Time
 	// Paused is true while the consumer has paused the lane.
@@ -188,10 +186,10 @@ const (
 	// HeaderTombstone is "true" if the value of the record was null. The body is then empty, as for a value of
 	// 0 bytes.
 	HeaderTombstone = message.HeaderTombstone
-	// HeaderLength is the length of the original value in bytes, as a decimal number. A message has it if its
-	// record is too large. A dead letter has it if the dead letter was cut because its topic does not accept
-	// records of that size. A record that arrives with this header is such a cut dead letter, and is rejected
-	// as too large.
+	// HeaderLength is the length of the original value in bytes, as a decimal number. A message has the header
+	// HeaderLength if its record is too large. A dead letter has the header HeaderLength if the dead letter was
+	// truncated because its topic does not accept large records. A record that arrives with the header HeaderLength is
+	// a truncated dead letter, and is rejected as too large.
 	HeaderLength = semelheader.Length
 )
 
@@ -203,7 +201,7 @@ func (c *Config) isolation() kgo.Opt {
 	return kgo.FetchIsolationLevel(kgo.ReadCommitted())
 }
 
-// ends returns the current end offsets of these topics, for the isolation level of this configuration.
+// The method ends returns the current end offsets of topics, for the isolation level of this configuration.
 func (c *Config) ends(ctx context.Context, ask *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
 	list := ask.ListCommittedOffsets
 	if c.ReadUncommitted {

@@ -34,7 +34,7 @@ import (
 // them after the thaw, as a network does. A cut wire behaves like the connection of a killed process.
 type wire struct {
 	network *kfake.VirtualNetwork
-	// latency applies to each write, in either direction.
+	// The latency of each write, in both directions.
 	latency time.Duration
 
 	mu    sync.Mutex // guards the fields below
@@ -71,9 +71,9 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return near, nil
 }
 
-// pump copies bytes in one direction. A greeting passes a frozen wire, too: the client requests the API
-// versions of a new connection without a way to interrupt the request, and may hold a lock meanwhile. Another
-// goroutine that waits for this lock stops virtual time, so the thaw would never come.
+// pump copies bytes in one direction. A greeting also passes a frozen wire, because the client cannot interrupt its
+// request for the API versions of a new connection, and may hold a lock during the request. Another goroutine that
+// waits for this lock stops virtual time, so the thaw would never come.
 func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	defer to.Close()
 	defer from.Close()
@@ -94,9 +94,9 @@ func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	}
 }
 
-// pass waits for the latency, and for the thaw if the wire is frozen. It returns false if the wire is cut.
-// Both waits end with done: a client that gives up a dial holds a lock until the dial returns, and a goroutine
-// that waits for that lock stops virtual time.
+// pass waits for the latency, and for the thaw if the wire is frozen. The result is false if the wire is cut. The waits
+// also end with the channel done, because a client that gives up a dial holds a lock until the dial returns, and a
+// goroutine that waits for this lock stops virtual time.
 func (w *wire) pass(done <-chan struct{}) bool {
 	if w.latency > 0 {
 		select {
@@ -142,7 +142,7 @@ func (w *wire) thaw() {
 	}
 }
 
-// cut closes every connection and prevents new ones.
+// The method cut closes every connection and prevents new connections.
 func (w *wire) cut() {
 	w.mu.Lock()
 	ends := w.ends
@@ -183,8 +183,8 @@ func TestAFrozenWireLetsAConnectionBeMade(t *testing.T) {
 	})
 }
 
-// A dial must end as soon as the client gives it up. Otherwise virtual time would stop, because the client
-// holds a lock until the dial returns.
+// A dial must end as soon as the client gives up the dial. If the dial did not end, virtual time would stop, because
+// the client holds a lock until the dial returns.
 func TestADialThatIsGivenUpEndsAtOnce(t *testing.T) {
 	for name, frozen := range map[string]bool{"during its latency": false, "on a frozen wire": true} {
 		inWorld(t, name, 1, func(t *testing.T, w *world) {
@@ -244,7 +244,7 @@ func TestAFetchThatIsCancelledSaysWhetherABrokerAnswers(t *testing.T) {
 	})
 }
 
-// certificate creates a certificate for 127.0.0.1, and the pool that contains it.
+// The function certificate creates a certificate for 127.0.0.1, and the pool that contains it.
 func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

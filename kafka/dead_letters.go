@@ -23,10 +23,10 @@ type deadLetters struct {
 	config     *Config
 	brokers    *brokers
 	deliveries *deliveries
-	life       context.Context // ends when dead letters may no longer be written
+	life       context.Context // this context ends when dead letters may no longer be written
 	current    *producer.Current
 	consumer   string // set by prepareDeadLetters
-	// batch is the largest allowed size of a batch of dead letters.
+	// The largest allowed size of a batch of dead letters.
 	batch atomic.Int32
 }
 
@@ -39,8 +39,9 @@ func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, 
 	return letters
 }
 
-// letterWait is how long Settle waits for dead letters. If a dead letter is not confirmed by then, its writing
-// goes on and the next Settle waits for it again. Acks of other lanes do not wait for dead letters.
+// letterWait is the time for which Settle waits for dead letters. If a dead letter is not confirmed in time, the write
+// continues in the background, and the next Settle waits for the same dead letter again. Acks of other lanes do not
+// wait for dead letters.
 const letterWait = 5 * time.Second
 
 // prepareDeadLetters implements source.Info.DeadLetters. prepareDeadLetters returns an error if
@@ -79,7 +80,7 @@ func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which 
 	return left, failed.join(d.config.DeadLetters)
 }
 
-// outcome waits for the outcome of a dead letter. If letter is nil, the delivery is already settled.
+// outcome waits for the outcome of a dead letter. If letter is nil, the delivery was already acked.
 func outcome(ctx context.Context, letter *producer.Pending) error {
 	if letter == nil {
 		return nil
@@ -92,8 +93,8 @@ func outcome(ctx context.Context, letter *producer.Pending) error {
 	}
 }
 
-// send writes the dead letter of a delivery. If that dead letter is already in progress, send returns it and
-// writes nothing. The result is nil if the delivery is settled.
+// send writes the dead letter of a delivery. If the write of the dead letter is already in progress, send returns the
+// Pending of the write in progress and writes nothing. The result is nil if the delivery was already acked.
 func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
 	if !begun {
@@ -111,8 +112,8 @@ func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 	return sent
 }
 
-// letterOf returns the dead letter of an unsettled record. If that dead letter must be written, begun is true
-// and raw is the record to copy.
+// letterOf returns the dead letter of a record that is not acked yet. If the dead letter must still be written, begun
+// is true and raw is the record to copy.
 func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, begun bool) {
 	d.lanes.with(func([]*lane) {
 		if begun = r.raw != nil && (r.letter == nil || r.letter.Ended() && r.letter.Err != nil); begun {
@@ -123,7 +124,7 @@ func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, 
 	return raw, l, begun
 }
 
-// logCut logs that a dead letter was cut.
+// logCut logs that a dead letter was truncated.
 func (d *deadLetters) logCut(letter *kgo.Record) {
 	said := deadletter.Headers(letter)
 	d.config.Logger.Warn("a dead letter was cut, because the topic does not accept records of its size; the row in the store has the whole message. Raise the topic's max.message.bytes to keep whole dead letters",
@@ -149,7 +150,7 @@ func (d *deadLetters) askSize(ctx context.Context) {
 	d.batch.Store(int32(min(max(size, producer.LeastBatch), producer.LargestBatch)))
 }
 
-// complaints collects the errors of dead letters that one call of Settle could not write. It keeps one error
+// complaints collects the errors of dead letters that one call of Settle could not write. complaints keeps one error
 // per cause, with the first dead letter and the number of dead letters.
 type complaints struct{ all []complaint }
 
@@ -185,7 +186,7 @@ func (c *complaints) join(topic string) error {
 	return errs
 }
 
-// notWritten returns why a dead letter is not written, and what the operator must do.
+// notWritten returns a text for operators: why a dead letter is not written, and what to do.
 func notWritten(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

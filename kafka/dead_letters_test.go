@@ -23,7 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// letters returns the first n records of the topic for dead letters.
+// The function letters returns the first n records of the topic for dead letters.
 func letters(t testing.TB, brokers []string, n int) []*kgo.Record {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics("letters"), kgo.DisableClientMetrics())
@@ -190,8 +190,8 @@ func refusedProduce(request *kmsg.ProduceRequest, code *kerr.Error) *kmsg.Produc
 
 func sameHeader(a, b semel.Header) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
 
-// setAside reads the only record of a topic, and returns its message and the dead letter that the record
-// became.
+// setAside reads the only record of a topic, and returns the message of the record and the dead letter that was written
+// for the record.
 func setAside(t *testing.T, c Config) (*semel.Message, Letter) {
 	t.Helper()
 	r := read(t, c)
@@ -208,8 +208,8 @@ func setAside(t *testing.T, c Config) (*semel.Message, Letter) {
 	return got[0].Message, all[0]
 }
 
-// Consumers read the dead letters of each other, one after the other. Each consumer must recognise the message
-// that it was given.
+// In a chain of consumers, each consumer reads the dead letters of the previous consumer. Each consumer must recognise
+// the original message.
 func TestALetterOfALetter(t *testing.T) {
 	topics := []string{"orders", "dead1", "dead2", "dead3", "dead4", "dead5", "dead6"}
 	cluster := cluster(t, kfake.SeedTopics(1, topics...))
@@ -240,8 +240,8 @@ func TestALetterOfALetter(t *testing.T) {
 	}
 }
 
-// lettersConfirmed controls the brokers' answers to dead letters: a confirmation if the returned value is
-// true, otherwise the error that too few replicas have them.
+// lettersConfirmed controls the brokers' answers to dead letters: a confirmation if the returned value is true,
+// otherwise the error that too few replicas have the records.
 func (w *world) lettersConfirmed() *atomic.Bool {
 	confirmed, id := new(atomic.Bool), w.cluster.TopicInfo("letters").TopicID
 	w.control(kmsg.Produce, func(request kmsg.Request) kmsg.Response {
@@ -254,7 +254,7 @@ func (w *world) lettersConfirmed() *atomic.Bool {
 	return confirmed
 }
 
-// worst returns a permanent error for one message.
+// worst is a handler that returns a permanent error for one message.
 func worst(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	if m.Identity.ID == "worst" {
 		return semel.Permanent(errDead)

@@ -14,23 +14,23 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// deliveries delivers the records of lanes to the consumer and settles them.
+// deliveries delivers the records of lanes to the consumer, and handles acks, nacks and dead letters.
 type deliveries struct {
 	budget *hook.Budget
 	lanes  *lanes
 	intake *intake
 
-	// mu guards the fields below; lanes.mu is taken while it is held.
+	// mu guards the fields below. A goroutine that holds mu may lock lanes.mu.
 	mu   sync.Mutex
 	turn int // index of the lane that delivers next
-	// full is true if the source must not deliver more before a delivery is settled.
+	// The field full is true if the source must not deliver further records before a delivery is acked, nacked or
+	// dead-lettered.
 	full bool
 }
 
-// tooMuchHidden reports whether the source must deliver no further records until one of the deliveries is
-// settled, because the source itself needs too much memory. Of a record that is too large, the consumer counts
-// only the first part in its budget, but the source keeps the whole record for its dead letter. The caller
-// holds lanes.mu.
+// tooMuchHidden reports whether the source must deliver no further records for now, because the source itself needs too
+// much memory. If a record is too large, the consumer counts only the first part of the record in its budget, but the
+// source keeps the whole record for a dead letter. The caller holds lanes.mu.
 func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	var hidden int64
 	for _, l := range all {
@@ -39,12 +39,12 @@ func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	return hidden >= d.budget.Most() && hidden > 0
 }
 
-// found is the result of a search for deliveries: the records found, or the time of the next search.
+// found is the result of a search for deliveries: the records, or the time of the next search.
 type found struct {
 	records []*record
 	bytes   int64
 	due     time.Time
-	// enough is true if the source must not poll.
+	// The field enough is true if the source must not poll.
 	enough bool
 	err    error
 }
@@ -82,7 +82,8 @@ func (l *lane) take(f *found, most source.Bound, now time.Time) {
 	}
 }
 
-// add adds a record if it fits, and reports whether it did. The first record always fits.
+// add adds a record if it fits within the limit most, and reports whether the record was added. The first record always
+// fits.
 func (f *found) add(r *record, most source.Bound, now time.Time) bool {
 	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
@@ -123,10 +124,10 @@ func (l *lane) takeReady(f *found, most source.Bound, now time.Time) {
 	l.ready = l.ready[n:]
 }
 
-// Settle implements source.Source. Acks of a lane move the group's offset up to the first unsettled record;
-// one request commits all lanes. An ack is accepted now and committed later if it follows an unsettled record,
-// or if it comes within Config.CommitInterval after the last request. Settle returns the acks that the group
-// did not accept, and the dead letters that could not be written.
+// Settle implements source.Source. Acks of a lane move the group's offset up to the first record that is not acked; one
+// request commits all lanes. An ack is accepted now and committed later if an earlier record is not acked yet, or if
+// the ack comes within Config.CommitInterval after the last request. Settle returns the acks that the group did not
+// accept, and the dead letters that could not be written.
 func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	sum := s.deliveries.settle(all)
 	if sum.rouse {
@@ -140,12 +141,12 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	left, err := s.deadLetters.write(ctx, all, sum.letters)
 	refused := commit.wait(ctx)
 	if left = s.deliveries.uncommitted(all, sum.targets, left); len(left) == 0 {
-		return nil, nil // the refused offsets are of other deliveries; their callers of Settle get the error
+		return nil, nil // the refused offsets belong to other calls of Settle, which get the error
 	}
 	return left, errors.Join(err, refused)
 }
 
-// release gives the memory of settled deliveries back to the budget.
+// release returns the memory of acked deliveries to the budget.
 func (d *deliveries) release(bytes int64) {
 	d.lanes.with(func(all []*lane) {
 		d.budget.Hold(-bytes)
@@ -155,16 +156,16 @@ func (d *deliveries) release(bytes int64) {
 
 // sums is the result of the method settle.
 type sums struct {
-	// targets has the offset that must be committed for each lane. letters has the indexes of settlements that
-	// need a dead letter. freed is the number of bytes that were settled.
+	// The field targets has the offset that must be committed for each lane. The field letters has the indexes of
+	// deliveries that need a dead letter. The field freed is the number of bytes of acked deliveries.
 	targets map[*lane]int64
 	letters []int
 	freed   int64
-	// rouse is true if records may have to be delivered again.
+	// The field rouse is true if records may have to be delivered again.
 	rouse bool
 }
 
-// settle marks the records of these settlements as settled or nacked.
+// settle marks the records of the given settlements as acked or nacked.
 func (d *deliveries) settle(all []source.Settlement) (sum sums) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,7 +202,8 @@ func (d *deliveries) acknowledge(r *record, sum *sums) {
 	d.intake.refill(r.lane)
 }
 
-// uncommitted adds to left the acks whose lane has no confirmed offset up to the lane's target.
+// The method uncommitted adds an ack to the slice left if the lane's confirmed offset has not reached the lane's
+// target.
 func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
 	d.lanes.with(func([]*lane) {
 		for i := range all {
@@ -217,8 +219,8 @@ func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int6
 	return left
 }
 
-// deliveriesOf converts records to deliveries. The field raw of each record is set: the records are unsettled,
-// and only the caller of Fetch can settle them.
+// deliveriesOf converts records to deliveries. The field raw of each record is set, because the records are not acked
+// yet and only the caller of Fetch can ack them.
 func deliveriesOf(records []*record, decoder *message.Decoder) []source.Delivery {
 	if len(records) == 0 {
 		return nil
@@ -237,8 +239,8 @@ func deliveriesOf(records []*record, decoder *message.Decoder) []source.Delivery
 	return out
 }
 
-// brokerID returns a name that is unique for each record as long as the topic exists. The name contains the id
-// of the topic. It does not contain the topic's name, because a later topic can have the same name.
+// brokerID returns a name that is unique for each record as long as the topic exists. The name contains the id of the
+// topic. The topic's name is not a part of the result, because a later topic can have the same name.
 func brokerID(r *record) string {
 	b := make([]byte, 0, 64)
 	if r.lane.topicID == noTopicID {

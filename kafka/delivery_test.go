@@ -18,7 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// dies starts a process, kills the process when a batch passes a point, and waits for the end of the process.
+// The method dies starts a process, kills the process when a batch passes a point, and waits for the end of the
+// process.
 func (w *world) dies(point faults.Point, handle handler) *process {
 	w.t.Helper()
 	born, died := make(chan *process, 1), make(chan bool)
@@ -159,7 +160,7 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// twoProcesses delivers copies of one message to two processes at the same time.
+// twoProcesses delivers one message to two processes at the same time.
 func twoProcesses(t *testing.T, firstFails bool) {
 	w := newWorld(t, 2)
 	began, goOn := make(chan string, 10), make(chan bool)

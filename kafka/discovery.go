@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	// lookEvery is the interval of requests for the ends of partitions if Config.Observe is set. askEvery is
-	// the interval without Observe, and while the brokers do not answer: the client logs each attempt.
+	// The constant lookEvery is the interval of requests for the ends of partitions if Config.Observe is set. The
+	// constant askEvery is the interval without Observe, and also while the brokers do not answer, because the client
+	// logs each attempt.
 	lookEvery = time.Second
 	askEvery  = 15 * time.Second
-	// heldUpAfter is how long a transaction may stay open at a lane's position before the source logs it.
+	// The time for which a transaction may stay open at a lane's position before the source logs a warning.
 	heldUpAfter = time.Minute
 )
 
@@ -35,14 +36,14 @@ type topics struct {
 	faults  *faultList
 	pattern *regexp.Regexp // nil with Config.Topics
 
-	// mu guards the fields below. mu is never held during a blocking call; only the locks of member, faults and gate are
-	// taken while it is held.
+	// mu guards the fields below. mu is never held during a blocking call. A goroutine that holds mu may lock only the
+	// mutexes of member, faults and gate.
 	mu sync.Mutex
-	// reading is the list of topic names that are read. The slice is replaced, never changed.
+	// The names of the topics that are read. The slice is replaced, never changed.
 	reading []string
-	// ids are the ids that the topics had when this member joined.
+	// The ids of the topics at the time when this member joined.
 	ids map[string][16]byte
-	// brokerCount is the number of brokers when this member joined.
+	// The number of brokers at the time when this member joined.
 	brokerCount int
 	search      search
 }
@@ -70,7 +71,7 @@ func (t *topics) ask(ctx context.Context) error {
 	return t.note(len(response.Brokers), response.Topics)
 }
 
-// named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
+// The method named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
 // topic for dead letters.
 func (t *topics) named() []string {
 	if t.config.DeadLetters == "" {
@@ -79,7 +80,7 @@ func (t *topics) named() []string {
 	return append(append([]string{}, t.config.Topics...), t.config.DeadLetters)
 }
 
-// note stores the topics' ids. Commits contain these ids: a topic that was deleted and created again has
+// note stores the topics' ids. Commits contain the topics' ids, because a topic that was deleted and created again has
 // another id.
 func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 	t.mu.Lock()
@@ -99,8 +100,7 @@ func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 	return errs
 }
 
-// explain is like the function explain. It differs for the topic of dead letters, because the source writes
-// there.
+// The method explain is like the function explain, except for the topic of dead letters, to which the source writes.
 func (t *topics) explain(err error, topic string) error {
 	if topic == t.config.DeadLetters && errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("kafka: this user may not write dead letters to topic %s; allow it WRITE and DESCRIBE: %w", topic, err)
@@ -108,7 +108,7 @@ func (t *topics) explain(err error, topic string) error {
 	return explain(err, topic, t.config.Group)
 }
 
-// same requests the topics' ids again. If a topic was deleted and created again since this member joined the
+// The method same requests the topics' ids again. If a topic was deleted and created again since this member joined the
 // group, a new member replaces this member.
 func (t *topics) same(ctx context.Context) error {
 	before := t.allIDs()
@@ -155,7 +155,7 @@ func (t *topics) toRead() ([]string, int) {
 	return t.reading, t.brokerCount
 }
 
-// search runs in a goroutine of its own, because it waits for the store. It looks for topics that match the
+// search runs in a goroutine of its own, because it waits for the store. The method looks for topics that match the
 // pattern, and for start positions that could not be found before.
 func (s *Source) search() {
 	ticker := time.NewTicker(lookEvery)
@@ -211,8 +211,8 @@ func (s *Source) seek(now time.Time) {
 	_ = s.beginnings.look(ctx) // Fetch returns the errors of the brokers
 }
 
-// look requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the
-// brokers are unreachable, Fetch returns the error.
+// look requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the brokers
+// are unreachable, Fetch (not look) returns the error.
 func (s *Source) look() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
@@ -234,16 +234,15 @@ func (s *Source) report() {
 	}
 }
 
-// horizon implements source.Info.Horizon. It returns how long a record can stay in any topic that is read now
-// or in the topic for dead letters; the longest of these times counts. The brokers remove a segment when its
-// newest record is older than retention.ms, and write to a segment for segment.ms. With producers' times
-// (CreateTime) a record may be dated in the future by up to message.timestamp.after.max.ms. Size limits remove
-// records earlier, so horizon ignores them. Tiered storage makes no difference, because retention.ms covers
-// both tiers. A topic without a time limit, for example a topic that is only compacted, has the horizon
-// Unlimited.
+// horizon implements source.Info.Horizon. The horizon is the longest time for which a record can stay in a topic that
+// is read now, or in the topic for dead letters. The brokers remove a segment when its newest record is older than
+// retention.ms, and write to a segment for segment.ms. With producers' times (CreateTime) a record may be dated in the
+// future by up to message.timestamp.after.max.ms. Size limits remove records earlier, so horizon ignores size limits.
+// Tiered storage makes no difference, because retention.ms covers both tiers. A topic without a time limit, for example
+// a topic that is only compacted, has the horizon Unlimited.
 //
-// horizon connects to the brokers if necessary. It fails if the brokers cannot be reached or do not return the
-// settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close its error wraps
+// horizon connects to the brokers if necessary. The result is an error if the brokers cannot be reached or do not
+// return the settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close, the error wraps
 // semel.ErrClosed.
 func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	if open, err := s.brokers.open(s.startBackground); err != nil {
@@ -271,7 +270,7 @@ func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	return retention.Longest(names, all)
 }
 
-// lasting returns the topics whose records may be delivered: the topics that are read, the topics that match
+// The method lasting returns the topics whose records may be delivered: the topics that are read, the topics that match
 // the pattern now, and the topic for dead letters.
 func (t *topics) lasting(ctx context.Context) ([]string, error) {
 	names := slices.Clone(t.named())

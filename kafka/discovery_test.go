@@ -68,7 +68,7 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 	})
 }
 
-// looks starts a process, and waits until the process has read all records.
+// The method looks starts a consumer process, and waits until the process has read all records.
 func (w *world) looks() (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, "a")
@@ -91,7 +91,7 @@ func (w *world) answerMetadata(topics ...kmsg.MetadataResponseTopic) {
 	})
 }
 
-// sets changes settings of a topic, given as pairs.
+// The method sets changes settings of a topic, given as pairs of name and value.
 func (w *world) sets(topic string, pairs ...string) {
 	w.t.Helper()
 	var changes []kadm.AlterConfig
@@ -104,7 +104,7 @@ func (w *world) sets(topic string, pairs ...string) {
 	}
 }
 
-// horizon returns a source's horizon.
+// horizon returns a source's horizon: the time for which the source can repeat messages.
 func (w *world) horizon(s *Source) source.Horizon {
 	w.t.Helper()
 	h, err := s.Info().Horizon(context.Background())
@@ -112,7 +112,7 @@ func (w *world) horizon(s *Source) source.Horizon {
 	return h
 }
 
-// daily returns settings with which a record stays for threeDays.
+// The function daily returns settings with which a record stays for threeDays.
 func daily() []string {
 	return []string{retention.RetentionTime, "172800000", retention.SegmentTime, "86400000", retention.TimestampAhead, "3600000"}
 }

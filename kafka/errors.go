@@ -14,11 +14,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// complainEvery is the interval at which a commit that keeps failing is reported.
+// The interval at which the source reports a commit that fails again and again.
 const complainEvery = 10 * time.Second
 
-// faultList is the list of faults that concern the whole source. The next Fetch returns them. The list does
-// not contain stopped lanes, because the source itself works.
+// faultList is the list of faults that concern the whole source; the next Fetch returns these faults. The list does not
+// contain stopped lanes, because the source itself still works.
 type faultList struct {
 	config *Config
 	member *member
@@ -50,7 +50,7 @@ func (f *faultList) complain(err error) {
 	f.gate.rouse()
 }
 
-// remind wakes Fetch if the list has faults, so that Fetch returns them even if no delivery arrives.
+// remind wakes Fetch if the list has faults, so that Fetch returns the faults even if no delivery arrives.
 func (f *faultList) remind() {
 	f.mu.Lock()
 	due := len(f.news) > 0
@@ -60,8 +60,9 @@ func (f *faultList) remind() {
 	}
 }
 
-// topicDeleted reports that a topic was deleted, and demands a new member that continues without this topic.
-// With a pattern the topic is not a fault, because the other topics need no operator.
+// topicDeleted reports that a topic was deleted, and demands a new member that continues without this topic. With a
+// pattern, a deleted topic is not a fault, because the source can read the other topics without the help of an
+// operator.
 func (f *faultList) topicDeleted(topic string, why error) {
 	if f.config.TopicPattern == "" {
 		f.add(why)
@@ -73,8 +74,8 @@ func (f *faultList) topicDeleted(topic string, why error) {
 	}
 }
 
-// failed handles the error of a fetch of a partition. l is nil if this process has no lane for the partition.
-// The caller holds lanes.mu.
+// The method failed handles the error of a fetch of a partition. The parameter l is nil if this process has no lane for
+// the partition. The caller holds lanes.mu.
 func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
@@ -84,7 +85,7 @@ func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 		i.pauseOverBudget(l)
 	case errors.As(err, &large) && l != nil && !l.gone:
 		i.standStill(l, i.tooLarge(l, large))
-	case errors.As(err, &session) && removedByGroup(err): // reported as lost lanes; the client joins the group again
+	case errors.As(err, &session) && removedByGroup(err): // the source reports lost lanes, and the client joins the group again
 	case errors.As(err, &session):
 		i.faults.add(explain(err, topic, i.config.Group))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
@@ -113,14 +114,15 @@ func removedByGroup(err error) bool {
 	return false
 }
 
-// tooLarge returns the error for a batch that would need too much memory. Its text says what to do.
+// tooLarge returns the error for a batch that would need too much memory. The text of the error says what an operator
+// must do.
 func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
 	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, so the partition has stopped: set a larger MaxBatch (in a policy: max_batch), which needs memory of about four times the batch; or skip the batch, which loses its records: stop the consumer, check that the group's offset is %d, set it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
 		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
-// explain adds to an error of the brokers its meaning for an operator. If waiting cannot fix the error, the
-// result has the decision semel.DecidePermanent: see source.Source.
+// explain adds an explanation for operators to an error of the brokers. If waiting cannot fix the error, the result has
+// the decision semel.DecidePermanent: see source.Source.
 func explain(err error, topic, group string) error {
 	what, lasts := "", true
 	switch {
@@ -156,8 +158,8 @@ func explain(err error, topic, group string) error {
 	return err
 }
 
-// mostReads is the number of attempts to read an unreadable batch: the batch may have been damaged during
-// transfer. Each attempt uses a new member, because the client may already have passed the batch.
+// The number of attempts to read an unreadable batch, which may have been damaged during transfer. Each attempt uses a
+// new member, because the client may already have moved past the batch.
 const mostReads = 3
 
 // corruptBatch is the position of an unreadable batch, and the number of attempts to read it.
@@ -166,7 +168,7 @@ type corruptBatch struct {
 	reads int
 }
 
-// unreadable reports whether the brokers answered a fetch with data that is not a batch.
+// The function unreadable reports whether the brokers answered a fetch with data that is not a batch.
 func unreadable(p *kgo.FetchPartition) bool {
 	var answer *kerr.Error
 	return p.HighWatermark > 0 && !errors.As(p.Err, &answer)
@@ -215,15 +217,15 @@ func (i *intake) outOfRange(l *lane, p *kgo.FetchPartition) {
 		l.topic, l.partition, l.readAt(), i.config.Group, begins, remedy, p.Err))
 }
 
-// howToReset returns the text that tells an operator how to skip lost records.
+// howToReset returns advice for an operator about skipping lost records.
 func howToReset(group string, l *lane) string {
 	return fmt.Sprintf("Nothing is skipped automatically: stop the consumer, set the group's offset (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
 		group, l.topic, l.partition)
 }
 
-// skipLost skips lost records if Config.OnLostRecords says so: it commits the beginning of the log in the name
-// of the lanes' owner, and a new member begins there. If the log ends before the lane's position, nobody knows
-// which records are lost: such a lane stays stopped.
+// skipLost skips lost records if Config.OnLostRecords is GoOn: skipLost commits the beginning of the log in the name of
+// the lanes' owner, and a new member begins at the committed offset. If the log ends before the lane's position, the
+// lane stays stopped, because nobody knows which records are lost.
 func (s *Source) skipLost() {
 	skipping := s.commits.skipping()
 	if len(skipping) == 0 {
@@ -251,7 +253,7 @@ func (s *Source) skipLost() {
 	s.commits.skipped(skipping, begins, found)
 }
 
-// skipping returns the lanes that must skip lost records, with their positions.
+// The method skipping returns the lanes that must skip lost records, with their positions.
 func (c *commits) skipping() map[topicPartition]int64 {
 	all := map[topicPartition]int64{}
 	for l := range c.lanes.each {
@@ -262,7 +264,7 @@ func (c *commits) skipping() map[topicPartition]int64 {
 	return all
 }
 
-// skipped updates the lanes after an attempt to skip lost records: some lanes continue, the others stay
+// The method skipped updates the lanes after an attempt to skip lost records: some lanes continue, and other lanes stay
 // stopped.
 func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
@@ -272,7 +274,7 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 			case passes:
 				c.config.Logger.Error("records are lost: they were deleted before they were read, and are skipped, as the policy says",
 					"group", c.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
-				l.committed = position{to, -1} // records that are settled later have lower offsets
+				l.committed = position{to, -1} // records that are acked later have lower offsets
 				c.member.demandReplacement("records were lost", p)
 			case known:
 				c.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is after the end of the log: the brokers lost records (an unclean leader election?), and it is not known which. %s: %w",
@@ -285,12 +287,12 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	}
 }
 
-// sessionEnded is a hook of the Kafka client. It logs why the member was removed from the group. The client
+// sessionEnded is a hook of the Kafka client. sessionEnded logs why the member was removed from the group. The client
 // calls the hook after the member has lost its lanes.
 type sessionEnded struct{ config *Config }
 
-// OnGroupManageError implements kgo.HookGroupManageError. It logs only errors that the group caused; Fetch
-// returns all others.
+// OnGroupManageError implements kgo.HookGroupManageError. The method logs only errors that the group caused; Fetch
+// returns all other errors.
 func (e sessionEnded) OnGroupManageError(err error) {
 	if removedByGroup(err) {
 		e.config.Logger.Warn("the group removed this member and took its partitions: it was silent for too long, or has missed a rebalance", "group", e.config.Group, "error", err)

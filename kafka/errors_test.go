@@ -111,7 +111,7 @@ func TestAGroupThatMayNotBeUsedIsAnErrorOfFetch(t *testing.T) {
 	if err := r.fails(); !strings.Contains(err.Error(), "may not use group billing; allow it READ on the group") {
 		t.Errorf("it says: %v", err)
 	}
-	wants(t, r.take(1), "0") // meanwhile the user got the privilege
+	wants(t, r.take(1), "0") // the user has got the privilege before this read
 }
 
 func TestALaneWhoseWindowIsFullWaits(t *testing.T) {
@@ -215,8 +215,8 @@ func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
 	}
 }
 
-// passed deletes unread records of a partition: the consumer is at offset 10, 20 more records existed, and all
-// 20 are deleted.
+// The method passed deletes unread records of a partition: the consumer is at offset 10, and the 20 records after this
+// offset are deleted.
 func (w *world) passed() {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
@@ -225,7 +225,7 @@ func (w *world) passed() {
 	must(w.t, w.cluster.DeleteRecords(theTopic, 0, 30))
 }
 
-// logged starts a process and returns the log of its source and its consumer.
+// The method logged starts a process and returns the log of its source and its consumer.
 func (w *world) logged(change func(*Config)) *lockedBuffer {
 	w.t.Helper()
 	text := &lockedBuffer{}

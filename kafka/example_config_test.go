@@ -47,9 +47,9 @@ func ExampleConfig_deadLetters() {
 	// semel-offset: 0
 }
 
-// With a pattern, the source also reads topics that are created later. Here Start.Now applies to the topics
-// that exist at the first join: the source skips their existing records. Topics that are created later are
-// read from their beginning.
+// With a pattern, the source also reads topics that are created later. In this example, Start.Now applies to the topics
+// that exist when the group first joins: the source skips the existing records of these topics. Topics that are created
+// later are read from their beginning.
 func ExampleConfig_topicPattern() {
 	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1")
 	defer end()

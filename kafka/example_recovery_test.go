@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// A store that was restored from a backup can be behind its group. The consumer then refuses to run until the
-// group's offset is set back. After that, the missing messages are delivered again.
+// A store that was restored from a backup can be behind its group. The consumer then refuses to run until the group's
+// offset is set back. When the offset is set back, the missing messages are delivered again.
 func ExampleRecovery() {
 	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1", `{"account":"a","amount":12}`, "payment-2")
 	defer end()

@@ -21,7 +21,7 @@ type Payment struct {
 	Amount  int64
 }
 
-// Each payment is applied once, although the producer sent one of them twice.
+// Each payment is applied once, although the producer sent one payment twice.
 func Example() {
 	brokers, end := payments(
 		`{"account":"a","amount":30}`, "payment-1",
@@ -85,7 +85,7 @@ func ExampleCompilePattern() {
 	// error parsing regexp: unexpected ): `orders)|(payments`
 }
 
-// payments starts a broker in this process and writes the given values with their ids.
+// The function payments starts a broker in this process and writes the given values with their ids.
 func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.SeedTopics(1, "payments", "payments.dead", "receipts"))
 	if err != nil {
@@ -105,7 +105,7 @@ func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	return c.ListenAddrs(), c.Close
 }
 
-// paid returns a record that contains a payment as a CloudEvent.
+// The function paid returns a record that contains a payment as a CloudEvent.
 func paid(value, id string) *kgo.Record {
 	return &kgo.Record{Value: []byte(value), Headers: []kgo.RecordHeader{
 		{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("paid")},

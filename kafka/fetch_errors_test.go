@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// answerFetches answers fetches of partition 0 if answer returns true, and calls wait before each of these
-// answers. The result counts the answers.
+// answerFetches answers fetches of partition 0 if the function answer returns true, and calls the function wait before
+// each answer. The result counts the answers.
 func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg.FetchResponseTopicPartition) bool, wait func()) *atomic.Int64 {
 	done := new(atomic.Int64)
 	w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
@@ -39,8 +39,8 @@ func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg
 	return done
 }
 
-// spoil makes the brokers answer some fetches at an offset of partition 0 with a batch whose checksum is
-// wrong. The result counts these answers.
+// spoil makes the brokers answer some fetches at an offset of partition 0 with a batch whose checksum is wrong. The
+// result is a counter of the wrong answers.
 func (w *world) spoil(at, times int64) *atomic.Int64 {
 	n := int64(0)
 	return w.answerFetches(func(asked kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) bool {
@@ -135,12 +135,11 @@ func TestABatchThatTheBrokersCannotRead(t *testing.T) {
 	})
 }
 
-// hot is a number of fetches that is too large: after that many fetches without a pause, virtual time never
-// advances.
+// A number of fetches that is too large: after as many fetches without a pause, virtual time never advances.
 const hot = 3000
 
-// refuse makes the brokers answer reads of partition 0 with a temporary error. The result counts these
-// answers.
+// refuse makes the brokers answer reads of partition 0 with a temporary error. The result is a counter of the refused
+// reads.
 func (w *world) refuse(err *kerr.Error) (*kfake.FaultHandle, *atomic.Int64) {
 	refused := new(atomic.Int64)
 	return w.cluster.Fault(kfake.Fault{

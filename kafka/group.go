@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// group keeps this process in its consumer group as a member. It finishes the work of revoked lanes before
-// other members get the lanes, and replaces the member if necessary.
+// group keeps this process in its consumer group as a member. The type finishes the work of revoked lanes before other
+// members get the lanes, and replaces the member if necessary.
 type group struct {
 	config     *Config
 	gate       *gate
@@ -22,10 +22,11 @@ type group struct {
 	topics     *topics
 	beginnings *beginnings
 	commits    *commits
-	// open ends when the source begins to close, life when the source is closed.
+	// The context open ends when the source begins to close. The context life ends when the source is closed.
 	open, life context.Context
-	// announcing is held while the observer is notified of lanes, so that the observer hears of the begin of a
-	// lane before the end of the lane. handingOver is held while lanes are handed over.
+	// The lock announcing is held while the observer is notified of lanes, so that the observer is notified of the
+	// begin of a lane before the end of the lane. The lock handingOver is held while lanes are handed over to other
+	// members.
 	announcing, handingOver semaphore
 	backoff                 backoff
 }
@@ -39,14 +40,14 @@ func (s semaphore) acquire() { s <- struct{}{} }
 
 func (s semaphore) release() { <-s }
 
-// The owner of a lane is the member id and generation with which the lane's offsets are committed. The owner
-// is set when the lane is assigned, and changed only in the callbacks of the group in this file. A member that
-// kept its id during a rebalance still owns its lanes: the group assigns a lane to another member only after
-// this member has given the lane up in one of these callbacks. A member with a new id was out of the group for
-// some time. Meanwhile another member may have owned its lanes and processed further records. So the member
-// loses all its lanes, also those that it is assigned again.
+// The owner of a lane is the member id and generation with which the lane's offsets are committed. The owner is set
+// when the lane is assigned, and changed only in the callbacks of the group in this file. A member that kept its id
+// during a rebalance still owns its lanes: the group assigns a lane to another member only after this member has given
+// up the lane in a callback of the group. A member with a new id was out of the group for some time. While the member
+// was out of the group, another member may have owned the lanes and processed further records. So a member with a new
+// id loses all its lanes, also lanes that are assigned to it again.
 
-// lastCommit is how long the last commit of revoked lanes may take.
+// The maximum duration of the last commit of revoked lanes.
 const lastCommit = 5 * time.Second
 
 func ownerOf(member *kgo.Client) owner {
@@ -54,7 +55,7 @@ func ownerOf(member *kgo.Client) owner {
 	return owner{id, generation}
 }
 
-// assigned is called at the beginning of every generation, with the new partitions.
+// The method assigned is called at the beginning of every generation, with the new partitions.
 func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string][]int32) {
 	g.gate.hold()
 	defer g.gate.release()
@@ -79,8 +80,8 @@ func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
 	g.lanes.give(client, now, added, g.topics.allIDs())
 }
 
-// revoked is called with the partitions that the group revokes. The group assigns them to other members after
-// revoked returns.
+// The method revoked is called with the partitions that the group revokes. The group assigns revoked partitions to
+// other members after the callback returns.
 func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
 	which, lost, ours := g.lanes.renew(client, ownerOf(client), taken)
 	if !ours {
@@ -91,7 +92,7 @@ func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string]
 	g.lanes.forget(taken)
 }
 
-// lostAll is called when the group has taken all partitions away without a revocation.
+// lostAll is called when the group has taken away all partitions without a revocation.
 func (g *group) lostAll(_ context.Context, client *kgo.Client, _ map[string][]int32) {
 	if !g.member.is(client) {
 		return
@@ -102,9 +103,9 @@ func (g *group) lostAll(_ context.Context, client *kgo.Client, _ map[string][]in
 	g.lanes.forgetLanes(which)
 }
 
-// handOver lets all given lanes finish their work at the same time, commits their offsets and gives the lanes
-// up. A callback of the group and the replacement of a member may call handOver at the same time. Each lane is
-// handed over once, and both calls return after that.
+// handOver lets all given lanes finish their work at the same time, commits their offsets and gives up the lanes. A
+// callback of the group and the replacement of a member may call handOver at the same time. Each lane is handed over
+// once, and no call returns before the lanes are handed over.
 func (g *group) handOver(which []*lane) {
 	if len(which) == 0 {
 		return
@@ -128,32 +129,32 @@ func (g *group) handOver(which []*lane) {
 // member is the membership of this process in the group. Each new member has a new client; callbacks and
 // records of the previous client are ignored.
 type member struct {
-	// replacementDemanded is called when the source demands a new member. replacementDemanded must not block.
+	// The function replacementDemanded is called when the source demands a new member. The function must not block.
 	replacementDemanded func()
 
 	// mu guards the fields below. mu is the innermost lock: no other lock is taken while it is held.
 	mu     sync.Mutex
 	client *kgo.Client // nil before the first join, and during a replacement
 	closed bool
-	// reasons are the reasons why a new member must replace this member; empty if there is no reason.
+	// The reasons why a new member must replace this member; empty if there is no reason.
 	reasons []reason
-	// replacing is true while the old member leaves the group. The next member must not join yet.
+	// The field replacing is true while the old member leaves the group and the next member must not join yet.
 	replacing bool
-	// unassigned is true while the member joins the group and has not received its assignment.
+	// The field unassigned is true while the member joins the group and has not received its assignment.
 	unassigned bool
 }
 
-// current returns the client of the member; nil if there is no member.
+// The method current returns the client of the member; nil if there is no member.
 func (m *member) current() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.client
 }
 
-// is reports whether client is the client of the current member. Callbacks of any other client are ignored.
+// The method is reports whether client is the client of the current member. Callbacks of other clients are ignored.
 func (m *member) is(client *kgo.Client) bool { return m.current() == client }
 
-// missing reports whether a new member must join.
+// The method missing reports whether a new member must join.
 func (m *member) missing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -176,10 +177,10 @@ func (m *member) join(options []kgo.Opt) error {
 	return nil
 }
 
-// demandReplacement demands a new member. The demand is for states that should not occur: this source and the
-// client disagree about the owned partitions, or a topic was deleted and created again. A new member begins at
-// the group's offsets. If there is no member at present, the next member satisfies the demand.
-// demandReplacement reports whether this reason is new.
+// demandReplacement demands a new member. A new member is demanded in states that should not occur: this source and the
+// client disagree about the owned partitions, or a topic was deleted and created again. A new member begins at the
+// group's offsets. If there is no member at present, the next member satisfies the demand. demandReplacement reports
+// whether the reason is new.
 func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	m.mu.Lock()
 	first = !slices.Contains(m.reasons, reason{why, of})
@@ -198,7 +199,7 @@ func (m *member) replaceDemanded(p topicPartition) bool {
 	return slices.ContainsFunc(m.reasons, func(r reason) bool { return r.about(p) })
 }
 
-// toReplace returns the reasons why the member must be replaced; empty if there is none.
+// toReplace returns the reasons why the member must be replaced; empty if there is no reason.
 func (m *member) toReplace() []reason {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,10 +209,10 @@ func (m *member) toReplace() []reason {
 	return slices.Clone(m.reasons)
 }
 
-// retire ends the member and returns its client. Only one caller gets the client, and that caller leaves the
-// group. Callbacks of the client are ignored from now on, and the next member joins after a call of replaced.
-// retire also removes all reasons: a reason that stays would replace the next member, too, and a reason that
-// is removed earlier would make the source look idle.
+// retire ends the member and returns its client. Only one caller gets the client, and this caller must leave the group.
+// After retire, callbacks of the client are ignored, and the next member joins after a call of replaced. retire also
+// removes all reasons. If a reason stayed, it would also replace the next member; if a reason were removed earlier, the
+// source would look idle.
 func (m *member) retire() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,21 +221,21 @@ func (m *member) retire() *kgo.Client {
 	return client
 }
 
-// replaced allows the next member to join.
+// The method replaced allows the next member to join.
 func (m *member) replaced() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.replacing = false
 }
 
-// assigned stores whether the member has received its assignment.
+// The method assigned stores whether the member has received its assignment.
 func (m *member) assigned(told bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unassigned = !told
 }
 
-// close prevents that further members join. close returns false if it was called before.
+// The method close prevents that further members join. The result is false if close was called before.
 func (m *member) close() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -249,7 +250,7 @@ func (m *member) isClosed() bool {
 	return m.closed
 }
 
-// reading returns the client if the client has received its assignment and must not be replaced; otherwise
+// The method reading returns the client if the client has received its assignment and must not be replaced; otherwise
 // nil.
 func (m *member) reading() *kgo.Client {
 	m.mu.Lock()
@@ -260,45 +261,44 @@ func (m *member) reading() *kgo.Client {
 	return m.client
 }
 
-// orphanAfter is how long the client may keep a lane that this source has marked as lost. After that time the
-// member is replaced. Usually a heartbeat tells the client earlier.
+// orphanAfter is the time for which the client may keep a lane that this source has marked as lost. After the time
+// orphanAfter, the member is replaced. Usually the client learns earlier from a heartbeat that the lane is lost.
 const orphanAfter = 3 * heartbeat
 
-// reason says why a member must be replaced. Equal reasons count as a repetition, so the text contains no
+// reason is a reason why a member must be replaced. Equal reasons count as a repetition, so the text contains no
 // offsets.
 type reason struct {
 	why string
-	// of is the partition that the reason concerns. It is allOf(topic) for a whole topic, and zero for the
-	// member.
+	// The partition that the reason concerns; allOf(topic) for a whole topic, and zero for the member.
 	of topicPartition
 }
 
 func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 
-// about reports whether a reason concerns a partition.
+// The method about reports whether a reason concerns a partition.
 func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf(p.topic) }
 
-// A repeated reason replaces the next member only after a pause. Otherwise a topic whose deletion hangs would
-// cause a rebalance every second. Each pause is twice as long as the previous one, up to a maximum. If the
-// reason does not occur for a long time, its next pause is the shortest again. A different reason does not
-// wait for that pause, because in a stopped partition retention may remove more records.
+// A repeated reason replaces the next member only after a pause. Without the pause, a topic whose deletion hangs would
+// cause a rebalance every second. Each pause is twice as long as the previous pause, up to a maximum. If the reason
+// does not occur for a long time, the next pause is the shortest again. A different reason does not wait for the pause
+// of an earlier reason, because in a stopped partition the retention of the topic may remove more records.
 const (
 	shortestPause = time.Second
 	longestPause  = time.Minute
 	lasting       = 2 * longestPause
 )
 
-// backoff contains the pause of each reason. Only the goroutine that replaces members uses it.
+// backoff contains the pause of each reason. Only the goroutine that replaces members uses a backoff.
 type backoff map[reason]delay
 
 type delay struct {
 	length time.Duration
-	// until is the time from which the reason may replace a member again.
+	// The time from which the reason may replace a member again.
 	until time.Time
 }
 
-// over returns a reason whose pause has ended. Then the pauses of all reasons begin again, because the next
-// member is an attempt for the other reasons, too.
+// The method over returns a reason whose pause has ended. If there is one, the pauses of all reasons begin again,
+// because the next member is also an attempt to fix the other reasons.
 func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {
@@ -325,7 +325,7 @@ func (g *group) replaceMember(now time.Time) {
 		return
 	}
 	g.config.Logger.Warn("joining the group again", "group", g.config.Group, "reason", first.why)
-	g.lanes.lose(stale, "its generation has ended") // not earlier: no other member would read these lanes
+	g.lanes.lose(stale, "its generation has ended") // not earlier, because no other member would read these lanes
 	g.handOver(which)
 	if client := g.endMember(); client != nil { // nil if the source is being closed
 		ctx, cancel := context.WithTimeout(g.life, askTimeout)
@@ -342,7 +342,7 @@ func (g *group) toReplace() ([]reason, []*lane) {
 	return g.member.toReplace(), g.lanes.all()
 }
 
-// endMember ends the member and all its lanes, also lanes that were assigned during the handover of others.
+// endMember ends the member and all its lanes, also lanes that were assigned while other lanes were handed over.
 func (g *group) endMember() *kgo.Client {
 	g.announcing.acquire()
 	defer g.announcing.release()
@@ -353,7 +353,7 @@ func (g *group) endMember() *kgo.Client {
 	return client
 }
 
-// leave commits a last time and ends the member, because the source is closed.
+// leave is called when the source is closed: it commits a last time and ends the member.
 func (g *group) leave(ctx context.Context) error {
 	err := g.commits.last(ctx)
 	client := g.member.retire()

@@ -91,15 +91,15 @@ func TestWhoIsRousedLooksOnce(t *testing.T) {
 	g.leave()
 }
 
-// held reports whether an assignment waits for the gate or has closed it.
+// The method held reports whether an assignment waits for the gate or has closed the gate.
 func (g *gate) held() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.holders > 0
 }
 
-// betweenPollAndLane makes the group remove a reader that has polled records but has not yet added them to
-// their lane. It waits until the partition is assigned again, or until the gate holds the assignment back.
+// betweenPollAndLane makes the group remove a reader that has polled records but has not yet added the records to their
+// lane. The method waits until the partition is assigned again, or until the gate delays the assignment.
 func (r *reader) betweenPollAndLane(forget func()) {
 	forget()
 	tick := time.NewTicker(time.Millisecond)
@@ -120,13 +120,13 @@ func (r *reader) betweenPollAndLane(forget func()) {
 }
 
 func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
-	t.Parallel() // slow: a heartbeat tells the client that the group has removed it
+	t.Parallel() // slow, because the client learns from a heartbeat that the group has removed it
 	t.Run("law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch", func(t *testing.T) {
 		config, c := setUp(t)
-		config.SessionTimeout = 6 * time.Second // a third of this is the heartbeat interval
+		config.SessionTimeout = 6 * time.Second // the heartbeat interval is a third of this time
 		put(t, c, "orders", 0, values(10)...)
 		r := read(t, config)
-		former := r.take(5) // the test settles none of these
+		former := r.take(5) // the test acks none of these deliveries
 		happened := false
 		r.between = func() {
 			if !happened {
@@ -230,7 +230,7 @@ func TestLanesOfAGenerationThatIsOverAreReadUntilTheMemberIsReplaced(t *testing.
 	now := time.Now()
 	l.owner, l.refused, l.refusedAt = owner{"m", 1}, owner{"m", 1}, now.Add(-2*rebalanceTimeout)
 	s.lanes.findOrphans()
-	s.group.backoff.over(now, s.member.toReplace()) // this reason already has a pause, from the previous member
+	s.group.backoff.over(now, s.member.toReplace()) // the reason already has a pause, from the previous member
 	s.group.replaceMember(now.Add(shortestPause / 2))
 	if l.gone || s.member.current() == nil {
 		t.Errorf("the lane is lost: %t, the member: %v", l.gone, s.member.current())
@@ -248,7 +248,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		text := &lockedBuffer{}
 		p := w.start(s.handle, func(c *Config) { c.Logger = logTo(text) }, nil)
 		<-s.began
-		refuse(w.cluster, kerr.UnknownTopicID, 1) // for the commit during the handover
+		refuse(w.cluster, kerr.UnknownTopicID, 1) // the refused commit is the commit during the handover
 		p.source.demandReplacement()
 		w.until(5*time.Second, "it hands over", func() bool { return p.first().leaving })
 		close(s.goOn)

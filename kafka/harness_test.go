@@ -35,7 +35,7 @@ func newProducer(t testing.TB, brokers []string) *kgo.Client {
 	return c
 }
 
-// logSays fails unless a log contains a text at least and at most this many times.
+// logSays fails unless the number of times that a log contains a text is between least and most.
 func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 	t.Helper()
 	if n := strings.Count(log.String(), what); n < least || n > most {
@@ -43,8 +43,8 @@ func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 	}
 }
 
-// startBrokers starts brokers with topics of one partition. With the returned configuration a source reads
-// topic orders; withLetters adds the topic letters for dead letters.
+// startBrokers starts brokers with topics of one partition. With the returned configuration, a source reads the topic
+// orders; the function withLetters adds the topic letters for dead letters.
 func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *kgo.Client) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(1, "orders", "letters")}, options...)...)
@@ -52,7 +52,7 @@ func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *
 	return c, config, newProducer(t, config.Brokers)
 }
 
-// setUp does the same as startBrokers, for tests that do not use the cluster.
+// setUp is like startBrokers, for tests that do not use the cluster.
 func setUp(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client) {
 	t.Helper()
 	_, config, p := startBrokers(t, options...)
@@ -72,7 +72,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// says fails unless a text contains all parts.
+// The function says fails unless a text contains all given parts.
 func says(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -100,7 +100,7 @@ func (b *broker) End() error { return nil }
 
 func (b *broker) Open() (source.Source, error) { return New(b.config) }
 
-// Dead reads the dead letters. At least one dead letter must exist.
+// Dead reads the dead letters, and waits until at least one dead letter exists.
 func (b *broker) Dead() ([]*semel.Message, error) {
 	s, err := New(quiet(Config{Brokers: b.config.Brokers, Topics: []string{b.config.DeadLetters}, Group: "audit"}))
 	if err != nil {
@@ -140,8 +140,8 @@ func quiet(c Config) Config {
 // logTo returns a logger that writes text to w.
 func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// BenchmarkFetchAndSettle reads and settles records of 500 bytes with five headers from a broker in this
-// process. Each Fetch returns 500 records.
+// BenchmarkFetchAndSettle reads and acks records of 500 bytes with five headers from a broker in this process. Each
+// Fetch returns 500 records.
 func BenchmarkFetchAndSettle(b *testing.B) {
 	c := cluster(b, kfake.SeedTopics(6, "orders"))
 	p := newProducer(b, c.ListenAddrs())

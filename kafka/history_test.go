@@ -24,8 +24,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// histories is the number of seeds that `make test` tries. The environment variable SEED selects one seed. A
-// seed repeats the same events; the order of goroutines may differ.
+// The number of seeds that `make test` tries. The environment variable SEED selects one seed. A seed repeats the same
+// events; the order of goroutines may differ.
 const histories = 100
 
 func TestOrderUnderRebalances(t *testing.T) {
@@ -145,7 +145,7 @@ func (h *history) join() {
 	h.note("process %p joins", p)
 }
 
-// one removes a random process from a list and returns the process.
+// The method one removes a random process from a list and returns the process.
 func (h *history) one(of *[]*process) *process {
 	if len(*of) == 0 {
 		return nil
@@ -267,8 +267,8 @@ func (h *history) failure(id string) error {
 
 var mixing = maphash.MakeSeed()
 
-// handle applies a message. In the same transaction it records an error if a later message of the lane took
-// effect before this message.
+// handle applies a message. In the same transaction, handle records an error if a later message of the lane took effect
+// before this message.
 func (h *history) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	id := m.Identity.ID
 	if wait := maphash.String(mixing, id) % 64; wait < 24 {
@@ -349,7 +349,7 @@ func (h *history) check() {
 	}
 }
 
-// journal is a list that several goroutines append to.
+// journal is a list to which several goroutines append.
 type journal struct {
 	mu    sync.Mutex
 	lines []string

@@ -19,7 +19,7 @@ import (
 // whenIdle makes a process end when its source is empty.
 func whenIdle(c *settings) { c.IdleExit = time.Second }
 
-// ends waits until a process ends without being stopped, and returns the result of Run.
+// The method ends waits until a process ends by itself, and returns the result of Run.
 func (p *process) ends(t testing.TB) error {
 	t.Helper()
 	select {
@@ -32,7 +32,7 @@ func (p *process) ends(t testing.TB) error {
 	}
 }
 
-// ofNewer writes the marker of an order in a form that only a newer release of Semel writes.
+// ofNewer writes a message's marker in a format that only a newer release of Semel writes.
 func (w *world) ofNewer(id string) {
 	w.t.Helper()
 	scope, err := w.store.Scope(w.t.Context(), "billing", "shop", 0)
@@ -158,7 +158,7 @@ func (w *world) slowJoins(d time.Duration) {
 	})
 }
 
-// busy fails if a source reports that it is idle.
+// The function busy fails if a source reports that it is idle.
 func busy(t testing.TB, s *Source, when string) {
 	t.Helper()
 	if idle, left, err := s.Info().Idle(t.Context()); idle || err != nil {
@@ -246,8 +246,8 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 				return nil
 			})
 			w.control(kmsg.ListOffsets, func(request kmsg.Request) kmsg.Response {
-				if request.(*kmsg.ListOffsetsRequest).IsolationLevel == 1 { // this is the last request before the check of idleness
-					w.cluster.SleepControl(func() { pass(2 * metadataAge) }) // so that the cached metadata is too old
+				if request.(*kmsg.ListOffsetsRequest).IsolationLevel == 1 { // the last request before the check of idleness
+					w.cluster.SleepControl(func() { pass(2 * metadataAge) }) // after this pause, the cached metadata is too old
 					w.alwaysAnswer(answer)
 				}
 				return nil
@@ -263,7 +263,7 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// alwaysAnswer answers every metadata request with this topic.
+// alwaysAnswer answers every metadata request with the given topic.
 func (w *world) alwaysAnswer(topic kmsg.MetadataResponseTopic) {
 	w.control(kmsg.Metadata, func(request kmsg.Request) kmsg.Response {
 		response := request.ResponseKind().(*kmsg.MetadataResponse)
@@ -272,7 +272,7 @@ func (w *world) alwaysAnswer(topic kmsg.MetadataResponseTopic) {
 	})
 }
 
-// leaderless adds a partition without a leader to the metadata of a topic.
+// The function leaderless adds a partition without a leader to the metadata of a topic.
 func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 	partition := kmsg.NewMetadataResponseTopicPartition()
 	partition.Leader, partition.ErrorCode = -1, kerr.LeaderNotAvailable.Code
@@ -280,7 +280,7 @@ func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 	return topic
 }
 
-// lastly is an observer that calls before each time a lane ends, and then the wrapped observer.
+// lastly is an observer of lanes. When a lane ends, it first calls the function before and then the wrapped observer.
 type lastly struct {
 	source.LaneObserver
 	before func()

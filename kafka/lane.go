@@ -34,8 +34,8 @@ type owner struct {
 	generation int32
 }
 
-// position says how much of a lane is processed: offset is the offset of the next record, and epoch the leader
-// epoch of the record before that.
+// position is the position up to which a lane is processed: the field offset is the offset of the next record, and the
+// field epoch is the leader epoch of the record before.
 type position struct {
 	offset int64
 	epoch  int32
@@ -46,68 +46,69 @@ type position struct {
 type lane struct {
 	topicPartition
 	id source.Lane
-	// owner is changed only in the group's callbacks; see group.go.
+	// The owner changes only in the group's callbacks; see group.go.
 	owner owner
-	// refused is the owner whose commit the group refused. No commit is tried until the lane has another
-	// owner.
+	// The owner whose commit the group refused. No commit is tried until the lane has another owner.
 	refused   owner
 	refusedAt time.Time
-	// gone is true after the end of the lane: its records are no longer delivered or settled.
+	// The field gone is true after the end of the lane: the lane's records are no longer delivered, and acks have no
+	// effect.
 	gone   bool
 	goneAt time.Time
-	// leaving is true while the lane is handed over. The lane delivers no further records.
+	// The field leaving is true while the lane is handed over to another member. The lane delivers no further records.
 	leaving bool
-	// broken is the reason why the lane cannot be read further; nil if it can be read.
+	// The reason why the lane cannot be read further; nil if the lane can be read.
 	broken error
-	// fault is the reason why the lane has stopped; nil if it has not stopped.
+	// The reason why the lane has stopped; nil if the lane has not stopped.
 	fault       error
 	faultLogged time.Time
-	// skipsLost is true if the lane must skip lost records.
+	// The field skipsLost is true if the lane must skip lost records.
 	skipsLost bool
 
 	topicID [16]byte
-	// window contains the polled records that are unsettled, and the settled records that follow an unsettled
-	// record. first is the number of the first record in window.
+	// The field window contains the polled records that are not acked, and the acked records that follow a record that
+	// is not acked. The field first is the number of the first record in window.
 	window []slot
 	first  int
-	// held is the size in bytes of the unsettled records. hidden is the size of the part of delivered records
-	// that the consumer does not get.
+	// The field held is the size in bytes of the records that are not acked. The field hidden is the size of those
+	// parts of delivered records that the consumer does not get.
 	held, hidden int64
-	// next is the offset after the last polled record; -1 before the first record.
+	// The offset after the last polled record; -1 before the first record.
 	next int64
-	// done is the position up to which all records are settled. committed is the position that the group has;
-	// its offset is -1 if the position is unknown.
+	// The field done is the position up to which all records are acked. The field committed is the position that the
+	// group has, with the offset -1 if this position is unknown.
 	done, committed position
 	committedAt     time.Time
-	// kept is the position that the store is known to have; see positions.go. It is -1 if unknown.
+	// The position that the store has, as far as known; see positions.go. The value is -1 if this position is unknown.
 	kept int64
-	// ready has the polled records that are not delivered yet; back has the nacked records.
+	// The field ready has the polled records that are not delivered yet. The field back has the nacked records.
 	ready, back []*record
-	paused      bool // by the consumer
-	full        bool // by the source, because the window is full
-	overBudget  bool // by the source, because a batch would exceed the budget
+	paused      bool // the consumer has paused the lane
+	full        bool // the source has paused the lane, because the window is full
+	overBudget  bool // the source has paused the lane, because a batch would exceed the budget
 	unsettled   int
-	// delivered is the offset after the last delivered record; -1 if unknown.
+	// The offset after the last delivered record; -1 if unknown.
 	delivered int64
-	// end and stable are the last known ends of the partition: end is after the last record, stable before the
+	// The last known ends of the partition: the offset end is after the last record, and the offset stable before the
 	// first open transaction.
 	end, stable int64
 	lastMove    lastMove
 	heldUpSince time.Time
 	heldUpTold  bool
 
-	// uncommitted is the time of the oldest settled record that no commit contains yet. committing is the time
-	// of the oldest record whose commit is not confirmed yet. A zero time means that there is no such record.
+	// The field uncommitted is the time of the oldest acked record that no commit contains yet. The field committing is
+	// the time of the oldest record whose commit is not confirmed yet. A zero time means that no record waits for a
+	// commit or for its confirmation.
 	uncommitted, committing time.Time
-	// taken is the earliest time of the records in the last poll.
+	// The earliest time of the records in the last poll.
 	taken time.Time
-	// endAsked is the time of the request for end.
+	// The time of the last request for the end of the partition.
 	endAsked    time.Time
 	firstUnread firstUnread
 }
 
-// mostWindow is the number of records after an unsettled record at which the lane is paused. At resumeWindow
-// the lane is resumed.
+// The lane is paused when mostWindow records follow a record that is not acked. The lane is resumed when the number has
+// fallen to resumeWindow.
 const (
 	mostWindow   = 1 << 16
 	resumeWindow = mostWindow / 2
@@ -122,37 +123,37 @@ const (
 	settled
 )
 
-// slot is the place of one record in a lane's window.
+// slot is an element of lane.window: one record of a lane, or the time of an acked record.
 type slot struct {
 	after  position
-	record *record // nil after the record is settled, to free its memory
-	// settledTime is the time of a settled record, in milliseconds since 1970; 0 if the record has no time.
+	record *record // nil after the record is acked, to free its memory
+	// The time of an acked record, in milliseconds since 1970; 0 if the record has no time.
 	settledTime int64
 }
 
-// record is a record in a lane's window. Each delivery of the record has it as Handle.
+// record is a polled record of a lane, with the state of its delivery. Each delivery of the record has it as Handle.
 type record struct {
 	lane *lane
-	raw  *kgo.Record // nil after the record is settled; Fetch replaces raw without a lock
-	// written is the broker's time of the record; zero if the record has no time.
+	raw  *kgo.Record // nil after the record is acked; Fetch replaces raw without a lock
+	// The broker's time of the record; zero if the record has no time.
 	written time.Time
-	// number is the number of the record in the order of its lane.
+	// The number of the record in the order of its lane.
 	number int
-	// size is the memory of the record in bytes. hidden is the part that the message does not contain because
-	// the record is too large.
+	// The field size is the memory of the record in bytes. The field hidden is the size of the part that the message
+	// does not contain because the record is too large.
 	size, hidden int64
 	after        position
 	state        recordState
 	at           time.Time // the time of the delivery; if handedBack, the time of the next delivery
-	// message is the message of the first delivery. Each redelivery has its own copy.
+	// The message of the first delivery. Each redelivery has its own copy.
 	message  semel.Message
 	detached bool
-	// letter is the record's dead letter, written or in progress; nil if there is none.
+	// The record's dead letter, written or in progress; nil if the record has no dead letter.
 	letter *producer.Pending
 }
 
-// add appends polled records. A control record counts as settled at once: it contains no message, but the
-// group's offset must pass it.
+// add appends polled records. A control record counts as acked at once, because it contains no message, but the group's
+// offset must pass the record.
 func (l *lane) add(records []*kgo.Record, maxRecord int) {
 	now := time.Now()
 	var earliest time.Time
@@ -185,8 +186,8 @@ func sizeOf(raw *kgo.Record) int64 {
 	return int64(n)
 }
 
-// detach copies a record to memory of its own. Before that, the record shares the memory of its batch, or of
-// the whole response, and would keep all of that memory in use.
+// detach copies a record to memory of its own. Without detach, the record shares the memory of its batch, or of the
+// whole response, and keeps all this memory in use.
 func (r *record) detach() {
 	from := r.raw
 	n := len(from.Key) + len(from.Value)
@@ -210,7 +211,7 @@ func (r *record) detach() {
 	r.raw, r.detached = raw, true
 }
 
-// settle marks a record as settled.
+// settle marks a record as acked or dead-lettered.
 func (l *lane) settle(r *record) {
 	if r.state == settled {
 		return
@@ -229,7 +230,7 @@ func (l *lane) settle(r *record) {
 	l.advance()
 }
 
-// advance moves done to the first record that is not settled.
+// advance moves the position done to the first record that is not acked.
 func (l *lane) advance() {
 	n := 0
 	for n < len(l.window) && l.window[n].record == nil {
@@ -241,7 +242,7 @@ func (l *lane) advance() {
 	l.first += n
 }
 
-// dirty reports whether the lane has a newer position than the group.
+// The method dirty reports whether the lane has a newer position than the group.
 func (l *lane) dirty() bool { return !l.gone && l.done.offset > l.committed.offset }
 
 // giveBack schedules a record for another delivery, not before the time at.
@@ -255,10 +256,10 @@ func (l *lane) giveBack(r *record, at time.Time) {
 	l.back = append(l.back, r)
 }
 
-// blocked reports whether the lane must not deliver records now.
+// The method blocked reports whether the lane must not deliver records now.
 func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
 
-// oldest returns the delivery time of the oldest unsettled delivery.
+// The method oldest returns the delivery time of the oldest delivery that is not acked.
 func (l *lane) oldest() time.Time {
 	var at time.Time
 	for i := range l.window {
@@ -269,7 +270,7 @@ func (l *lane) oldest() time.Time {
 	return at
 }
 
-// standsEvery is the interval at which the log repeats that a lane has stopped.
+// The interval at which the log repeats that a lane has stopped.
 const standsEvery = time.Minute
 
 // setFault stores the reason why a lane has stopped. The reason is logged at once if the lane had no fault
@@ -281,12 +282,12 @@ func (l *lane) setFault(why error) {
 	l.fault = why
 }
 
-// left returns the report of a stopped lane: how many records are left, and why.
+// The method left returns the report of a stopped lane: the number of records that are left, and the reason.
 func (l *lane) left(why error) semel.Unfinished {
 	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
 }
 
-// unread returns the number of offsets after the lane's position.
+// The method unread returns the number of offsets after the lane's position.
 func (l *lane) unread() int64 {
 	at := max(l.reached(), l.committed.offset)
 	if at < 0 || l.end < 0 {
@@ -300,8 +301,8 @@ func (l *lane) heldUp(uncommitted bool) bool {
 	return !uncommitted && !l.gone && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.reached() >= l.stable
 }
 
-// reached returns the offset after the last record that was delivered or that contains no message. The result
-// is -1 before the first record.
+// The method reached returns the offset after the last record that was delivered or that contains no message. The
+// result is -1 before the first record.
 func (l *lane) reached() int64 {
 	if len(l.ready) == 0 {
 		return max(l.next, l.delivered)
@@ -316,7 +317,7 @@ var noTopicID [16]byte
 
 func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 
-// unfit returns the reason why records cannot follow the records of the lane; empty if they can.
+// The method unfit returns the reason why new records cannot be added to the lane; empty if the records can be added.
 func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 	switch {
 	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:

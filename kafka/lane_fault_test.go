@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// lastMove starts a process that ends when its source was empty for the time idle, and calls cause, which
-// stops lane 0 by a fault. It returns the process and the log.
+// lastMove starts a process that ends when its source was empty for the time idle. After the start, lastMove calls the
+// function cause, which stops lane 0 by a fault. The results are the process and the log.
 func (w *world) lastMove(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
@@ -97,7 +97,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 	})
 }
 
-// stands fetches until a lane stops, and returns the fault of that lane. The test fails on a delivery or an
+// The method stands fetches until a lane stops, and returns the fault of that lane. The test fails on a delivery or an
 // error of Fetch.
 func (r *reader) stands() string {
 	r.t.Helper()
@@ -118,7 +118,7 @@ func (r *reader) stands() string {
 	return ""
 }
 
-// asked counts the fetches of partition 0 at an offset.
+// The method asked counts the fetches of partition 0 at an offset.
 func (w *world) asked(at int64) *atomic.Int64 {
 	n := new(atomic.Int64)
 	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true, TopLevel: true, When: func(request kmsg.Request) bool {
@@ -140,7 +140,7 @@ func (p *process) lane(partition int32) source.Lane {
 	return p.source.lanes.all()[i].id
 }
 
-// paused fails unless the client has paused exactly these partitions.
+// The method paused fails unless the client has paused exactly the given partitions.
 func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 	t.Helper()
 	if paused := p.source.member.current().PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {
@@ -150,7 +150,7 @@ func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 
 func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 	inWorld(t, "trap_T91_it_stands_still_paused_and_the_others_go_on", 2, func(t *testing.T, w *world) {
-		// not zstd: its decoder must not be created in a synctest bubble
+		// gzip and not zstd, because a zstd decoder must not be created in a synctest bubble
 		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20))
 		w.publish(0, "before")
 		large := order(0, "large")

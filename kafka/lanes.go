@@ -11,27 +11,27 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lanes holds the partitions that this process owns, the observer of assignments, and the lock for changes of
-// lanes. lanes sends no requests: the type group calls it when the consumer group assigns or revokes
-// partitions. Other types handle the other aspects of a lane: intake reads records, deliveries passes them to
-// the consumer, commits commits offsets, and progress computes positions in the log.
+// lanes holds the partitions that this process owns, the observer of assignments, and the lock for changes of lanes.
+// The type lanes sends no requests: the type group calls it when the consumer group assigns or revokes partitions.
+// Other types handle the other aspects of a lane: intake reads records, deliveries passes records to the consumer,
+// commits commits offsets, and progress computes positions in the log.
 type lanes struct {
 	config   *Config
 	budget   *hook.Budget
 	member   *member
 	observer source.LaneObserver // nil if there is no observer
-	// ended is called with each lane that this process gives up or loses, while mu is held. It is nil unless
-	// Config.Observe is set.
+	// The function ended is called with each lane that this process gives up or loses, while mu is held. The function
+	// is nil unless Config.Observe is set.
 	ended func(*lane)
-	// changed gets a value when a lane was assigned, lost or stopped.
+	// The channel changed gets a value when a lane was assigned, lost or stopped.
 	changed chan struct{}
 
-	// mu guards the fields below, and the fields of every lane and record. Other types access these fields in
-	// callbacks of each, living and with. mu is not held during blocking calls. While mu is held, only the
-	// locks of intake, progress, member and faults may be taken.
+	// mu guards the fields below, and the fields of every lane and record. Other types access these fields in callbacks
+	// of the methods each, living and with. mu is not held during blocking calls. A goroutine that holds mu may lock
+	// only the mutexes of intake, progress, member and faults.
 	mu          sync.Mutex
 	byPartition map[topicPartition]*lane
-	// order contains the lanes in the order of assignment.
+	// The lanes in the order of assignment.
 	order []*lane
 	epoch uint64
 }
@@ -40,7 +40,8 @@ func newLanes(c *Config, o *hook.Budget, m *member) *lanes {
 	return &lanes{config: c, budget: o, member: m, byPartition: map[topicPartition]*lane{}, changed: make(chan struct{}, 1)}
 }
 
-// each iterates over all lanes, including lost lanes that are not forgotten yet. The iteration holds the lock.
+// The method each iterates over all lanes, including lost lanes that are not forgotten yet. The iteration holds the
+// lock.
 func (ls *lanes) each(yield func(*lane) bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -51,8 +52,8 @@ func (ls *lanes) each(yield func(*lane) bool) {
 	}
 }
 
-// living calls do with the lane of a partition, if there is one that is not gone. The lock is held during the
-// call.
+// The method living calls the function do with the lane of a partition, if the partition has a lane that is not gone.
+// The lock is held during the call.
 func (ls *lanes) living(p topicPartition, do func(*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -61,15 +62,15 @@ func (ls *lanes) living(p topicPartition, do func(*lane)) {
 	}
 }
 
-// with calls do with all lanes in order. The lock is held during the call.
+// The method with calls the function do with all lanes in order. The lock is held during the call.
 func (ls *lanes) with(do func(all []*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	do(ls.order)
 }
 
-// at returns the lane of a partition, even if the lane is lost; nil if there is none. Call at only in a
-// callback of with.
+// The method at returns the lane of a partition, even if the lane is lost; nil if the partition has no lane. Only
+// callbacks of the method with may call the method at.
 func (ls *lanes) at(p topicPartition) *lane { return ls.byPartition[p] }
 
 // touch requests a report of the lanes at once. touch never blocks.
@@ -124,8 +125,8 @@ func newLane(p topicPartition, epoch uint64) *lane {
 	}
 }
 
-// renew sets the current owner in the lanes of a member. found are the lanes of the given partitions. lost are
-// lanes that another owner may have had in between.
+// renew sets the current owner in the lanes of a member. The result found contains the lanes of the given partitions.
+// The result lost contains lanes that another owner may have had since the last assignment.
 func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]int32) (found, lost []*lane, ok bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -151,27 +152,27 @@ func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]in
 	return found, lost, true
 }
 
-// all returns all lanes, including lost lanes that are not forgotten yet.
+// The method all returns all lanes, including lost lanes that are not forgotten yet.
 func (ls *lanes) all() []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return slices.Clone(ls.order)
 }
 
-// any reports whether there is a lane.
+// The method any reports whether this process has a lane.
 func (ls *lanes) any() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return len(ls.order) > 0
 }
 
-// has reports whether this process has a lane for a partition that is not gone.
+// The method has reports whether this process has a lane for a partition that is not gone.
 func (ls *lanes) has(p topicPartition) (lives bool) {
 	ls.living(p, func(*lane) { lives = true })
 	return lives
 }
 
-// given returns the number of lanes that were ever assigned to this source.
+// The method given returns the number of lanes that were ever assigned to this source.
 func (ls *lanes) given() uint64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -189,7 +190,7 @@ func (ls *lanes) forget(partitions map[string][]int32) {
 	}
 }
 
-// forgetLanes removes the partitions of these lanes, even if they have newer lanes now.
+// forgetLanes removes the partitions of the given lanes, even if these partitions have newer lanes now.
 func (ls *lanes) forgetLanes(which []*lane) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -222,8 +223,8 @@ func (ls *lanes) drain(which []*lane) []*lane {
 	return which
 }
 
-// lose ends lanes: their records are no longer delivered or settled. If reason is not empty, lose logs a
-// warning for each lane. For lanes that were handed over, reason is empty.
+// lose ends lanes: the lanes' records are no longer delivered, and acks have no effect. If reason is not empty, lose
+// logs a warning for each lane. For lanes that were handed over, reason is empty.
 func (ls *lanes) lose(which []*lane, reason string) {
 	var given []held
 	for _, l := range which {
@@ -273,14 +274,14 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 	return stale
 }
 
-// held is a partition with the group's offset; the offset is negative if the group has none.
+// held is a partition with the group's offset; the offset is negative if the group has no offset.
 type held struct {
 	topicPartition
 	next int64
 }
 
-// logPartitions writes one log line with the partitions that were assigned or given up, and their offsets. The
-// line names at most mostNamed partitions and has the number of all.
+// logPartitions writes one log line with the partitions that were assigned or given up, and their offsets. The line
+// names at most mostNamed partitions, and contains the number of all partitions.
 func logPartitions(c *Config, what string, all []held) {
 	if len(all) == 0 {
 		return

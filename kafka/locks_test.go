@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// If a type has a field mu, mu guards the fields after it. Other types must access these fields through
+// If a type has a field mu, this mutex guards the fields that follow mu. Other types must access these fields through
 // methods of the type, so that no access forgets the lock.
 func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	files, parsed := token.NewFileSet(), []*ast.File{}
@@ -41,8 +41,8 @@ func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	}
 }
 
-// guardedFields finds the types with a field mu. Each key of the result is the name of a field of such a type;
-// the value has mu and the fields that mu guards.
+// guardedFields finds the types with a field mu. The keys of the result are the names of fields whose type has a field
+// mu; each value contains mu and the fields that mu guards.
 func guardedFields(files []*ast.File) map[string][]string {
 	byType, typeOf := map[string][]string{}, map[string]string{}
 	for _, file := range files {
@@ -80,8 +80,8 @@ func guardedFields(files []*ast.File) map[string][]string {
 	return all
 }
 
-// reached returns the places where a function accesses guarded fields of another type, or the lock of anything
-// but its receiver.
+// The function reached returns the places at which a function accesses guarded fields of another type, or a lock that
+// does not belong to the function's receiver.
 func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	var all []token.Pos
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -101,7 +101,7 @@ func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	return all
 }
 
-// receives reports whether name is the receiver of a method.
+// The function receives reports whether name is the receiver of a method.
 func receives(f *ast.FuncDecl, name string) bool {
 	return f.Recv != nil && len(f.Recv.List[0].Names) == 1 && f.Recv.List[0].Names[0].Name == name
 }

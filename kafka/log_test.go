@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// begin opens a transaction and writes orders in it. The test ends the transaction.
+// begin opens a transaction and publishes messages in this transaction. The test ends the transaction.
 func (w *world) begin(name string, partition int32, ids ...string) *kgo.Client {
 	w.t.Helper()
 	c := w.client(kgo.TransactionalID(name), kgo.TransactionTimeout(10*time.Minute))
@@ -73,7 +73,7 @@ func TestLogsWithGaps(t *testing.T) {
 			want = append(want, fmt.Sprint("kept", n))
 		}
 		w.cluster.Compact()
-		want = append(want, "committed5") // the other records have the key of committed5, too
+		want = append(want, "committed5") // the other records also have the key of committed5
 		p := w.settled(nil)
 		w.once(want...)
 		if c := p.consumer.Counts(); c.Applied >= 18 || w.end(0) < 30 {
@@ -194,7 +194,7 @@ func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 		w.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			w.cluster.KeepControl()
 			if fetches++; fetches > 2000 {
-				return nil, errSpoilt, true // fails, because otherwise virtual time would never advance
+				return nil, errSpoilt, true // an error, because otherwise virtual time would never advance
 			}
 			return nil, nil, false
 		})

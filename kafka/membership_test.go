@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// remove removes a reader from the group without telling the reader, as the group does with a silent member.
+// remove removes a reader from the group without a notification of the reader, as a broker removes a silent member.
 func remove(t testing.TB, c *kgo.Client, r *reader) {
 	t.Helper()
 	member, _ := r.member.current().GroupMetadata()
@@ -32,7 +32,7 @@ func remove(t testing.TB, c *kgo.Client, r *reader) {
 	must(t, err)
 }
 
-// values returns n values: "0", "1" and so on.
+// The function values returns n values: "0", "1" and so on.
 func values(n int) []string {
 	var all []string
 	for i := range n {
@@ -50,7 +50,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		remove(t, c, former)
 		heir := read(t, config)
 		heir.ack(heir.take(10)...)
-		former.ack(old[:3]...) // an ack in a lost lane is no error
+		former.ack(old[:3]...) // an ack for a lost lane is no error
 		wantOffset(t, c, 0, 10)
 		former.wantTold("lost orders/0", 1)
 	})
@@ -90,8 +90,8 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 	})
 }
 
-// pair creates a topic of two partitions with three values each, and a reader that has got all of these
-// values. pair also returns the deliveries.
+// pair creates a topic of two partitions with three values each, and a reader that has got all these values. The last
+// result contains the deliveries.
 func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map[string][]source.Delivery) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "orders")}, options...)...)
@@ -107,8 +107,8 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	return config, p, first, got
 }
 
-// moved finds in the reader's notes the lane with the notification what. It returns that lane and the other
-// lane.
+// The method moved searches the reader's notes for the lane with the notification what, and returns this lane and the
+// other lane.
 func (r *reader) moved(what string) (moved, kept string) {
 	for _, s := range r.notes() {
 		if lane, found := strings.CutPrefix(s, what+" "); found {
@@ -132,7 +132,7 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		if !slices.Equal(first.notes()[2:], []string{"revoking " + moved, "lost " + moved}) {
 			t.Errorf("the previous owner was notified of %v", first.notes())
 		}
-		first.ack(got[moved]...) // an ack in a lane that moved returns no error and settles nothing
+		first.ack(got[moved]...) // an ack for a lane that moved returns no error and has no effect
 		partition := int32(moved[len(moved)-1] - '0')
 		wantOffset(t, c, partition, 2)
 		t.Run("trap_T34_a_lane_that_is_kept_through_a_rebalance_keeps_its_deliveries", func(t *testing.T) {
@@ -144,14 +144,14 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		config, _, first, got := pair(t)
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
-		first.revoking = func(_ context.Context, l source.Lane) { // nobody waits for the answer
+		first.revoking = func(_ context.Context, l source.Lane) { // this function does not wait for an answer
 			_, _ = first.Settle(over, settlements(semel.Ack, got[l.ID][:2]))
 		}
 		wants(t, read(t, config).take(1), "2")
 	})
 	t.Run("C9_an_observer_that_does_not_return_is_waited_for_no_longer_than_the_deadline", func(t *testing.T) {
 		config, _, first, _ := pair(t)
-		first.config.RevokeTimeout = 50 * time.Millisecond // this option is read at each revocation
+		first.config.RevokeTimeout = 50 * time.Millisecond // the client reads this option at each revocation
 		first.revoking = func(ctx context.Context, _ source.Lane) { <-ctx.Done() }
 		wants(t, read(t, config).take(3), "0", "1", "2")
 	})
@@ -195,7 +195,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		"case_11_a_member_with_another's_name_has_lost_its_own": kerr.FencedInstanceID,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // slow: the client must notice the error without help
+			t.Parallel() // slow, because the client must notice the error by itself
 			c := cluster(t, kfake.SeedTopics(1, "orders"))
 			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
 			put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
@@ -274,7 +274,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
 			t.Fatalf("left %v", left)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // half of the time is for leaving the group
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // one half of this time is reserved for leaving the group
 		defer cancel()
 		if err := r.Close(ctx); err == nil {
 			t.Error("Close does not report that the group has not accepted a commit")

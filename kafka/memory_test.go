@@ -17,13 +17,13 @@ import (
 // heap returns the memory in use after a garbage collection.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // only a second collection empties pools
+	runtime.GC() // only a second garbage collection empties pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// compress writes n records that compress well, in few batches. size is the length of each value.
+// compress writes n records that compress well, in few batches. The parameter size is the length of each value.
 func compress(t testing.TB, brokers []string, n, size int, codec kgo.CompressionCodec, batch int32) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
@@ -41,7 +41,7 @@ func compress(t testing.TB, brokers []string, n, size int, codec kgo.Compression
 	must(t, c.Flush(t.Context()))
 }
 
-// readAll reads and settles n records with a byte limit, and returns the largest memory in use.
+// readAll reads and acks n records with a byte limit, and returns the largest memory in use.
 func readAll(t testing.TB, r *reader, n int, bound int64) int64 {
 	t.Helper()
 	ctx, cancel := contextFor(t, patience)
@@ -154,7 +154,7 @@ func TestABatchThatExpandsBeyondMeasure(t *testing.T) {
 	})
 }
 
-// takeUntil fetches until these bodies have arrived, in any order, and ignores errors.
+// takeUntil fetches until the wanted bodies have arrived, in any order, and ignores errors.
 func (r *reader) takeUntil(wanted ...string) []source.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)

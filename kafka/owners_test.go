@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// stuck is a handler that ignores its context and blocks until the test releases it. Only then it applies its
-// message.
+// stuck is a handler that ignores its context and blocks until the test releases it. The handler applies its message
+// only after the release.
 type stuck struct {
 	began chan bool
 	goOn  chan bool
@@ -56,7 +56,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		offers := w.offered()
 		old := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m0005" {
-				w.wires[0].freeze() // at this time a commit of settled messages is in progress
+				w.wires[0].freeze() // at this time, a commit of acked messages is in progress
 			}
 			return count(ctx, tx, m)
 		}, nil, func(c *settings) { c.Batch.MaxSize = 5 })
@@ -99,7 +99,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 	})
 }
 
-// offered counts the requests to commit offsets.
+// The method offered counts the requests to commit offsets.
 func (w *world) offered() *atomic.Int64 {
 	var n atomic.Int64
 	w.control(kmsg.OffsetCommit, func(kmsg.Request) kmsg.Response {
@@ -116,7 +116,7 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 			pass(15 * time.Second)
 		},
 		"trap_T34_a_member_that_is_asked_for_its_lanes_at_any_point_loses_and_doubles_nothing": func(w *world, _ *process) {
-			pass(15 * time.Second) // meanwhile the next owner joins
+			pass(15 * time.Second) // during this time, the next owner joins
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 	}
 }
 
-// strikeAt calls strike when a batch of a member passes a point while another member joins.
+// strikeAt calls the function strike when a batch of a member passes a point while another member joins.
 func strikeAt(t *testing.T, point faults.Point, strike func(*world, *process)) {
 	w := newWorld(t, 2)
 	ids := append(numbered("a", 1, 60), numbered("b", 1, 60)...)
@@ -282,7 +282,7 @@ func TestRebalancesEnd(t *testing.T) {
 		}, nil, func(c *settings) { c.Drain, c.Timeout = 5*time.Second, time.Hour })
 		<-began
 		other := w.start(count, nil, nil)
-		pass(5 * time.Second) // meanwhile the old member must give up a lane and waits for its handlers
+		pass(5 * time.Second) // during this time, the old member must give up a lane and waits for its handlers
 		since := time.Now()
 		_ = old.leave()
 		if took := time.Since(since); took > 10*time.Second {

@@ -17,16 +17,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// With Config.TopicPattern the source itself finds the topics; the client gets only names, at the join and
-// later. The reason: the source must know that a topic is new, and must store where the topic begins, before
-// the client reads it.
+// With Config.TopicPattern, the source itself finds the topics; the client gets only names, at the join and later. The
+// reason is that, before the client reads a new topic, the source must know that the topic is new and must store the
+// topic's start position.
 
-// seekEvery is the interval at which the source looks for topics while no topic matches. These requests also
-// show whether the brokers answer, because nothing else is requested then.
+// seekEvery is the interval at which the source looks for topics while no topic matches. The requests of the search
+// also show whether the brokers answer, because the source sends no other requests while no topic matches.
 const seekEvery = heartbeat
 
-// CompilePattern compiles Config.TopicPattern into the expression that the source matches topics with. The
-// expression matches whole names only. The error contains the pattern as written.
+// CompilePattern compiles Config.TopicPattern into the expression with which the source matches topics. The expression
+// matches whole names only. The error contains the pattern as written.
 func CompilePattern(pattern string) (*regexp.Regexp, error) {
 	if _, err := regexp.Compile(pattern); err != nil { // the anchors below would make some invalid patterns valid
 		return nil, err
@@ -36,19 +36,20 @@ func CompilePattern(pattern string) (*regexp.Regexp, error) {
 
 // search is the state of the search for topics by pattern. topics.mu guards the fields.
 type search struct {
-	// there has all topics that the cluster had at the last join.
+	// All topics of the cluster at the time of the last join.
 	there map[stored.TopicKey]bool
-	// missing has the topics that are read but were not found by the last search, with the time since when.
+	// The topics that are read but that the last search did not find, with the time since when they are missing.
 	missing map[string]time.Time
-	// unshared has the added topics that the group has not assigned yet, with their number of partitions.
+	// The added topics that the group has not assigned yet, with their number of partitions.
 	unshared map[string]int
-	// next is the time of the next search. told is the time of the last log line that no topic matches.
+	// The field next is the time of the next search. The field told is the time of the last log line that no topic
+	// matches.
 	next, told time.Time
-	// none is true if the last join found no topic to read; the next join then waits for a topic. answers is
-	// true if Fetch must return once without deliveries. This shows the consumer that the brokers answer
-	// although there is no lane.
+	// The field none is true if the last join found no topic to read, so that the next join waits for a topic. The
+	// field answers is true if Fetch must return once without deliveries, which shows the consumer that the brokers
+	// answer although there is no lane.
 	none, answers bool
-	// passedLetters is true if the log already has the line that the topic for dead letters is not read.
+	// The field passedLetters is true if the log already contains the line that the topic for dead letters is not read.
 	passedLetters bool
 }
 
@@ -124,7 +125,7 @@ func (t *topics) askPattern(ctx context.Context) error {
 	return nil
 }
 
-// there returns all topics that the cluster had at the last join.
+// The method there returns all topics of the cluster at the time of the last join.
 func (t *topics) there() map[stored.TopicKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,7 +142,7 @@ func (t *topics) tellNone(now time.Time) {
 		"group", t.config.Group, "pattern", t.config.TopicPattern)
 }
 
-// due reports whether it is time to look for topics.
+// The method due reports whether it is time to look for topics.
 func (t *topics) due(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,9 +156,9 @@ func (t *topics) due(now time.Time) bool {
 	return true
 }
 
-// look compares the matching topics with the topics that are read. If a topic was deleted or created again,
-// look demands a new member. look returns the topics to add to the member, with their number of partitions. If
-// there is no member, the next join finds these topics.
+// look compares the matching topics with the topics that are read. If a topic was deleted or created again, look
+// demands a new member. look returns the topics to add to the member, with their number of partitions. If there is no
+// member, the next join finds new topics.
 func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string]int, err error) {
 	found, err := t.list(ctx)
 	if err != nil {
@@ -179,7 +180,8 @@ func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string
 	return client, added, nil
 }
 
-// awaited allows the next join if it waits for a topic and found has one. The caller holds topics.mu.
+// The method awaited allows the next join if the join waits for a topic and the search has found a topic. The caller
+// holds topics.mu.
 func (t *topics) awaited(found listing) {
 	switch {
 	case len(found.topics) == 0:
@@ -211,15 +213,15 @@ func (t *topics) compare(found listing) {
 	t.search.missing = missing
 }
 
-// none reports whether the last join found no topic and no topic was found since.
+// The method none reports whether the last join found no topic, and no topic was found after the join.
 func (t *topics) none() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.search.none
 }
 
-// foundNone reports whether Fetch must return without deliveries. The result is true once after each join that
-// found no topic.
+// foundNone reports whether Fetch must return without deliveries. After each join that found no topic, the result is
+// true once.
 func (t *topics) foundNone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,11 +233,11 @@ func (t *topics) foundNone() bool {
 // add makes the member read further topics. The store already has the begin offsets of these topics.
 func (t *topics) add(client *kgo.Client, added map[string]int) {
 	if names := t.adding(client, added); len(names) > 0 {
-		client.AddConsumeTopics(names...) // the ids must be stored first: callbacks of the client need them
+		client.AddConsumeTopics(names...) // the ids must be stored first, because callbacks of the client need the ids
 	}
 }
 
-// adding marks topics as read, and returns those that were not read before.
+// adding marks topics as read, and returns the topics that were not read before.
 func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,26 +256,26 @@ func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	return names
 }
 
-// unshared returns the added topics that the group has not assigned yet, with their number of partitions.
-// unsure is true if the last search did not find a topic that is read.
+// The method unshared returns the added topics that the group has not assigned yet, with their number of partitions.
+// The result unsure is true if the last search did not find a topic that is read.
 func (t *topics) unshared() (topics map[string]int, unsure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.search.unshared), len(t.search.missing) > 0
 }
 
-// shared removes a topic from unshared, because the group has assigned it.
+// The method shared removes a topic from unshared, because the group has assigned it.
 func (t *topics) shared(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.search.unshared, topic)
 }
 
-// No process reads a newly added topic until the group has rebalanced. The rebalance takes as long as its
-// slowest member needs to give up lanes. Until then a source without unread records is not idle; it asks the
-// group which member reads the topic.
+// No process reads a newly added topic until the group has rebalanced. The rebalance takes as long as the slowest
+// member needs to give up lanes. Until all added topics are assigned, a source without unread records does not count as
+// idle; the source asks the group which member reads each added topic.
 
-// shares has the assigned partitions of each member.
+// shares contains the assigned partitions of each member.
 type shares map[string]kadm.TopicsSet
 
 // topicsShared reports whether the group has assigned all added topics.
@@ -306,8 +308,8 @@ func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	return !unsure, nil
 }
 
-// shared reports whether each partition of a topic is assigned, and whether this member has lanes for all its
-// own partitions.
+// The method shared reports whether each partition of a topic is assigned, and whether this member has lanes for all
+// its own partitions.
 func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	read := kadm.TopicsSet{}
 	for member, has := range given {
@@ -321,8 +323,8 @@ func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	return len(read[topic]) >= partitions
 }
 
-// shares requests the assignment from the group. ids are the ids of the topics: with NextGen the answer may
-// contain only ids.
+// The method shares requests the assignment from the group. The parameter ids contains the ids of the topics, because
+// with NextGen the answer may contain only ids.
 func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	if b.config.NextGen {
 		return b.sharesByBrokers(ctx, ids)
@@ -345,7 +347,7 @@ func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, 
 	return all, groups[group].Err
 }
 
-// sharesByBrokers is shares for groups whose brokers assign the partitions (KIP-848).
+// sharesByBrokers is like the method shares, for groups whose brokers assign the partitions (KIP-848).
 func (b *brokers) sharesByBrokers(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	request := kmsg.NewPtrConsumerGroupDescribeRequest()
 	request.Groups = []string{b.config.Group}

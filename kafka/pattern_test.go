@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// matching makes a process read the topics that match a pattern.
+// The function matching makes a process read the topics that match a pattern.
 func matching(pattern string, more ...func(*Config)) func(*Config) {
 	return func(c *Config) {
 		c.Topics, c.TopicPattern = nil, pattern
@@ -27,7 +27,7 @@ func matching(pattern string, more ...func(*Config)) func(*Config) {
 	}
 }
 
-// create creates a topic and publishes messages to it.
+// create creates a topic and publishes messages to the topic.
 func (w *world) create(topic string, ids ...string) {
 	w.t.Helper()
 	must(w.t, w.cluster.CreateTopic(topic, 2, nil))
@@ -44,7 +44,7 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// applied waits until all these messages have taken effect.
+// The method applied waits until the messages with the given ids have taken effect.
 func (w *world) applied(within time.Duration, ids ...string) {
 	w.t.Helper()
 	w.until(within, strings.Join(ids, ", ")+" took effect", func() bool {
@@ -53,7 +53,7 @@ func (w *world) applied(within time.Duration, ids ...string) {
 	w.once(ids...)
 }
 
-// allOrders matches the topic orders and all topics that begin with "orders.".
+// A pattern for the topic orders and all topics that begin with "orders.".
 const allOrders = `orders(\..*)?`
 
 func TestTopicsByPattern(t *testing.T) {
@@ -157,7 +157,7 @@ func TestALookAtTopicsByPattern(t *testing.T) {
 				w.cluster.KeepControl()
 				return nil, nil, false
 			}
-			return asked.ResponseKind(), nil, true // as a broker answers that has just started
+			return asked.ResponseKind(), nil, true // the answer of a broker that has just started
 		})
 		if err := p.source.topics.same(t.Context()); err != nil {
 			t.Error(err)

@@ -10,20 +10,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// gate keeps polls and assignments apart. A poll takes records from the client, and then adds them to a lane.
-// If the partition were lost and assigned again in between, the new lane would get records that follow the
-// position of the old lane. So an assignment interrupts the current poll, waits until the polled records are
-// added to lanes, and prevents further polls until the new lanes exist.
+// gate prevents that a poll and an assignment of partitions happen at the same time. A poll takes records from the
+// client, and then adds the records to a lane. If the partition were lost and assigned again between the two steps of a
+// poll, the new lane would get records that follow the position of the old lane. So an assignment interrupts the
+// current poll, waits until the polled records are added to lanes, and prevents further polls until the new lanes
+// exist.
 type gate struct {
 	mu        sync.Mutex         // guards the fields below
 	interrupt context.CancelFunc // interrupts the current poll
-	ended     chan struct{}      // closed when the current poll ends; nil if there is none
+	ended     chan struct{}      // closed when the current poll ends; nil if no poll is in progress
 	roused    bool               // true if the next poll must return at once
 	holders   int
 	free      chan struct{} // closed when no assignment holds the gate
 }
 
-// enter begins a poll. If enter returns a nil context, the caller must first look for other work.
+// enter begins a poll. If enter returns a nil context, the caller must look for other work before it polls.
 func (g *gate) enter(ctx context.Context) (context.Context, context.CancelFunc) {
 	g.mu.Lock()
 	for g.holders > 0 {
@@ -55,7 +56,7 @@ func (g *gate) leave() {
 	g.interrupt, g.ended, g.roused = nil, nil, false
 }
 
-// rouse ends the current poll; if there is none, the next poll returns at once.
+// rouse ends the current poll; if no poll is in progress, the next poll returns at once.
 func (g *gate) rouse() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,7 +66,7 @@ func (g *gate) rouse() {
 	}
 }
 
-// hold waits for the end of the current poll, and prevents polls until release.
+// hold waits for the end of the current poll, and prevents further polls until release is called.
 func (g *gate) hold() {
 	g.mu.Lock()
 	if g.holders++; g.holders == 1 {
@@ -89,8 +90,8 @@ func (g *gate) release() {
 	}
 }
 
-// intake adds the polled records to lanes, and tells the client which partitions to fetch. It stops lanes that
-// cannot be read.
+// intake adds the polled records to lanes, sets the partitions that the client fetches, and stops lanes that cannot be
+// read.
 type intake struct {
 	config *Config
 	budget *hook.Budget
@@ -99,7 +100,7 @@ type intake struct {
 	lanes  *lanes
 
 	mu sync.Mutex // guards the field below; no other lock is taken while it is held
-	// corruptBatches has the batches that could not be read. It is kept when lanes end.
+	// The batches that could not be read. The map is kept when lanes end.
 	corruptBatches map[topicPartition]corruptBatch
 }
 
@@ -113,7 +114,7 @@ func (i *intake) flow(which source.Lane, on bool) {
 	}
 }
 
-// reflow tells the client whether to fetch the partition of a lane. The caller holds lanes.mu.
+// reflow pauses or resumes the partition of a lane in the client. The caller holds lanes.mu.
 func (i *intake) reflow(l *lane) {
 	client := i.member.current()
 	switch {
@@ -141,8 +142,8 @@ func (i *intake) pauseOverBudget(l *lane) {
 	}
 }
 
-// resumeInBudget resumes lanes that were paused for the budget: all lanes if much of the budget is free. If
-// nothing else can be delivered, it resumes one lane. The caller holds lanes.mu.
+// resumeInBudget resumes lanes that were paused for the budget: all such lanes if much of the budget is free, or one
+// lane if no other records can be delivered. The caller holds lanes.mu.
 func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	all, one := i.budget.Fits()
 	one = one && nothing
@@ -154,7 +155,7 @@ func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	}
 }
 
-// standStill stops a lane until this process loses it, and stores the reason. The caller holds lanes.mu.
+// standStill stops a lane until this process loses the lane, and stores the reason. The caller holds lanes.mu.
 func (i *intake) standStill(l *lane, why error) {
 	l.broken = why
 	l.setFault(why)
@@ -185,7 +186,7 @@ func (i *intake) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
 	if l != nil && !l.gone {
 		i.acceptRecords(l, topic.TopicID, p)
 	}
-	if p.Err != nil { // the error concerns the records after these
+	if p.Err != nil { // the error concerns later records
 		i.failed(l, topic.Topic, p)
 	}
 }

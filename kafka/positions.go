@@ -16,12 +16,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// The position of a partition is written to the consumer's store before its offset is committed to the group.
-// So the store can be behind the group only if the store lost writes: its database was restored, or failed
-// over to a server without the last commits, or is a different database. Then effects of messages are missing
-// that the group counts as settled, and those messages would never be delivered again. The metadata of a
-// committed offset says that the store had the position first. If the metadata does not say so, because an
-// operator or an older release set the offset, the offset proves nothing about the store.
+// The position of a partition is written to the consumer's store before its offset is committed to the group. So the
+// store can be behind the group only if the store lost writes: its database was restored, or failed over to a server
+// without the last commits, or is a different database. A store that is behind the group lacks effects of messages
+// whose offsets the group has, and these messages would never be delivered again. The metadata of a committed offset
+// says that the store had the position first. If the metadata does not say so, because an operator or an older release
+// set the offset, the offset proves nothing about the store.
 
 // positions writes the positions of lanes to the consumer's store, and compares them with the group's offsets.
 type positions struct {
@@ -33,14 +33,14 @@ type positions struct {
 	store    laneoffset.Store // nil if the store does not keep positions of lanes
 
 	mu sync.Mutex // guards the fields below; no other lock is taken while it is held
-	// behind is the error because of which the source stopped reading; nil if the store is not behind.
+	// The error because of which the source stopped reading; nil if the store is not behind the group.
 	behind error
-	// told has the partitions for which the log already says that the position is unknown.
+	// The partitions for which the log already contains a line that the position is unknown.
 	told map[topicPartition]bool
 }
 
-// storeWait is the time limit of writes to the store: in SQLite another transaction may hold the only write
-// lock. lookWait is the time limit of reads.
+// The constant storeWait is the time limit of writes to the store, because in SQLite another transaction may hold the
+// only write lock. The constant lookWait is the time limit of reads.
 const (
 	storeWait = 30 * time.Second
 	lookWait  = 5 * time.Second
@@ -53,8 +53,8 @@ func (k *positions) fault() error {
 	return k.behind
 }
 
-// keep writes the positions of lanes to the store. The caller commits them to the group afterwards, but not if
-// keep returns an error.
+// keep writes the positions of lanes to the store. After keep has returned nil, the caller commits the positions to the
+// group.
 func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]pending) error {
 	if err := k.fault(); err != nil || k.store == nil {
 		return err
@@ -83,9 +83,9 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 	return k.kept(which, to, before)
 }
 
-// kept stores in the lanes which positions the store has now. If the store had a lower position for a
-// partition than this process had written, the store has lost writes. Then kept calls giveUp, because all
-// lanes of this process may be ahead of the store.
+// The method kept records in the lanes which positions the store has now. If the store had a lower position for a
+// partition than this process had written, the store has lost writes. If writes are lost, kept calls giveUp, because
+// all lanes of this process may be ahead of the store.
 func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
@@ -104,7 +104,7 @@ func (k *positions) kept(which []pending, to []laneoffset.Advance, before []lane
 	return nil
 }
 
-// giveUp stops all reading, settling and committing of the source.
+// giveUp stops the source: the source reads no further records, accepts no acks, and commits no offsets.
 func (k *positions) giveUp(why error) error {
 	k.mu.Lock()
 	if k.behind == nil {
@@ -180,8 +180,8 @@ func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPa
 	return err
 }
 
-// judge returns an error if the store is behind. Once per partition, it logs that a comparison is not
-// possible.
+// judge returns an error if the store is behind the group. If a comparison is not possible, judge writes one log line
+// per partition.
 func (k *positions) judge(found []comparison) error {
 	var behind, ahead, unknown []comparison
 	for _, c := range found {
@@ -208,7 +208,7 @@ func (k *positions) judge(found []comparison) error {
 	return nil
 }
 
-// untold returns the partitions that were not logged yet, and marks them as logged.
+// The method untold returns the partitions that were not logged yet, and marks them as logged.
 func (k *positions) untold(which []comparison) (all []comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -225,12 +225,12 @@ func (k *positions) untold(which []comparison) (all []comparison) {
 type comparison struct {
 	topicPartition
 	store, group int64
-	// marked is true if the metadata says that the store had the offset before the group had it.
+	// The field marked is true if the metadata says that the store had the offset before the group had the offset.
 	marked   bool
 	metadata string
 }
 
-// lost reports whether the store has lost a position.
+// The method lost reports whether the store has lost a position.
 func (c comparison) lost() bool { return c.marked && c.store < c.group }
 
 // groupOffsets returns the group's offsets of partitions, with the ids of their topics.
@@ -270,10 +270,11 @@ func groupOffsetsOf(ctx context.Context, b *brokers, topics []string, ids map[st
 	return all, nil
 }
 
-// mostNamed is the largest number of partitions that an error or a log line names.
+// The largest number of partitions that an error or a log line names.
 const mostNamed = 8
 
-// explain returns the error for partitions in which the store is behind the group. Its text says what to do.
+// explain returns the error for partitions in which the store is behind the group. The text of the error says what an
+// operator must do.
 func (k *positions) explain(behind []comparison) error {
 	var parts []string
 	records := int64(0)

@@ -21,7 +21,7 @@ func (w *world) position(partition int32) string {
 	return stored.PartitionName(theGroup, topicPartition{theTopic, partition}.lane(), w.cluster.TopicInfo(theTopic).TopicID)
 }
 
-// stands returns the position of a partition in the store.
+// The method stands returns the position that the store has for a partition.
 func (w *world) stands(partition int32) int64 {
 	w.t.Helper()
 	all, err := w.store.Offsets(context.Background(), "billing", []string{w.position(partition)})
@@ -29,7 +29,7 @@ func (w *world) stands(partition int32) int64 {
 	return all[0].Offset
 }
 
-// wantCommitted fails unless this is the group's offset of a partition.
+// wantCommitted fails unless the group's offset of a partition is the parameter want.
 func (w *world) wantCommitted(partition int32, want int64) {
 	w.t.Helper()
 	if at := w.committed(partition); at != want {
@@ -37,7 +37,7 @@ func (w *world) wantCommitted(partition int32, want int64) {
 	}
 }
 
-// wantStands fails unless the store has this position for partition 0.
+// wantStands fails unless the store has the position want for partition 0.
 func (w *world) wantStands(want int64) {
 	w.t.Helper()
 	if at := w.stands(0); at != want {
@@ -45,14 +45,14 @@ func (w *world) wantStands(want int64) {
 	}
 }
 
-// restore sets the position of a partition in the store back, as the restore of a database does.
+// restore sets the position of a partition in the store back, as if the database had been restored from a backup.
 func (w *world) restore(partition int32, at int64) {
 	w.t.Helper()
 	must(w.t, w.store.SavePosition(context.Background(), "billing", w.position(partition), source.Position{Offset: at}))
 }
 
-// refuses waits until a process ends because the store is behind, and checks that the error contains these
-// texts.
+// The method refuses waits until a process ends because the store is behind the group, and checks that the error
+// contains the given texts.
 func (p *process) refuses(t *testing.T, says ...string) {
 	t.Helper()
 	err := p.ends(t)
@@ -96,7 +96,7 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 		w.settles(time.Minute)
 		w.restore(0, 1)
 		w.publish(1, "y")
-		w.settles(time.Minute) // after this the store has the position of partition 1
+		w.settles(time.Minute) // after the wait, the store has the position of partition 1
 		w.publish(0, "d")
 		p.refuses(t, "partition 0: the store is at 1, the group at 3: 2 records")
 		if w.committed(0) != 3 || w.stands(0) != 1 {
@@ -132,8 +132,8 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 	})
 }
 
-// failing lets an operation of the world's store fail: the operation that at names. asked counts the
-// operations.
+// The method failing makes operations of the test's store fail. The result at contains the name of the operation that
+// fails, and the result asked counts the operations.
 func (w *world) failing() (at *atomic.Value, asked *atomic.Int64) {
 	at, asked = &atomic.Value{}, &atomic.Int64{}
 	at.Store("")
@@ -257,7 +257,7 @@ func TestWhatCannotBeKnownOfAStore(t *testing.T) {
 	})
 	inWorld(t, "I7_where_no_position_was_ever_kept_it_is_said_once_that_nothing_can_be_known", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a", "b")
-		w.commitFor(theGroup, 1) // committed as by an older release
+		w.commitFor(theGroup, 1) // a commit without metadata, as by an older release
 		var log strings.Builder
 		w.runs(func(c *Config) { c.Logger = logTo(&log) })
 		w.once("b")

@@ -12,17 +12,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// progress computes how far lanes are in their logs, finds stopped lanes, and reports both.
+// progress computes how far lanes are in their logs, finds stopped lanes, and reports the results.
 type progress struct {
 	config *Config
 	lanes  *lanes
 
 	mu sync.Mutex // guards the field below; no other lock is taken while it is held
-	// last has the final states of the lanes that ended since the last report.
+	// The final states of the lanes that ended since the last report.
 	last []LaneState
 }
 
-// states returns the states of all lanes, including the final states of ended lanes.
+// The method states returns the states of all lanes, including the final states of ended lanes.
 func (p *progress) states() []LaneState {
 	var states []LaneState
 	p.lanes.with(func(all []*lane) {
@@ -38,7 +38,7 @@ func (p *progress) states() []LaneState {
 	return states
 }
 
-// ended stores the final state of a lane for the next report. The caller holds lanes.mu.
+// The method ended stores the final state of a lane for the next report. The caller holds lanes.mu.
 func (p *progress) ended(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,8 +53,8 @@ func (p *progress) state(l *lane) LaneState {
 	}
 }
 
-// askEnds requests the ends of the owned partitions. For lanes without a position it also requests the
-// beginnings. The stable end is requested last: if it is before the end, a transaction is open.
+// askEnds requests the ends of the owned partitions. For lanes without a position, askEnds also requests the
+// beginnings. The stable end is requested last: a stable end before the end means that a transaction is open.
 func (s *Source) askEnds(ctx context.Context) error {
 	asked := time.Now()
 	own, fresh := s.progress.ownPartitions()
@@ -76,7 +76,7 @@ func (s *Source) askEnds(ctx context.Context) error {
 	return nil
 }
 
-// ownPartitions returns the partitions of lanes that are not gone; fresh are the partitions without a
+// ownPartitions returns the partitions of lanes that are not gone. The result fresh contains the partitions without a
 // position.
 func (p *progress) ownPartitions() (own, fresh []topicPartition) {
 	for l := range p.lanes.each {
@@ -107,9 +107,9 @@ func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicParti
 	}
 }
 
-// isIdle implements source.Info.Idle: the source is idle when each lane is at its stable end, which is the
-// start of the first open transaction or the end of the log. left has the lanes that an open transaction
-// blocks, and the stopped lanes. A member without lanes is idle.
+// isIdle implements source.Info.Idle: the source is idle when each lane is at its stable end, which is the start of the
+// first open transaction or the end of the log. The result left contains the lanes that an open transaction blocks, and
+// the stopped lanes. A member without lanes is idle.
 func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if settled, err := s.topicsShared(ctx); !settled {
 		return false, nil, err
@@ -137,8 +137,8 @@ func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	return idle && s.assignment() == before, left, nil
 }
 
-// assignment identifies the current member and its lanes. Two assignments differ if the member was replaced or
-// got other lanes in between, for example while a request was in progress.
+// assignment identifies the current member and its lanes. Two assignments differ if the member was replaced or got
+// other lanes after the first of them, for example while a request was in progress.
 type assignment struct {
 	client *kgo.Client // nil if no member has received its assignment
 	given  uint64
@@ -154,8 +154,8 @@ type lanePosition struct {
 	unread  int64
 }
 
-// remains returns the lanes that have not reached their stable end, and the records that cannot be delivered.
-// idle is false if a nacked message waits or a lane is moving.
+// The method remains returns the lanes that have not reached their stable end, and the records that cannot be
+// delivered. The result idle is false if a nacked message waits, or if a lane is handed over.
 func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, idle bool) {
 	idle = true
 	for l := range p.lanes.each {
@@ -164,13 +164,13 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, id
 			limit = l.end
 		}
 		switch {
-		case l.gone, l.skipsLost: // its records will be delivered again, or the lane will skip lost records
+		case l.gone, l.skipsLost: // the records will be delivered again, or the lane will skip lost records
 			idle = false
 		case l.broken != nil:
 			left = append(left, l.left(l.broken))
 		case l.leaving, limit < 0:
 			idle = false
-		case l.paused && l.unsettled > 0: // the polled records wait for the delivered ones
+		case l.paused && l.unsettled > 0: // the polled records wait for the delivered records
 			if n := l.unread(); n != 0 || len(l.back) > 0 {
 				left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: n, Reason: "waits for a message before it"})
 			}
@@ -202,7 +202,7 @@ func (p *progress) logFaults(now time.Time) {
 	}
 }
 
-// faulty returns the stopped lanes.
+// The method faulty returns the stopped lanes.
 func (p *progress) faulty() []semel.Unfinished {
 	var all []semel.Unfinished
 	for l := range p.lanes.each {
@@ -227,23 +227,23 @@ func (p *progress) noteHeldUp(l *lane, now time.Time) {
 	}
 }
 
-// The client repeats a fetch that the brokers refuse with a temporary error, for example because a batch is
-// damaged on their disks, and logs nothing. So the source itself sends a fetch for a lane that has unread
-// records but makes no progress, and reports the brokers' answer.
+// The client repeats a fetch that the brokers refuse with a temporary error, for example because a batch is damaged on
+// their disks, and logs nothing. So the source itself sends a fetch for a lane that has unread records but makes no
+// progress, and reports the brokers' answer.
 
-// stalledAfter is how long a lane with unread records may stay at its position before the source sends a fetch
-// for the lane. The source repeats the fetch at the same interval.
+// stalledAfter is the time for which a lane with unread records may stay at its position before the source sends a
+// fetch for the lane. The source repeats the fetch at the same interval.
 const stalledAfter = time.Minute
 
-// lastMove is the position of a lane, and the time since when the lane is there although it has unread
+// lastMove is the position of a lane, and the time since when the lane has been at this position although it has unread
 // records.
 type lastMove struct {
 	at    int64
 	since time.Time
 }
 
-// askStalled sends fetches for lanes that make no progress. An error in the answer is a fault of the lane; if
-// no broker answers, that is a fault of the source.
+// askStalled sends fetches for lanes that make no progress. An error in the answer is a fault of the lane; if no broker
+// answers, the source has a fault.
 func (s *Source) askStalled(ctx context.Context) {
 	for _, r := range s.progress.stalled(time.Now()) {
 		_, err := s.brokers.more(ctx, r)
@@ -264,7 +264,8 @@ func (s *Source) askStalled(ctx context.Context) {
 	}
 }
 
-// refused stores why the brokers refuse to read a lane; why is nil if they would send its records.
+// The method refused stores the reason why the brokers refuse to read a lane. The parameter why is nil if the brokers
+// would send the lane's records.
 func (p *progress) refused(r lanePosition, why error) {
 	p.lanes.living(r.topicPartition, func(l *lane) {
 		switch {
@@ -277,7 +278,7 @@ func (p *progress) refused(r lanePosition, why error) {
 	})
 }
 
-// stalled returns the lanes that have made no progress for stalledAfter.
+// The method stalled returns the lanes that have made no progress for stalledAfter.
 func (p *progress) stalled(now time.Time) []lanePosition {
 	var all []lanePosition
 	for l := range p.lanes.each {

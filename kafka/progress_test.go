@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// unjoined returns a source whose Fetch was not called yet.
+// The function unjoined returns a source whose Fetch was not called yet.
 func unjoined(t testing.TB, change func(*Config)) *Source {
 	t.Helper()
 	c := quiet(Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{theTopic}, Group: theGroup})
@@ -120,13 +120,13 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 	})
 }
 
-// behind returns the lag of partition 0: the number of offsets that are not committed.
+// The method behind returns the lag of partition 0: the number of offsets that are not committed.
 func (s *laneWatch) behind() int64 {
 	last := s.of(0)
 	return last.End - last.Committed
 }
 
-// The consumer polls nothing here, so no fetch returns the new ends of logs.
+// In this test the consumer polls nothing, so no fetch returns the new ends of logs.
 func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 	grows := func(w *world, told *laneWatch, to int64) {
 		w.t.Helper()

@@ -21,13 +21,13 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
-// PublisherConfig says where and how messages are published. The zero value of a field is its default.
+// PublisherConfig contains the settings with which messages are published. The zero value of a field is its default.
 // NewPublisher reports all faults of a PublisherConfig at once.
 type PublisherConfig struct {
 	// Brokers are the brokers to contact first, as host:port. Required.
 	Brokers []string
-	// Topic is the topic for messages without TopicHeader. Topic or TopicHeader is required. All topics must exist; the
-	// publisher creates none.
+	// Topic is the topic for messages without TopicHeader. Topic or TopicHeader is required. All topics must exist,
+	// because the publisher creates no topics.
 	Topic string
 	// TopicHeader, if set, is the name of the header that contains a message's topic. A topic that is not in
 	// Topics is rejected, because otherwise the author of a message could choose any topic. A message without
@@ -35,7 +35,7 @@ type PublisherConfig struct {
 	TopicHeader string
 	// Topics are the topics that the header may name. Required with TopicHeader.
 	Topics []string
-	// Timeout is how long a call of Publish waits for the brokers; default 10 s. Timeout should be shorter
+	// Timeout is the time for which a call of Publish waits for the brokers; default 10 s. Timeout should be shorter
 	// than the consumer's lease.
 	Timeout time.Duration
 	// TLS, if set, is used for every connection.
@@ -48,7 +48,7 @@ type PublisherConfig struct {
 	Logger *slog.Logger
 }
 
-// defaultPublishTimeout is the default of PublisherConfig.Timeout.
+// The default of PublisherConfig.Timeout.
 const defaultPublishTimeout = 10 * time.Second
 
 func (c PublisherConfig) withDefaults() PublisherConfig {
@@ -60,7 +60,7 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 	return c
 }
 
-// validate returns all faults of a configuration. The defaults must be set before.
+// validate returns all faults of a configuration. The caller must have set the defaults.
 func (c PublisherConfig) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
@@ -74,7 +74,7 @@ func (c PublisherConfig) validate() error {
 	return errors.Join(p...)
 }
 
-// all returns the topics to which messages may be published.
+// The method all returns the topics to which messages may be published.
 func (c PublisherConfig) all() []string {
 	all := slices.Clone(c.Topics)
 	if c.Topic != "" && !slices.Contains(all, c.Topic) {
@@ -88,9 +88,9 @@ func (c PublisherConfig) all() []string {
 type Publisher struct {
 	config  PublisherConfig
 	brokers brokers
-	// produces counts the write requests to the brokers.
+	// A counter of the write requests to the brokers.
 	produces hook.Produces
-	// life ends when the publisher may write no further records.
+	// The context life ends when the publisher may write no further records.
 	life       context.Context
 	end        context.CancelFunc
 	background worker.Group
@@ -107,12 +107,12 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	}
 	p := &Publisher{config: c, sendings: producer.NewSendings()}
 	p.life, p.end = context.WithCancel(context.Background())
-	// The dialer itself encrypts with TLS, because it counts the requests before encryption. So the client
-	// gets no TLS configuration.
+	// The client gets no TLS configuration, because the dialer itself encrypts with TLS, and counts the requests before
+	// encryption.
 	p.brokers.config = &Config{Brokers: c.Brokers, SASL: c.SASL, ClientID: c.ClientID, Logger: c.Logger}
 	p.dialWith((&net.Dialer{Timeout: askTimeout}).DialContext)
-	// The client does not wait for further records. A batch contains the records that came while the previous
-	// batch was in progress.
+	// The client does not wait for further records. A batch contains the records that arrived while the previous batch
+	// was in progress.
 	common := func() []kgo.Opt {
 		return append(p.brokers.common(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
 	}
@@ -130,12 +130,12 @@ func (p *Publisher) dialWith(dial dialer) {
 // errUnconfirmed is the cause of the context of a call that has reached PublisherConfig.Timeout.
 var errUnconfirmed = errors.New("the call has reached its timeout")
 
-// Publish writes m to its topic and returns nil when all replicas have the record. An error says how to
-// continue with the message: see semel.Retry, semel.Unknown and semel.Permanent. With every error except
-// Unknown, the record was not written.
+// Publish writes m to its topic and returns nil when all replicas have the record. The kind of an error determines what
+// happens to the message: see semel.Retry, semel.Unknown and semel.Permanent. With every error except Unknown, the
+// record was not written.
 //
-// If a call reaches its timeout, its record stays in progress. The next call for the same message in this
-// process waits for that record and writes no second record.
+// If a call reaches its timeout, its record stays in progress. The next call for the same message in this process waits
+// for the record in progress, and writes no second record.
 func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 	record, err := p.record(m)
 	if err != nil {
@@ -155,8 +155,8 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 			if !s.Unsent() || ctx.Err() != nil {
 				return p.judge(ctx, s, record.Topic)
 			}
-			// Another call for the same message was cancelled, and the shared record with it. So this call
-			// sends again.
+			// Another call for the same message was cancelled, together with the record that both calls share. The next
+			// iteration of the loop sends the record again.
 		case <-ctx.Done():
 			s.Cancel()
 			return p.unconfirmed(ctx, s, record.Topic)
@@ -164,7 +164,7 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 	}
 }
 
-// send writes a record. If a record of the same publication is in progress, send returns that sending and
+// send writes a record. If a record of the same publication is in progress, send returns the sending in progress and
 // writes nothing.
 func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*producer.Sending, error) {
 	writer, err := p.open()
@@ -178,7 +178,7 @@ func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*produ
 	return s, nil
 }
 
-// open returns the current producer.
+// The method open returns the current producer.
 func (p *Publisher) open() (*producer.Producer, error) {
 	writer, err := p.current.Open()
 	if errors.Is(err, kgo.ErrClientClosed) {
@@ -187,8 +187,8 @@ func (p *Publisher) open() (*producer.Producer, error) {
 	return writer, err
 }
 
-// Close closes the publisher and its connections. Calls of Publish that wait for records in progress return
-// the error semel.Unknown. A second call does nothing.
+// Close closes the publisher and its connections. Calls of Publish that wait for records in progress return an error
+// made by semel.Unknown. A second call does nothing.
 func (p *Publisher) Close() {
 	if writer, first := p.current.Shut(); first {
 		p.end()
@@ -197,10 +197,10 @@ func (p *Publisher) Close() {
 	}
 }
 
-// Check requests the topics from the brokers. So an operator learns of a misspelt topic from one error, and
-// not from many parked messages. The error names the topics that do not exist or that the user may not write
-// to, or it says that the brokers refuse the user. If no broker answers, Check returns nil, because the
-// brokers may be reachable when the first message is published.
+// Check requests the topics from the brokers. So an operator learns of a misspelt topic from one error, and not from
+// many parked messages. The error names the topics that do not exist or to which the user may not write, or says that
+// the brokers refuse the user. If no broker answers, Check returns nil, because the brokers may be reachable when the
+// first message is published.
 func (p *Publisher) Check(ctx context.Context) error {
 	return untilKnown(ctx, p.check(ctx), p.check)
 }
@@ -280,8 +280,8 @@ func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string
 	return p.unconfirmed(ctx, s, topic)
 }
 
-// refused returns why brokers rejected a record and what an operator must do. The result is empty if another
-// attempt may succeed.
+// The function refused returns a text for operators: why brokers rejected a record, and what to do. The result is empty
+// if another attempt may succeed.
 func refused(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
@@ -301,7 +301,7 @@ func refused(err error) string {
 	return ""
 }
 
-// unconfirmed returns the error for a record that no broker has confirmed.
+// The method unconfirmed returns the error for a record that no broker has confirmed.
 func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic string) error {
 	err := context.Cause(ctx)
 	// If the call and its record were cancelled together, the error says that the call ended.
@@ -325,7 +325,7 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic 
 	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; another attempt publishes it with the same id", topic, why, p.away()), err})
 }
 
-// away returns the error of the last connection attempt as text; empty if that attempt succeeded.
+// The method away returns the error of the last connection attempt as text; empty if the attempt succeeded.
 func (p *Publisher) away() string {
 	if err := p.brokers.lastDial.Err(); err != nil {
 		return " (" + legible.Printable(err.Error()) + ")"

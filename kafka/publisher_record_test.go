@@ -23,7 +23,7 @@ func text(headers []kgo.RecordHeader) []string {
 	return all
 }
 
-// made returns the record that a publisher makes of a message.
+// The function made returns the record that a publisher makes of a message.
 func made(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Record {
 	t.Helper()
 	c := PublisherConfig{Brokers: []string{"127.0.0.1:1"}, Topic: "out"}
@@ -85,7 +85,7 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 	})
 	t.Run("A1_an_id_of_another_source_is_not_kept", func(t *testing.T) {
 		m := event()
-		m.Identity.Source = "another shop" // a policy can set this, with const:another shop
+		m.Identity.Source = "another shop" // a policy can set this source with const:another shop
 		if got := text(made(t, m, nil).Headers); !slices.Contains(got, "ce_id="+m.OutputID("publish", "out")) {
 			t.Errorf("two different messages have the same id in the topic: %v", got)
 		}

@@ -17,14 +17,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// paid returns a CloudEvent of the shop in the form in which a handler gets it.
+// The function paid returns the message that a handler gets for a CloudEvent with the given id.
 func paid(id string) *semel.Message {
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: id}, []byte("paid "+id))
 	m.Key = []byte("key")
 	return m
 }
 
-// publisher returns a publisher with a wire of its own.
+// publisher returns a publisher with a network connection (wire) of its own.
 func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
 	w.t.Helper()
 	c := PublisherConfig{Brokers: w.cluster.ListenAddrs(), Topic: theTopic, Logger: quiet(Config{}).Logger}
@@ -43,7 +43,7 @@ func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
 	return p, wire
 }
 
-// ids returns the ids of a topic's records in order.
+// The method ids returns the ids of a topic's records in order.
 func (w *world) ids(topic string) []string {
 	w.t.Helper()
 	var all []string
@@ -53,7 +53,7 @@ func (w *world) ids(topic string) []string {
 	return all
 }
 
-// wantIDs fails unless the records of the topic have these ids, in this order.
+// wantIDs fails unless the records of the topic have the ids of the parameter want, in the same order.
 func (w *world) wantIDs(want string) {
 	w.t.Helper()
 	if all := strings.Join(w.ids(theTopic), " "); all != want {
@@ -61,7 +61,7 @@ func (w *world) wantIDs(want string) {
 	}
 }
 
-// records returns the records of a topic.
+// The method records returns the records of a topic.
 func (w *world) records(topic string) []*kgo.Record {
 	w.t.Helper()
 	count := int64(0)
@@ -77,7 +77,7 @@ func (w *world) records(topic string) []*kgo.Record {
 	return all
 }
 
-// decision returns the decision that a consumer takes after an error.
+// decision returns the decision of a consumer after an error.
 func decision(err error) semel.Decision {
 	var e *semel.HandlerError
 	if errors.As(err, &e) {

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// ErrRange is wrapped by errors that say that records of a range were removed, or that a topic was created
-// again.
+// ErrRange is wrapped by the error for removed records of a range, and by the error for a topic that was deleted and
+// created again.
 var ErrRange = errors.New("kafka: the records to be read again have changed")
 
 // Bound is the begin or the end of a range. The zero value is the begin or the end of each partition's log.
@@ -28,7 +28,7 @@ type Bound struct {
 // consumes the topics: it joins no group and commits nothing. Close the Range after use.
 type Range struct{ bystander }
 
-// NewRange checks the configuration, which must be that of the consumer. NewRange sends no requests.
+// NewRange checks the configuration, which must be the configuration of the consumer. NewRange sends no requests.
 func NewRange(c Config) (*Range, error) {
 	r := &Range{}
 	if err := r.configure(c); err != nil {
@@ -40,14 +40,14 @@ func NewRange(c Config) (*Range, error) {
 // Close closes the connections.
 func (r *Range) Close() { r.close() }
 
-// bystander sends requests about a consumer's topics without being a member of its group.
+// bystander sends requests about a consumer's topics, but is not a member of the consumer group.
 type bystander struct {
 	config  Config
 	brokers brokers
 	topics  *topics
 }
 
-// configure checks the configuration, which must be that of the consumer. configure sends no requests.
+// configure checks the configuration, which must be the configuration of the consumer. configure sends no requests.
 func (b *bystander) configure(c Config) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -66,8 +66,8 @@ func (b *bystander) close() {
 	b.brokers.close()
 }
 
-// Lanes returns the partitions that have records between the bounds now. Records of open transactions do not
-// count, as for the group. The field Is of a lane is the id of its topic.
+// Lanes returns the partitions that have records between the two bounds at the time of the call. Records of open
+// transactions do not count, as for the group. The field Is of a lane is the id of its topic.
 func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]admin.ReplayLane, error) {
 	logs, err := r.logs(ctx)
 	if err != nil {
@@ -105,14 +105,14 @@ func (r *Range) unknownLanes(logs []log, b Bound) error {
 	return errs
 }
 
-// log is the current extent of a partition's log.
+// log contains the first offset and the end offset of a partition's log.
 type log struct {
 	topicPartition
 	id         [16]byte
 	start, end int64
 }
 
-// ask requests the metadata of the topics. It returns the names of the topics that are read, and their ids.
+// ask requests the metadata of the topics. The results are the names and ids of the topics that are read.
 func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16]byte, err error) {
 	if _, err := b.brokers.open(func() {}); err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16
 	return b.topics.read(), b.topics.allIDs(), nil
 }
 
-// logsOf returns the logs of all partitions of topics, ordered by topic and number. ends requests the end
+// logsOf returns the logs of all partitions of topics, ordered by topic and number. The function ends requests the end
 // offsets.
 func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][16]byte, ends func(*kadm.Client) (kadm.ListedOffsets, error)) (all []log, err error) {
 	ask := kadm.NewClient(b.brokers.client())
@@ -143,7 +143,7 @@ func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][
 	return all, nil
 }
 
-// logs returns the logs of all partitions, up to the last record that the group could read now.
+// The method logs returns the logs of all partitions, up to the last record that the group could read now.
 func (r *Range) logs(ctx context.Context) ([]log, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -156,8 +156,8 @@ func (r *Range) logs(ctx context.Context) ([]log, error) {
 	})
 }
 
-// at returns the offset of a bound in each partition. Partitions that the bound leaves out are missing in the
-// result.
+// The method at returns the offset of a bound in each partition. Partitions that the bound leaves out are missing in
+// the result.
 func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log) int64) (map[topicPartition]int64, error) {
 	found := map[topicPartition]int64{}
 	if b.Time.IsZero() {
@@ -186,7 +186,7 @@ func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log)
 	return found, err
 }
 
-// Check returns an error that wraps ErrRange if unread records of these lanes were removed, or if a topic was
+// Check returns an error that wraps ErrRange if unread records of the given lanes were removed, or if a topic was
 // created again.
 func (r *Range) Check(ctx context.Context, lanes []admin.ReplayLane) error {
 	logs, err := r.logs(ctx)

@@ -19,23 +19,23 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// rangeSource reads the lanes of a range, each to its end.
+// rangeSource reads each lane of a range to the lane's end in the range.
 type rangeSource struct {
 	of       *Range
 	client   *kgo.Client
 	decoder  *message.Decoder
 	observer source.LaneObserver
-	// begun is true after reading has begun; asked is the time of the last check of the topics. Only the
-	// goroutine that calls Fetch uses them.
+	// The field begun is true after reading has begun. The field asked is the time of the last check of the topics.
+	// Only the goroutine that calls Fetch uses these fields.
 	begun bool
 	asked time.Time
 
-	mutex   sync.Mutex // guards the fields below and those of the lanes
+	mutex   sync.Mutex // guards the fields below and the fields of the lanes
 	lanes   map[topicPartition]*rangeLane
 	order   []*rangeLane
 	waiting []*record // polled and not delivered yet
 	back    []*record // nacked; the field at of each has the time of the next delivery
-	open    int       // delivered and not settled
+	open    int       // number of delivered records that are not acked or nacked
 	wake    chan struct{}
 	closed  bool
 }
@@ -50,9 +50,9 @@ type rangeLane struct {
 
 var _ source.Source = (*rangeSource)(nil)
 
-// Source returns a source that reads these lanes, as returned by the method Lanes, from their current
-// positions. The deliveries have the same form and lanes as those of the group's source. Nacked messages are
-// kept in memory.
+// Source returns a source that reads the given lanes, as returned by the method Lanes, from their current positions.
+// The deliveries have the same format and lanes as the deliveries of the group's source. Nacked messages are kept in
+// memory.
 func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 	s := &rangeSource{of: r, decoder: r.config.decoder(), lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
 	begin := map[string]map[int32]kgo.Offset{}
@@ -105,7 +105,7 @@ func (s *rangeSource) atEnd() bool {
 		!slices.ContainsFunc(s.waiting, func(r *record) bool { return !s.lanes[r.lane.topicPartition].paused })
 }
 
-// Fetch implements source.Source. Fetch returns source.ErrEnd after all records are delivered and settled.
+// Fetch implements source.Source. Fetch returns source.ErrEnd after all records are delivered and acked.
 func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.give()
 	for ctx.Err() == nil {
@@ -141,8 +141,8 @@ func (s *rangeSource) give() {
 	}
 }
 
-// take returns deliverable records. due is the time of the next nacked record. over is true if all records are
-// read and settled.
+// take returns deliverable records. The result due is the time of the next nacked record. The result over is true if
+// all records are read and acked.
 func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, over, closed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -169,7 +169,7 @@ func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, o
 	return found, due, over, s.closed
 }
 
-// poll polls the brokers until records arrive, a nacked record is due, or Settle wakes it.
+// poll polls the brokers until records arrive, a nacked record is due, or a call of Settle ends the poll.
 func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -197,11 +197,11 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 	return s.accept(fetches)
 }
 
-// askAgain is the interval at which the topics are checked while no records arrive. If a topic was created
-// again, it has no records at the expected offsets.
+// askAgain is the interval at which the topics are checked while no records arrive. A topic that was deleted and
+// created again has no records at the expected offsets.
 const askAgain = 2 * time.Second
 
-// reading reports whether a lane has records to poll.
+// The method reading reports whether a lane has records to poll.
 func (s *rangeSource) reading() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -244,7 +244,7 @@ func (s *rangeSource) accept(fetches kgo.Fetches) error {
 	return errs
 }
 
-// unchanged returns an error if a topic was deleted and created again since the first Fetch.
+// The method unchanged returns an error if a topic was deleted and created again since the first Fetch.
 func (s *rangeSource) unchanged(ctx context.Context) error {
 	was := map[string][16]byte{}
 	for _, l := range s.order {
@@ -264,7 +264,7 @@ func (s *rangeSource) unchanged(ctx context.Context) error {
 	return nil
 }
 
-// Settle implements source.Source. It does not support dead letters.
+// Settle implements source.Source, without support for dead letters.
 func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left []int, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -308,7 +308,7 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 	s.rouse()
 }
 
-// rouse makes Fetch look for deliverable records again. rouse never blocks.
+// rouse makes Fetch search deliverable records again. rouse never blocks.
 func (s *rangeSource) rouse() {
 	select {
 	case s.wake <- struct{}{}:

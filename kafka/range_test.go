@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ranged returns a Range for the brokers of a configuration.
+// The function ranged returns a Range for the brokers of a configuration.
 func ranged(t testing.TB, c Config) *Range {
 	t.Helper()
 	r, err := NewRange(c)
@@ -26,7 +26,7 @@ func ranged(t testing.TB, c Config) *Range {
 	return r
 }
 
-// opened returns the source that reads these lanes of a Range.
+// The function opened returns the source that reads the given lanes of a Range.
 func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	t.Helper()
 	s, err := r.Source(lanes)
@@ -34,7 +34,7 @@ func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	return s
 }
 
-// whole returns a source that reads all existing records.
+// The function whole returns a source that reads all existing records.
 func whole(t testing.TB, config Config) source.Source {
 	t.Helper()
 	r := ranged(t, config)
@@ -52,7 +52,7 @@ func write(t testing.TB, client *kgo.Client, partition int32, from, to int) {
 	}
 }
 
-// readRange reads a source to its end, settles all deliveries, and returns the values by lane.
+// readRange reads a source to its end, acks all deliveries, and returns the values by lane.
 func readRange(t testing.TB, s source.Source) (map[string][]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -224,7 +224,7 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 			if err := r.Check(t.Context(), lanes); !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("it says %v", err)
 			}
-			s, err := r.Source(lanes) // a caller that does not call Check gets the error while reading
+			s, err := r.Source(lanes) // without a call of Check, the error comes while reading
 			must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()

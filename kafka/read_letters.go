@@ -22,10 +22,10 @@ type Letter struct {
 	Topic     string
 	Partition int32
 	Offset    int64
-	// WrittenAt is when the dead letter was written; zero if its record has no time.
+	// WrittenAt is the time when the dead letter was written; zero if the record has no time.
 	WrittenAt time.Time
-	// Foreign is true if no consumer of Semel wrote the record: the headers of a dead letter are missing or
-	// invalid. Then only the position is known, and Delivery contains the record unchanged.
+	// Foreign is true if no consumer of Semel wrote the record: the headers of a dead letter are missing or invalid. Of
+	// a foreign record, only the position is known, and Delivery contains the record unchanged.
 	Foreign bool
 	// Consumer is the consumer that wrote the dead letter. Reason, Error and Attempts describe the failure.
 	Consumer string
@@ -34,20 +34,20 @@ type Letter struct {
 	Attempts int
 	// Cut is true if the topic did not accept the whole record; see HeaderLength.
 	Cut bool
-	// Delivery contains the message as the consumer's source delivered it, with the topic, partition, offset
-	// and time of the original record. Its field Refused is set if the message cannot be read. Origin.BrokerID
+	// Delivery contains the message as the consumer's source delivered it, with the topic, partition, offset and time
+	// of the original record. The field Refused of the delivery is set if the message cannot be read. Origin.BrokerID
 	// is empty, because the original topic may have been created again.
 	Delivery source.Delivery
 }
 
-// letterPatience is how long ReadLetters waits for records of a partition before it requests the partition's
-// end again.
+// The time for which ReadLetters waits for records of a partition before it requests the partition's end again.
 const letterPatience = 5 * time.Second
 
-// ReadLetters calls each for every record of a topic for dead letters. It reads each partition in order, from
-// the beginning to the current end. ReadLetters joins no group and changes nothing. c is the configuration of
-// the consumer; if topic is empty, ReadLetters reads c.DeadLetters. ReadLetters returns the first error of
-// each. The error wraps ErrRange if the topic was deleted and created again in the meantime.
+// ReadLetters calls each for every record of a topic for dead letters. ReadLetters reads each partition in order, from
+// the beginning to the current end. ReadLetters joins no group and changes nothing. The parameter c is the
+// configuration of the consumer; if topic is empty, ReadLetters reads c.DeadLetters. If the function each returns an
+// error, ReadLetters returns this error at once. If the topic was deleted and created again during the call, the error
+// wraps ErrRange.
 func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) error) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -71,9 +71,9 @@ type letterReader struct {
 	each    func(Letter) error
 	brokers brokers
 	decoder *message.Decoder
-	// ends has the end offsets of the partitions that are not read completely.
+	// The end offsets of the partitions that are not read completely.
 	ends map[int32]int64
-	// id is the id of the topic.
+	// The id of the topic.
 	id [16]byte
 }
 
@@ -106,8 +106,8 @@ func (r *letterReader) read(ctx context.Context) error {
 	return r.unchanged(ctx)
 }
 
-// unchanged returns an error if the topic was deleted and created again since the first request: the end
-// offsets then belong to the deleted topic, and neither topic was read completely.
+// The method unchanged returns an error if the topic was deleted and created again after the first request. After such
+// a change, the end offsets belong to the deleted topic, and neither the old nor the new topic was read completely.
 func (r *letterReader) unchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -171,8 +171,8 @@ func (r *letterReader) explain(err error) error {
 	return r.brokers.unreachable(err)
 }
 
-// poll reads the records that arrive. If no record arrives, the remaining records may have been deleted. Then
-// poll requests the ends of the partitions again.
+// poll reads the records that arrive. If no record arrives, the remaining records may have been deleted, so poll
+// requests the ends of the partitions again.
 func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, letterPatience)
 	defer cancel()

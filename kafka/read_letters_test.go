@@ -22,7 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// whoseLetters returns the configuration of a consumer. The tests read the dead letters of this consumer.
+// whoseLetters returns the configuration of the consumer whose dead letters the tests read.
 func whoseLetters(c *kfake.Cluster) Config {
 	return quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 }
@@ -175,7 +175,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	})
 }
 
-// random returns a random value, which does not compress.
+// The function random returns a random value, which does not compress.
 func random(t testing.TB, size int) []byte {
 	t.Helper()
 	value := make([]byte, size)
@@ -195,7 +195,7 @@ func lettersTake(t testing.TB, c *kgo.Client, bytes int) {
 	}
 }
 
-// writes counts the write requests, including those that the brokers refuse for their size.
+// The function writes counts the write requests, including those that the brokers refuse for their size.
 func writes(c *kfake.Cluster) *atomic.Int64 {
 	n := new(atomic.Int64)
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -206,7 +206,8 @@ func writes(c *kfake.Cluster) *atomic.Int64 {
 	return n
 }
 
-// many writes n records that do not compress, and fetches them. size is the length of each value.
+// The function many writes n records that do not compress, and fetches these records. The parameter size is the length
+// of each value.
 func many(t *testing.T, p *kgo.Client, r *reader, n, size int) []source.Delivery {
 	t.Helper()
 	for range n {

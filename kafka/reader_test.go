@@ -18,12 +18,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience is the longest wait for an expected event.
+// The longest wait for an expected event.
 const patience = 2 * time.Minute
 
 var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
-// reader is a source under test. It also is the observer of that source, and keeps the notifications.
+// reader is a source under test. The reader also is the observer of the source, and keeps the notifications.
 type reader struct {
 	*Source
 	t testing.TB
@@ -70,7 +70,7 @@ func (r *reader) note(what string, l source.Lane) {
 	r.changed = make(chan struct{})
 }
 
-// notes returns the notifications of the observer so far.
+// The method notes returns the notifications of the observer so far.
 func (r *reader) notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *reader) Revoking(ctx context.Context, l source.Lane) {
 	}
 }
 
-// await waits until the notifications satisfy a condition.
+// await waits until the notifications of the observer satisfy the condition met.
 func (r *reader) await(what string, met func(told []string) bool) {
 	r.t.Helper()
 	timer := time.NewTimer(patience)
@@ -121,7 +121,7 @@ func timesTold(told []string, what string) int {
 	return n
 }
 
-// wantTold fails unless the observer got the notification what exactly this many times.
+// wantTold fails unless the number of times that the observer got the notification what is equal to times.
 func (r *reader) wantTold(what string, times int) {
 	r.t.Helper()
 	if n := timesTold(r.notes(), what); n != times {
@@ -129,7 +129,7 @@ func (r *reader) wantTold(what string, times int) {
 	}
 }
 
-// wantNotes fails unless the observer got exactly these notifications.
+// wantNotes fails unless the observer got exactly the given notifications.
 func (r *reader) wantNotes(want ...string) {
 	r.t.Helper()
 	if told := r.notes(); !slices.Equal(told, want) {
@@ -137,7 +137,7 @@ func (r *reader) wantNotes(want ...string) {
 	}
 }
 
-// take fetches until it has n deliveries.
+// take fetches until it has got n deliveries.
 func (r *reader) take(n int) []source.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -159,7 +159,7 @@ func (r *reader) take(n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until Fetch returns an error, and returns that error.
+// The method fails fetches until Fetch returns an error, and returns the error.
 func (r *reader) fails() error {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -173,7 +173,7 @@ func (r *reader) fails() error {
 	return nil
 }
 
-// none fails if a delivery arrives within d.
+// The method none fails the test if a delivery arrives within the time d.
 func (r *reader) none(d time.Duration) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), d)
@@ -242,7 +242,7 @@ func (r *reader) ackPatiently(all ...source.Delivery) {
 	}
 }
 
-// bodies returns the bodies of deliveries.
+// The function bodies returns the bodies of deliveries.
 func bodies(all []source.Delivery) []string {
 	var out []string
 	for _, d := range all {
@@ -260,7 +260,7 @@ func wants(t testing.TB, all []source.Delivery, want ...string) {
 	}
 }
 
-// offset returns the group's offset of a partition; -1 if there is none.
+// offset returns the group's offset of a partition; -1 if the group has no offset.
 func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) int64 {
 	t.Helper()
 	all, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)
@@ -273,7 +273,7 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 	return -1
 }
 
-// wantOffset fails unless the group has this offset for a partition of topic orders.
+// wantOffset fails unless the group has the offset want for a partition of the topic orders.
 func wantOffset(t testing.TB, c *kgo.Client, partition int32, want int64) {
 	t.Helper()
 	if at := offset(t, c, "billing", "orders", partition); at != want {
@@ -281,7 +281,7 @@ func wantOffset(t testing.TB, c *kgo.Client, partition int32, want int64) {
 	}
 }
 
-// awaitOffset waits until the group has this offset.
+// awaitOffset waits until the group has the offset want.
 func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
 	t.Helper()
 	deadline := time.NewTimer(patience)

@@ -18,15 +18,15 @@ import (
 type Standing uint8
 
 const (
-	// Level means that the store has the effects of all records that the group counts as settled.
+	// Level means that the store has the effects of all records whose offsets the group has committed.
 	Level Standing = iota
 	// Behind means that the store has lost data, so effects are missing.
 	Behind
 	// Ahead means that the group's offset is later than the store's position, because an operator or an older
 	// release set the offset. Only the operator can know whether effects are missing.
 	Ahead
-	// Unknown means that the store has no position of the partition, and that the group's offset does not
-	// require one.
+	// Unknown means that the store has no position of the partition, and that the group's offset does not prove that
+	// there was a position.
 	Unknown
 	// NotBegun means that the group has no offset.
 	NotBegun
@@ -42,14 +42,14 @@ type PartitionPosition struct {
 	Topic     string
 	Partition int32
 	Standing  Standing
-	// Store and Group are the offsets of the first unprocessed record in the store and in the group. Their
-	// value is laneoffset.None if there is no offset.
+	// Store and Group are the offsets of the first unprocessed record in the store and in the group. The value is
+	// laneoffset.None if there is no offset.
 	Store, Group int64
 	// Start is the offset of the first record in the log, End the offset after the last record.
 	Start, End int64
-	// Target is the offset to which the group must be set back so that the missing effects are applied. It is
-	// the store's position, or, if the store has none, the offset at which the group first began. Target is
-	// laneoffset.None if neither is known.
+	// Target is the offset to which the group must be set back so that the missing effects are applied. Target is the
+	// store's position or, if the store has no position, the offset at which the group first began. Target is
+	// laneoffset.None if the store's position and the group's first offset are unknown.
 	Target int64
 
 	id       [16]byte
@@ -65,7 +65,8 @@ func (p PartitionPosition) Missing() int64 {
 	return max(p.Group-max(p.Target, 0), 0)
 }
 
-// Gone returns how many of the missing records are no longer in the log. Their effects cannot be recovered.
+// Gone returns the number of missing records that are no longer in the log. The effects of records that are gone cannot
+// be recovered.
 func (p PartitionPosition) Gone() int64 {
 	if p.Missing() == 0 {
 		return 0
@@ -73,16 +74,16 @@ func (p PartitionPosition) Gone() int64 {
 	return max(min(p.Start, p.Group)-max(p.Target, 0), 0)
 }
 
-// Recovery is used after a restore of a consumer's store. It compares the store's positions with the group's
-// offsets, and sets both to the same positions. The group must have no members during this. Close the Recovery
-// after use.
+// Recovery is used after a restore of a consumer's store. A Recovery compares the store's positions with the group's
+// offsets, and sets positions and offsets to the same values. The group must have no members during the recovery. Close
+// the Recovery after use.
 type Recovery struct {
 	bystander
 	consumer string
 	store    laneoffset.Store
 }
 
-// NewRecovery checks the configuration, which must be that of the consumer. NewRecovery sends no requests.
+// NewRecovery checks the configuration, which must be the configuration of the consumer. NewRecovery sends no requests.
 func NewRecovery(c Config, consumer string, store laneoffset.Store) (*Recovery, error) {
 	r := &Recovery{consumer: consumer, store: store}
 	if err := r.configure(c); err != nil {
@@ -131,7 +132,7 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	return all, nil
 }
 
-// stand fills in the store's positions, and then the standing of each partition.
+// stand sets the store's position and the Standing of each partition.
 func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
 	names := make([]string, len(all))
 	for i, p := range all {
@@ -174,7 +175,8 @@ func standing(p PartitionPosition) Standing {
 	return Ahead
 }
 
-// began returns the stored offset at which the group began a partition; laneoffset.None if it is unknown.
+// The method began returns the stored offset at which the group began a partition; laneoffset.None if this offset is
+// unknown.
 func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
@@ -201,9 +203,9 @@ func (r *Recovery) storeFailed(err error) error {
 	return fmt.Errorf("the store of consumer %s: %w", r.consumer, err)
 }
 
-// Reset sets the group's offsets back to the Targets of these partitions. It never sets an offset forward. If
-// the group has members, Reset fails and sets nothing. If a Target is no longer in the log, the caller must
-// set Target to Start; the records that are Gone are then lost.
+// Reset sets the group's offsets back to the Targets of the given partitions, and never sets an offset forward. If the
+// group has members, Reset returns an error and sets nothing. If a Target is no longer in the log, the caller must set
+// Target to Start; the records between Target and Start (see Gone) are lost.
 func (r *Recovery) Reset(ctx context.Context, which []PartitionPosition) error {
 	offsets := kadm.Offsets{}
 	for _, p := range which {
@@ -241,13 +243,13 @@ func (r *Recovery) commit(ctx context.Context, offsets kadm.Offsets) error {
 	return nil
 }
 
-// Accept raises the store's positions of these partitions to the group's offsets. The missing effects are then
-// lost and are not reported again.
+// Accept raises the store's positions of the given partitions to the group's offsets. The missing effects are lost
+// after this, and are not reported again.
 func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error {
 	return r.raise(ctx, which, func(p PartitionPosition) int64 { return p.Group })
 }
 
-// raise raises the store's positions that are lower than the result of at.
+// raise raises the store's positions that are lower than the result of the function at.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
 	var to []laneoffset.Advance
 	for _, p := range which {

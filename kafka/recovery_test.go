@@ -33,7 +33,7 @@ func (w *world) compare(r *Recovery) []PartitionPosition {
 	return all
 }
 
-// wantPosition fails unless a partition has these figures.
+// wantPosition fails unless a partition has the given figures.
 func wantPosition(t *testing.T, p PartitionPosition, standing Standing, store, group, target, missing, gone int64) {
 	t.Helper()
 	if p.Standing != standing || p.Store != store || p.Group != group || p.Target != target || p.Missing() != missing || p.Gone() != gone {
@@ -50,7 +50,7 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 		w.publish(0, numbered("b", 1, 10)...)
 		w.store = restoredFrom(t, restored, w, 10)
 		w.runs(nil)
-		w.store = restored // this store has the first ten effects and positions
+		w.store = restored // the restored store has the first ten effects and positions
 		w.start(count, nil, nil).refuses(t, "the store is at 10, the group at 20: 10 records")
 		r := w.recovery(nil)
 		all := w.compare(r)
@@ -168,7 +168,7 @@ func (w *world) deleteBefore(partition int32, at int64) {
 	}
 }
 
-// restoredFrom returns another store, as after a failover to a database whose position of partition 0 is at.
+// restoredFrom returns another store, as after a failover to a database that has the position at for partition 0.
 func restoredFrom(t *testing.T, from *memstore.Store, w *world, at int64) *memstore.Store {
 	t.Helper()
 	other := memstore.New()

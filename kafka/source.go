@@ -19,11 +19,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Source reads topics as a member of a consumer group. Source implements [source.Source]. Its Info has all
-// functions except AtEnd.
+// Source reads topics as a member of a consumer group. Source implements [source.Source]. The method Info returns all
+// functions of source.Info except AtEnd.
 type Source struct {
 	config  Config
-	between func() // tests set this; it is called after a poll, before the records are added to lanes
+	between func() // set by tests; called after a poll, before the records are added to lanes
 
 	decoder     *message.Decoder
 	gate        gate
@@ -42,8 +42,8 @@ type Source struct {
 	group       *group
 	deadLetters *deadLetters
 
-	// open ends when Close begins, and life when Close ends. background has the goroutines that run until
-	// then.
+	// The context open ends when Close begins, and the context life when Close ends. The group background has the
+	// goroutines that run until Close.
 	open, life context.Context
 	shut, end  context.CancelFunc
 	background worker.Group
@@ -59,8 +59,8 @@ func (s *Source) Info() source.Info {
 	}
 }
 
-// New checks the configuration and returns all faults of it. New does not connect: the first call of Fetch
-// connects, and returns an error if that fails.
+// New checks the configuration and returns an error with all its faults. New does not connect: the first call of Fetch
+// connects, and returns an error if the connection fails.
 func New(c Config) (*Source, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -101,10 +101,10 @@ func (s *Source) assemble(c *Config) {
 	s.deadLetters = newDeadLetters(c, &s.brokers, s.deliveries, s.life, &s.background)
 }
 
-// keepPositions implements source.Info.Positions. The source stores the offsets at which the group first began
-// under the name "kafka:GROUP:TOPIC". If the store is a laneoffset.Store, the source also stores the position
-// of each partition before it commits the position to the group. The name of the position is
-// "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
+// keepPositions implements source.Info.Positions. The source stores the offsets at which the group first began a topic
+// under the name "kafka:GROUP:TOPIC". If the store is a laneoffset.Store, the source also stores the position of each
+// partition before it commits the position to the group. The name of the position is "kafka:GROUP:TOPIC/PARTITION@ID"
+// with the topic's id.
 func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 	s.beginnings.store = stored.Store{Consumer: consumer, Positions: store}
 	s.positions.consumer = consumer
@@ -114,10 +114,10 @@ func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 // Lanes sets the observer of assigned and lost partitions.
 func (s *Source) Lanes(o source.LaneObserver) { s.lanes.observer = o }
 
-// Fetch implements source.Source. The first call connects, checks topics and group, and joins the group. If it
-// fails, the error says why, and the caller can call Fetch again. After Close the error wraps semel.ErrClosed.
-// An error that wraps semel.ErrBehind means that the store lost data; Fetch then reads nothing more. Fetch may
-// return deliveries together with an error, because other lanes continue.
+// Fetch implements source.Source. The first call connects, checks topics and group, and joins the group. If the first
+// call fails, the error contains the reason, and the caller can call Fetch again. After Close, the error wraps
+// semel.ErrClosed. An error that wraps semel.ErrBehind means that the store lost data; after this error, Fetch reads no
+// further records. Fetch may return deliveries together with an error, because other lanes continue.
 func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.budget.Raise(most.Bytes)
 	for {
@@ -154,8 +154,8 @@ func (s *Source) take(most source.Bound) found {
 	return f
 }
 
-// poll takes records from the client and adds them to their lanes. poll ends with ctx, when the gate is
-// roused, and when it is time to deliver a nacked record again.
+// poll takes records from the client and adds them to their lanes. poll ends when ctx ends, when another goroutine
+// calls gate.rouse, or when it is time to deliver a nacked record again.
 func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
@@ -188,21 +188,21 @@ func (s *Source) Flow(which source.Lane, on bool) {
 }
 
 const (
-	// askTimeout limits the duration of the requests before the join.
+	// The maximum duration of the requests before the join.
 	askTimeout = 10 * time.Second
-	// newTopic is how long some brokers may not know a new topic.
+	// The time for which some brokers may not know a new topic.
 	newTopic = time.Second
-	// metadataAge is the largest age of metadata. After this time the source reads a new partition and notices
-	// a deleted topic.
+	// metadataAge is the largest age of cached metadata. Within the time metadataAge, the source begins to read a new
+	// partition, and notices a deleted topic.
 	metadataAge = 10 * time.Second
 	// metadataWait is the client's shortest interval between metadata requests. The client requests metadata,
 	// for example, while a partition has no leader, or after a failed write to a topic. After five answers
 	// that the topic does not exist, the write fails.
 	metadataWait = 500 * time.Millisecond
-	// heartbeat is the interval of a member's heartbeats.
+	// The interval of a member's heartbeats.
 	heartbeat = 3 * time.Second
-	// fetchWait is how long a broker holds a fetch for which it has no records. A resumed lane must wait for
-	// the current fetch to end.
+	// fetchWait is the time for which a broker waits with the answer to a fetch if it has no records. A resumed lane
+	// must wait for the current fetch to end.
 	fetchWait = 500 * time.Millisecond
 )
 
@@ -248,7 +248,8 @@ func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
 	setDefault(&broker, min(max(leastOfBroker, int(s.budget.Most())/shareOfBuffering/max(1, brokers)), mostOfBroker))
 	setDefault(&partition, min(mostOfPartition, broker))
-	// The client for requests was created with MaxBatch, so its decompressor enforces that limit.
+	// The client for requests was created with MaxBatch, so the decompressor of this client enforces the limit
+	// MaxBatch.
 	s.budget.Use(s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor))
 	return []kgo.Opt{
 		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
@@ -294,12 +295,12 @@ func (s *Source) startBackground() {
 	s.background.Go(s.search)
 }
 
-// ask checks before the join that the brokers answer, that the topics exist and that the user may use the
-// group. So a fault is reported at once and clearly.
+// ask checks before the join that the brokers answer, that the topics exist and that the user may use the group. Errors
+// of these checks are clearer than errors of the join.
 func (s *Source) ask(ctx context.Context) error {
 	err := s.topics.ask(ctx)
 	if errors.As(err, &connectionError{}) {
-		return err // the group would cause the same error again
+		return err // the same error would come again from the join
 	}
 	err = untilKnown(ctx, err, s.topics.ask)
 	s.deadLetters.askSize(ctx)
@@ -323,10 +324,10 @@ func (s *Source) askGroup(ctx context.Context) error {
 	return nil
 }
 
-// Close commits the settled messages, for at most the time of ctx, and leaves the group unless the member is
-// static. The group's next member gets the unsettled messages again. An error means that possibly not all acks
-// were committed, so settled messages may be delivered again. If the request to leave fails, the group waits
-// for this member until its session ends; Close logs that and returns no error for it.
+// Close commits the offsets of acked messages, for at most the time of ctx, and leaves the group unless the member is
+// static. The group's next member gets the messages again that are not acked. An error means that possibly not all acks
+// were committed, so acked messages may be delivered again. If the request to leave fails, the group waits for this
+// member until the member's session ends; Close logs this failure and does not return an error.
 func (s *Source) Close(ctx context.Context) error {
 	if !s.member.close() {
 		return nil
@@ -346,7 +347,7 @@ func (s *Source) Close(ctx context.Context) error {
 	return err
 }
 
-// LogValue implements slog.LogValuer: it returns the topics and the group.
+// LogValue implements slog.LogValuer. The value contains the topics and the group.
 func (s *Source) LogValue() slog.Value {
 	topics := slog.Any("topics", s.config.Topics)
 	if s.config.TopicPattern != "" {

@@ -67,7 +67,8 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 	})
 }
 
-// transaction writes one value in a transaction, and commits or aborts it as end says.
+// transaction writes one value in a transaction. The parameter end determines whether the transaction is committed or
+// aborted.
 func transaction(t testing.TB, config Config, value string, end kgo.TransactionEndTry) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(config.Brokers...), kgo.TransactionalID("producer-"+value), kgo.DisableClientMetrics())

@@ -25,13 +25,13 @@ type beginnings struct {
 
 	// mu guards the fields below. mu is not held during blocking calls, and no other lock is taken while it is held.
 	mu sync.Mutex
-	// known has the stored beginning of each topic. undecided has the error for each topic whose beginning
-	// could not be found.
+	// The field known has the stored beginning of each topic. The field undecided has the error for each topic whose
+	// beginning could not be found.
 	known     map[string]stored.Beginning
 	undecided map[string]error
-	// next is the time of the next attempt.
+	// The time of the next attempt.
 	next time.Time
-	// atFirst has the topics that existed when the group first joined.
+	// The topics that existed when the group first joined.
 	atFirst map[stored.TopicKey]bool
 }
 
@@ -50,7 +50,7 @@ func (b *beginnings) look(ctx context.Context) error {
 	return nil
 }
 
-// forgetOthers removes topics that are no longer read. It is called before a member joins.
+// forgetOthers removes topics that are no longer read. The source calls forgetOthers before a member joins.
 func (b *beginnings) forgetOthers() {
 	reading := b.topics.read()
 	b.mu.Lock()
@@ -59,8 +59,9 @@ func (b *beginnings) forgetOthers() {
 	maps.DeleteFunc(b.undecided, func(topic string, _ error) bool { return !slices.Contains(reading, topic) })
 }
 
-// decide finds where each topic begins, before the source reads it. If that fails for a topic, the partitions
-// of that topic without an offset wait. decide returns an error only if the source can read no topic at all.
+// decide finds the offsets at which each topic begins, before the source reads the topic. If decide fails for a topic,
+// those partitions of the topic that have no offset wait. decide returns an error only if the source can read no topic
+// at all.
 func (b *beginnings) decide(ctx context.Context) error {
 	if err := b.decideFirstTopics(ctx); err != nil {
 		return err
@@ -95,8 +96,8 @@ func (b *beginnings) decideTopics(ctx context.Context, topics []string) error {
 	return nil
 }
 
-// decideTopic finds where a topic begins. If decideTopic fails, own is true if the group nevertheless has
-// offsets for the topic.
+// decideTopic finds the offsets at which a topic begins. After an error, the result own is true if the group has
+// offsets for the topic anyway.
 func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, err error) {
 	id := b.topics.id(topic)
 	b.mu.Lock()
@@ -144,8 +145,8 @@ func (b *beginnings) startWords(topic string) []string {
 	return []string{stored.StartWord(n)}
 }
 
-// decideAgain calls decide again, at intervals, while the beginning of a topic is unknown. After decide
-// succeeds, a new member begins there.
+// decideAgain calls decide again, at intervals, while the beginning of a topic is unknown. After decide succeeds, a new
+// member begins at the beginning that decide has found.
 func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	if b.member.current() == nil {
 		return
@@ -164,7 +165,7 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	}
 }
 
-// waiting returns the topics whose beginning is unknown, if it is time for the next attempt.
+// The method waiting returns the topics whose beginning is unknown, if it is time for the next attempt.
 func (b *beginnings) waiting(now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,15 +182,15 @@ func (b *beginnings) isUndecided(topic string) bool {
 	return b.undecided[topic] != nil
 }
 
-// errStore is the error of a store that does not answer. Then the source cannot begin any topic.
+// errStore is the error of a store that does not answer, so that the source cannot begin any topic.
 type errStore struct{ err error }
 
 func (e errStore) Error() string { return e.err.Error() }
 
 func (e errStore) Unwrap() error { return e.err }
 
-// decideFirstTopics reads from the store which topics existed when the group first joined with a pattern. At
-// the first join it writes these topics to the store. decideFirstTopics runs before the source begins any
+// decideFirstTopics reads from the store which topics existed when the group first joined with a pattern. At the first
+// join, decideFirstTopics writes the existing topics to the store. decideFirstTopics runs before the source begins any
 // topic.
 func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	b.mu.Lock()
@@ -209,8 +210,8 @@ func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 	return nil
 }
 
-// createdLater reports whether a topic was created after the group's first join. Start does not apply to such
-// a topic.
+// createdLater reports whether a topic was created after the group's first join. Start does not apply to a topic that
+// was created later.
 func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,9 +220,9 @@ func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 
 var errNoStore = errors.New("kafka: Start is set, but there is no store for the start offsets: call Info().Positions with the consumer's store before Fetch, as consumer.Consumer does")
 
-// firstStarts returns the start offsets of a topic at the first join, for the partitions to which Start
-// applies. If the group has an offset for a partition, that offset is the start. own is true if the group has
-// any offset for the topic.
+// firstStarts returns the start offsets of a topic at the first join, for the partitions to which Start applies. If the
+// group has an offset for a partition, that offset is the start. The result own is true if the group has any offset for
+// the topic.
 func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []int64, own bool, err error) {
 	if b.config.Start == (Start{}) {
 		return nil, false, nil
@@ -247,7 +248,8 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	return starts, len(known) > 0, err
 }
 
-// marked returns the number of partitions to which Start applied, from the metadata of the group's offsets.
+// The function marked returns the number of partitions to which Start applied, from the metadata of the group's
+// offsets.
 func marked(known map[int32]kadm.OffsetResponse) int {
 	n := 0
 	for _, o := range known {
@@ -256,8 +258,8 @@ func marked(known map[int32]kadm.OffsetResponse) int {
 	return n
 }
 
-// startsOf returns the start offsets of n partitions: the group's own offset, or the offset of Start if the
-// group has none. It requests the offsets of Start only if needed.
+// startsOf returns the start offset of each partition of a topic: the group's own offset, or the offset that follows
+// from Config.Start if the group has no offset. The offsets for Config.Start are requested only if needed.
 func (b *beginnings) startsOf(ctx context.Context, ask *kadm.Client, topic string, known map[int32]kadm.OffsetResponse, n int) ([]int64, error) {
 	starts := make([]int64, n)
 	var begin kadm.ListedOffsets
@@ -291,8 +293,8 @@ func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic s
 	return b.othersOffsets(ctx, ask, topic)
 }
 
-// othersOffsets returns the offsets of the group Start.Group. For a partition without such an offset, it
-// returns the beginning of the partition.
+// othersOffsets returns the offsets of the group Start.Group. For a partition without an offset of Start.Group, the
+// result is the beginning of the partition.
 func (b *beginnings) othersOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
 	offsets, err := ask.ListStartOffsets(ctx, topic)
 	if err != nil {

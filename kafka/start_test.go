@@ -164,8 +164,8 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 	inWorld(t, "trap_T93_a_partition_that_has_never_begun_waits_by_name_and_the_others_go_on", 2, func(t *testing.T, w *world) {
 		w.publish(0, "0", "1")
 		w.publish(1, "never begun")
-		// This is what an earlier release leaves behind if it had to begin both partitions and committed only
-		// partition 0.
+		// An earlier release leaves this state behind if it had to begin two partitions and committed an offset only
+		// for partition 0.
 		w.commitMarked(0, 1, "semel-start/2")
 		var text lockedBuffer
 		start := func(c *Config) { c.Start.Group, c.Logger = "old", logTo(&text) }
@@ -175,7 +175,7 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 		w.until(time.Minute, "the partition with an offset continues", func() bool { return w.effect("2") == 1 })
 		w.without("0", "never begun")
 		says(t, text.String(), "orders, partition 1", "there is no such group", "old")
-		w.commitFor("old", 0) // the group exists again, and still has no offset for partition 1
+		w.commitFor("old", 0) // the group "old" exists again, and still has no offset for partition 1
 		w.settles(5 * time.Minute)
 		w.once("never begun")
 		w.without("0")

@@ -22,21 +22,22 @@ const (
 	defaultMaxRecord = 16 << 20
 	defaultMaxBatch  = 32 << 20
 	defaultClientID  = "semel"
-	// rebalanceTimeout is how long the group waits for a member to give up revoked partitions.
+	// The time for which the group waits until a member gives up revoked partitions.
 	rebalanceTimeout = time.Minute
-	// leastCommit and mostCommit are the limits of CommitInterval.
+	// The limits of CommitInterval.
 	leastCommit = 10 * time.Millisecond
 	mostCommit  = 10 * time.Minute
-	// mostRevoke is shorter than rebalanceTimeout, so that time is left for the last commit and for joining.
+	// mostRevoke is the largest RevokeTimeout. mostRevoke is shorter than rebalanceTimeout, so that time is left for
+	// the last commit and for joining.
 	mostRevoke = 50 * time.Second
 	// leastRecord is the smallest allowed MaxRecord. mostRecord is the largest record that the client can read
 	// in one response.
 	leastRecord = message.Kept
 	mostRecord  = producer.MostRecord
-	// mostBatch is the largest allowed MaxBatch, leastFetch the smallest allowed fetch size.
+	// The constant mostBatch is the largest allowed MaxBatch, and leastFetch is the smallest allowed fetch size.
 	mostBatch  = 1 << 30
 	leastFetch = 1 << 10
-	// topicName is the longest topic name that Kafka allows.
+	// The maximum length of a topic name in Kafka.
 	topicName = 249
 )
 
@@ -63,14 +64,14 @@ func setDefault[T comparable](p *T, d T) {
 // problems collects the faults of a configuration.
 type problems []error
 
-// when adds a problem if the condition holds.
+// The method when adds a problem if the parameter wrong is true.
 func (p *problems) when(wrong bool, format string, values ...any) {
 	if wrong {
 		*p = append(*p, fmt.Errorf("kafka: "+format, values...))
 	}
 }
 
-// validate returns all faults of a configuration. The defaults must be set before.
+// validate returns all faults of a configuration. The caller must have set the defaults.
 func (c Config) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
@@ -109,7 +110,8 @@ func (c Config) validateTopics(p *problems) {
 	}
 }
 
-// topic adds the faults of a topic's name. purpose is the use of the topic, for the text of the fault.
+// topic adds the faults of a topic's name. The parameter purpose describes the use of the topic in the text of the
+// fault.
 func (p *problems) topic(name, purpose string) {
 	fault := topicFault(name)
 	p.when(fault != "", "topic %q%s %s", name, purpose, fault)

@@ -29,12 +29,13 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// inWorld runs a subtest in virtual time, with a world of its own.
+// inWorld runs a subtest in virtual time, with a simulated cluster, store and network of its own.
 func inWorld(t *testing.T, name string, partitions int32, f func(*testing.T, *world)) {
 	bubble(t, name, func(t *testing.T) { f(t, newWorld(t, partitions)) })
 }
 
-// control answers requests of one kind with the result of f. If f returns nil, the brokers answer the request.
+// control answers requests of one kind with the result of the function f. If f returns nil, the brokers answer the
+// request.
 func (w *world) control(key kmsg.Key, f func(kmsg.Request) kmsg.Response) {
 	w.cluster.ControlKey(int16(key), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -60,7 +61,7 @@ type world struct {
 	producer *kgo.Client
 	wires    []*wire
 	latency  time.Duration // latency of the wire of the next process
-	// processes has the processes by client id, as the brokers see them.
+	// The processes by client id, which identifies a process to the brokers.
 	processes map[string]*process
 }
 
@@ -77,7 +78,7 @@ func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
 	return w
 }
 
-// close closes the cluster and all connections to it.
+// close closes the cluster and all connections to the cluster.
 func (w *world) close() {
 	w.cluster.Close()
 	for _, wire := range w.wires {
@@ -85,7 +86,7 @@ func (w *world) close() {
 	}
 }
 
-// client returns a client that does not belong to the consumer. Its wire is never cut.
+// client returns a client that does not belong to the consumer, with a connection that is never cut.
 func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	w.t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{
@@ -97,7 +98,7 @@ func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// order returns a record for the message with this id.
+// order returns a record for the message with the given id.
 func order(partition int32, id string) *kgo.Record {
 	return &kgo.Record{
 		Topic: theTopic, Partition: partition, Key: []byte("key"), Value: []byte("order " + id),
@@ -108,7 +109,7 @@ func order(partition int32, id string) *kgo.Record {
 	}
 }
 
-// publish appends orders with these ids to a partition.
+// publish appends messages with the given ids to a partition.
 func (w *world) publish(partition int32, ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -121,7 +122,7 @@ func (w *world) produce(records ...*kgo.Record) {
 	must(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// numbered returns the ids from first to last.
+// The function numbered returns the ids from first to last.
 func numbered(prefix string, first, last int) []string {
 	var all []string
 	for n := first; n <= last; n++ {
@@ -148,13 +149,14 @@ func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("effect "+m.Identity.ID, 1)
 }
 
-// settings are the configuration of a process and its injected faults.
+// settings has the configuration of a process and its injected faults.
 type settings struct {
 	consumer.Config
 	plan faults.Plan
 }
 
-// start starts a process. The functions kafka and policy change its configuration; both may be nil.
+// start starts a process. The functions kafka and policy change the configuration of the process; each of them may be
+// nil.
 func (w *world) start(handle handler, kafka func(*Config), policy func(*settings)) *process {
 	w.t.Helper()
 	p := &process{wire: newWire(&w.network, w.latency), ended: make(chan error, 1)}
@@ -195,7 +197,7 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 	return p
 }
 
-// leave ends a process in the same way as a signal, and returns the result of Run.
+// leave ends a process as a signal does, and returns the result of Run.
 func (p *process) leave() error {
 	p.stop()
 	err := <-p.ended
@@ -203,7 +205,7 @@ func (p *process) leave() error {
 	return err
 }
 
-// settled starts a process, and waits until everything is settled.
+// The method settled starts a process, and waits until the offsets of all records are committed.
 func (w *world) settled(kafka func(*Config)) *process {
 	w.t.Helper()
 	p := w.start(count, kafka, nil)
@@ -211,13 +213,13 @@ func (w *world) settled(kafka func(*Config)) *process {
 	return p
 }
 
-// runs starts a process, waits until everything is settled, and ends it.
+// The method runs starts a process, waits until the offsets of all records are committed, and ends the process.
 func (w *world) runs(kafka func(*Config)) {
 	w.t.Helper()
 	must(w.t, w.settled(kafka).leave())
 }
 
-// first returns a copy of the process's first lane.
+// The method first returns a copy of the process's first lane.
 func (p *process) first() (l lane) {
 	p.source.lanes.with(func(all []*lane) {
 		if len(all) > 0 {
@@ -238,7 +240,7 @@ func (p *process) kill() {
 type mortal struct {
 	*memstore.Store
 	dead *atomic.Bool
-	// hangs is true if the store must not answer requests for the beginning of a topic.
+	// If the value hangs is true, the store does not answer requests for the beginning of a topic.
 	hangs *atomic.Bool
 }
 
@@ -291,7 +293,7 @@ func (b *mortalBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.Batch.Commit(ctx, e)
 }
 
-// effect returns how many times a message took effect.
+// effect returns the number of times that a message took effect.
 func (w *world) effect(id string) int {
 	w.t.Helper()
 	v := w.store.Get("effect " + id)
@@ -303,7 +305,7 @@ func (w *world) effect(id string) int {
 	return n
 }
 
-// once fails unless each of these messages took effect once.
+// The method once fails unless each given message took effect once.
 func (w *world) once(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -313,7 +315,7 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// committed returns the group's offset of a partition; -1 if there is none.
+// The method committed returns the group's offset of a partition; -1 if the group has no offset.
 func (w *world) committed(partition int32) int64 {
 	info := w.cluster.GroupInfo(theGroup)
 	if info == nil {
@@ -330,7 +332,7 @@ func (w *world) end(partition int32) int64 {
 	return w.cluster.PartitionInfo(theTopic, partition).HighWatermark
 }
 
-// settles waits until the group's offsets are at the ends of all partitions.
+// The method settles waits until the group's offsets are at the ends of all partitions.
 func (w *world) settles(within time.Duration) {
 	w.t.Helper()
 	rested := time.Now()
@@ -348,11 +350,11 @@ func (w *world) settles(within time.Duration) {
 	})
 }
 
-// bury removes members from a group that does not become stable: the members of dead processes, and all
-// members during a rebalance. Members that live join again. The reason is that kfake differs from real brokers
-// in two points. In kfake a member that dies between the join and its first heartbeat stays forever; real
-// brokers end its session. When a member joins again, kfake waits another rebalance timeout for the missing
-// members; real brokers continue without them.
+// bury removes members from a group that does not become stable: the members of dead processes, and all members during
+// a rebalance. Members of running processes join again. The method is needed because kfake differs from real brokers in
+// two points. In kfake, a member that dies between the join and its first heartbeat stays forever; real brokers end its
+// session. When a member joins again, kfake waits another rebalance timeout for the missing members; real brokers
+// continue without them.
 func (w *world) bury() {
 	info := w.cluster.GroupInfo(theGroup)
 	for _, m := range info.Members {
@@ -369,7 +371,7 @@ func (w *world) bury() {
 	}
 }
 
-// until waits until the condition holds, and fails after the time within.
+// The method until waits until the condition true holds, and fails after the time within.
 func (w *world) until(within time.Duration, what string, true func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)

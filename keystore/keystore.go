@@ -15,19 +15,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store stores leased keys for effects outside of a database. A key records that the effect is in progress,
-// which process performs it and until when, and the outcome. A process claims a key for a lease; during the
-// lease no other process can claim the key. The claimant ends the claim with its token. If the lease ends
-// first, the outcome is unknown. The next claimant of the key is told so, and decides what to do.
+// Store stores leased keys for effects outside of a database. A key records that the effect is in progress, which
+// process performs it and until when, and the outcome. A process claims a key for a lease; during the lease no other
+// process can claim the key. The claimant ends the claim with its token. If the lease ends before the claim, the
+// outcome is unknown. The store reports the unknown outcome to the next claimant of the key, which decides what to do.
 //
-// Times are by the store's clock. A store is safe for concurrent use. Each method is atomic for its key.
+// Times are measured by the store's clock. A store is safe for concurrent use. Each method is atomic for its key.
 type Store interface {
 	// ClaimKey claims a key, or returns the reason why the key cannot be claimed. If the response was lost,
 	// the caller repeats the call with the same token. The repeated call gets the same answer and counts once.
 	ClaimKey(ctx context.Context, c Claim) (Answer, error)
-	// ExtendKey makes the lease end after this duration from now. If the key has another token, has ended or
-	// does not exist, ExtendKey returns store.ErrClaimLost and changes nothing. An expired lease is extended
-	// if nobody has claimed the key since.
+	// ExtendKey sets the end of the lease to the given duration from now. If the key has another token, its claim has
+	// ended or the key does not exist, ExtendKey returns store.ErrClaimLost and changes nothing. An expired lease is
+	// extended if nobody has claimed the key since.
 	ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error
 	// EndKey ends the claim. EndKey returns store.ErrClaimLost in the same cases as ExtendKey. If the response
 	// was lost, a repeated call with the same ending succeeds.
@@ -35,8 +35,8 @@ type Store interface {
 	// Classify returns the class of an error of the store: store.ClassDown, store.ClassRetry
 	// or store.ClassPermanent.
 	Classify(err error) store.Class
-	// Durable returns how durable the store is. why is a short text with the settings on which the durability
-	// depends.
+	// Durable returns how durable the store is. The result why is a short text with the settings on which the
+	// durability depends.
 	Durable() (d Durability, why string)
 }
 
@@ -47,15 +47,14 @@ const MaxResult = 64 << 10
 type Claim struct {
 	Key         semel.Key
 	Fingerprint semel.Fingerprint
-	// Token is the token of this claim. Each attempt needs a new token.
+	// Token identifies the claim. Each attempt of a message needs a new token.
 	Token store.Token
 	// Lease is the duration of the claim, at least one millisecond.
 	Lease time.Duration
 	// Keep is how long the store keeps the key from now, whatever the outcome is; at least Lease.
 	Keep time.Duration
-	// Seen, if not 0, is AbandonedKey.Started of an abandoned key. The key is claimed only if it has exactly
-	// this number of claims; otherwise the answer is Gone. A store without admin.RequestStore returns
-	// semel.ErrUnsupported.
+	// Seen, if not 0, is AbandonedKey.Started of an abandoned key. The key is claimed only if it has exactly this
+	// number of claims; if not, the answer is Gone. A store without admin.RequestStore returns semel.ErrUnsupported.
 	Seen int
 }
 
@@ -83,8 +82,7 @@ type State uint8
 const (
 	// Claimed means that the caller has the claim until the lease ends.
 	Claimed State = iota + 1
-	// Held means that another claimant has the key. The call is not a duplicate, because the outcome is still
-	// open.
+	// Held means that another claimant has the key. The message is not a duplicate, because the outcome is still open.
 	Held
 	// Completed means that the effect exists. Result is the stored result of the effect.
 	Completed
@@ -107,8 +105,8 @@ type Answer struct {
 	State State
 	// Left is the remaining time of the current lease.
 	Left time.Duration
-	// Started is the number of claims of the key, including a new claim by this call. Finished is the number
-	// of claims with a known outcome. See Unknown.
+	// Started is the number of claims of the key, including the new claim. Finished is the number of claims with a
+	// known outcome. See Unknown.
 	Started, Finished int
 	// Since is the time since the first claim of the key.
 	Since time.Duration
@@ -117,11 +115,11 @@ type Answer struct {
 	Result []byte
 }
 
-// Unknown reports whether an earlier claim has an unknown outcome. Its claimant may have performed the effect
+// Unknown reports whether an earlier claim has an unknown outcome. The earlier claimant may have performed the effect
 // and crashed, or may have got no response.
 func (a Answer) Unknown() bool { return a.State == Claimed && a.Finished < a.Started-1 }
 
-// Event says how a claim ends.
+// Event is the way in which a claim ends.
 type Event uint8
 
 // The ways in which a claim ends.
@@ -130,13 +128,13 @@ const (
 	Complete Event = iota + 1
 	// Fail means that the effect does not exist and never will. Later claims get the answer Failed.
 	Fail
-	// Release means that this attempt had no effect. The key may be claimed again at once.
+	// Release means that the attempt had no effect. The key may be claimed again at once.
 	Release
-	// Abandon means that it is unknown whether this attempt had an effect. The key may be claimed again at
-	// once, and Answer.Unknown of that claim is true.
+	// Abandon means that it is unknown whether the attempt had an effect. The key may be claimed again at once, and
+	// Answer.Unknown of the new claim is true.
 	Abandon
-	// Forget means that no claim of this key had an effect, as the caller has found out. The key is removed. A
-	// repeated call returns store.ErrClaimLost.
+	// Forget means that, as the caller has found out, no claim of the key had an effect. The store removes the key. A
+	// repeated call of EndKey returns store.ErrClaimLost.
 	Forget
 )
 
@@ -169,7 +167,7 @@ func (e *Ending) Fits() error {
 	return nil
 }
 
-// Durability says whether a store still has its keys after a crash.
+// Durability is the degree to which a store still has its keys after a crash.
 type Durability uint8
 
 // The degrees of durability, from best to worst.

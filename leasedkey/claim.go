@@ -19,12 +19,13 @@ type claim struct {
 	config *Config
 }
 
-// claim returns a new claim. The store has not been asked for the claim yet.
+// The method claim returns a new claim that was not requested from the store yet.
 func (k *Keys) claim(key semel.Key) *claim {
 	return &claim{keyclaim.Claim{Store: k.store, Key: key, Token: store.NewToken(), Lease: k.config.Lease}, &k.config}
 }
 
-// call makes the call, and records the outcome. If the lease may have ended, no call is made.
+// The method call calls the user's function, and records the outcome. If the lease may have ended, the function is not
+// called.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	if !c.Holds(nil) {
 		return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Release, fmt.Errorf("leasedkey: no call was made, because the lease may have ended: %w", store.ErrClaimLost))
@@ -35,13 +36,13 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 		return err
 	})
 	event, state := eventOf(err)
-	if event == keystore.Complete { // the other system may report that it had the call before
+	if event == keystore.Complete { // the other system may report that it already got the call
 		return c.complete(ctx, Answer{State: state, Called: true, Result: result})
 	}
 	return c.end(ctx, Answer{State: state, Called: true}, event, err)
 }
 
-// complete ends a claim whose call had its effect. If the result is too long, it is not kept, and complete
+// complete ends a claim whose call had its effect. If the result is too long, the result is not stored, and complete
 // returns an error.
 func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
 	var err error
@@ -66,8 +67,8 @@ func eventOf(err error) (keystore.Event, keystore.State) {
 	return keystore.Fail, keystore.Failed
 }
 
-// keep runs a call with its timeout. If another process has the lease, or if the lease ended and could not be
-// extended, keep cancels the context of the call.
+// The method keep runs a call with its timeout. If another process has the lease, or if the lease ended and could not
+// be extended, the context of the call is cancelled.
 func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -88,9 +89,9 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 	return err
 }
 
-// end records the outcome of the claim, even if ctx has ended. end tries to record the outcome for the
-// duration of a lease, because the store may be unavailable for a short time. The returned error joins the
-// error of the call and the error of the record.
+// end records the outcome of the claim, even if ctx has ended. For the duration of a lease, end tries again, because
+// the store may be unavailable for a short time. The returned error joins the error of the call and the error of the
+// store.
 func (c *claim) end(ctx context.Context, a Answer, e keystore.Event, err error) (Answer, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()

@@ -17,8 +17,8 @@ type Config struct {
 	// Keep is how long a key is kept after its last change. Keep must be longer than the time after which a
 	// request can still be repeated.
 	Keep time.Duration
-	// Window is how long the other system remembers an idempotency key after the first attempt. Always means
-	// that the system never forgets a key. Never means that the system knows no keys, so calls with unknown
+	// Window is how long the other system remembers an idempotency key after the first attempt. Always means that the
+	// system never forgets a key. Never means that the system does not support idempotency keys, so calls with unknown
 	// outcomes are never repeated.
 	Window time.Duration
 	// Lease is how long the key of a dead process blocks other processes; default one minute. The lease is
@@ -27,9 +27,9 @@ type Config struct {
 	// Timeout is the time after which the context of a call ends; default half of Lease. Timeout must be
 	// shorter than Lease.
 	Timeout time.Duration
-	// Ask, if not nil, asks the other system whether an attempt with an unknown outcome had its effect. Do
-	// calls Ask after Window has passed, with a context that ends after Timeout. If the result is longer than
-	// keystore.MaxResult, it is not kept, and that call of Do returns an error.
+	// Ask, if not nil, asks the other system whether an attempt with an unknown outcome had its effect. Do calls Ask
+	// after Window has passed, with a context that ends after Timeout. If the result is longer than keystore.MaxResult,
+	// the result is not stored, and Do returns an error.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
 	// AllowVolatile is the reason why it is acceptable that the store loses keys and that calls are then made
 	// twice. If AllowVolatile is empty, New rejects a store that is volatile or whose durability is unknown.
@@ -54,7 +54,7 @@ const (
 	DidNotHappen
 )
 
-// fits reports a fault of the configuration, and sets the defaults.
+// fits sets the defaults, and returns an error if the configuration has a fault.
 func (c *Config) fits(st keystore.Store) error {
 	if c.Lease == 0 {
 		c.Lease = time.Minute

@@ -34,7 +34,7 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
-// says is a store that reports this durability.
+// says is a key store that reports a given durability.
 type says struct {
 	keystore.Store
 	d keystore.Durability

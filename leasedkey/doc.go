@@ -3,10 +3,10 @@
 //
 // # The guarantee
 //
-// Of all processes that share a store, only one at a time makes a call for a key, if calls obey their
-// contexts and no process is frozen for longer than its lease. Every call for a key has the same idempotency
-// key. After a successful call, no process makes a call for that key again while the store keeps the key.
-// Later requests get the recorded result.
+// Of all processes that share a store, only one at a time makes a call for a key, if calls obey their contexts and no
+// process is frozen for longer than its lease. Every call for a key has the same idempotency key. After a successful
+// call, no process makes a call for that key again while the store keeps the key. Later requests with the key get the
+// recorded result.
 //
 // # Limits
 //

@@ -34,18 +34,18 @@ type Request struct {
 	// Fingerprint identifies the content of the request. A request with the same key and another fingerprint
 	// is a conflict. A fingerprint without a version is not compared.
 	Fingerprint semel.Fingerprint
-	// Note, if not nil, is stored before the call. If the request is abandoned, a process that finishes the
-	// request reads Note. The store must implement admin.RequestStore.
+	// Note, if not nil, is stored before the call. If the process of the request dies, another process that finishes
+	// the request reads Note. The store must implement admin.RequestStore.
 	Note []byte
-	// Seen, if not 0, is the value of admin.AbandonedKey.Started. Do then makes the call only if the key is
-	// unchanged since that value was read; see keystore.Claim.
+	// Seen, if not 0, is the value of admin.AbandonedKey.Started. If Seen is set, Do makes the call only if the number
+	// of claims of the key is still equal to Seen; see keystore.Claim.
 	Seen int
 }
 
 // Attempt describes a call to the function that makes it.
 type Attempt struct {
 	Key semel.Key
-	// IdempotencyKey is the key for the other system. It is the same for all attempts of a request.
+	// IdempotencyKey is the key for the other system, the same for all attempts of a request.
 	IdempotencyKey string
 	// Number is the number of the attempt, from 1.
 	Number int
@@ -65,10 +65,10 @@ type Answer struct {
 	//   - keystore.Claimed: the request may be repeated;
 	//   - keystore.Gone: the key has changed since Request.Seen, and no call was made.
 	State keystore.State
-	// Called reports whether this request made a call.
+	// Called reports whether Do made a call.
 	Called bool
 	Left   time.Duration
-	// Result is the result of this call, or of the earlier call that succeeded.
+	// Result is the result of the call that Do made, or of the earlier call that succeeded.
 	Result []byte
 }
 
@@ -77,17 +77,17 @@ type Answer struct {
 // must determine the outcome and record it with Keys.Resolve.
 var ErrInDoubt = errors.New("semel: it is unknown whether the call took effect, and the other side may have forgotten its idempotency key")
 
-// ErrNotRecorded is returned if the call was made but its outcome could not be stored. For the next request
-// with this key, the outcome is unknown.
+// ErrNotRecorded is returned if the call was made but its outcome could not be stored. For the next request with the
+// same key, the outcome is unknown.
 var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is not recorded")
 
 // Do makes the call of a request. If another process is making the call, or if its outcome is known, Do makes
 // no call.
 //
 // The error of call decides the outcome:
-//   - nil: the effect happened; the result, at most keystore.MaxResult bytes, is kept;
-//   - semel.Permanent, semel.Discard, semel.Park: there was no effect, and there will be none;
-//   - semel.Retry, semel.RetryAfter: this attempt had no effect;
+//   - nil: the effect happened; the result, at most keystore.MaxResult bytes, is stored;
+//   - semel.Permanent, semel.Discard, semel.Park: the call had no effect and will not be repeated;
+//   - semel.Retry, semel.RetryAfter: the attempt had no effect;
 //   - semel.Duplicate: an earlier attempt had the effect;
 //   - any other error, a panic, semel.Unknown, or any error after Timeout: unknown.
 //
@@ -121,7 +121,7 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 	return c.call(ctx, a, call)
 }
 
-// note stores the note of a request.
+// The method note stores the Note of a request.
 func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
 	if note == nil {
 		return nil
@@ -133,8 +133,7 @@ func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
 	return notes.SaveRequest(ctx, c.Key, c.Token, note)
 }
 
-// forgotten reports whether the other system may have forgotten the idempotency key when a call that is made
-// now arrives.
+// forgotten reports whether the other system may have forgotten the idempotency key when a new call arrives.
 func (k *Keys) forgotten(since time.Duration) bool {
 	return calls.Rule{Window: k.config.Window, Timeout: k.config.Timeout}.Forgotten(since)
 }

@@ -25,7 +25,7 @@ func config() leasedkey.Config {
 // pass waits until the duration d of virtual time has passed.
 func pass(d time.Duration) { <-time.After(d) }
 
-// bench contains keys and their store. The store fails as a test says.
+// bench contains Keys and their store, whose failures a test chooses.
 type bench struct {
 	*leasedkey.Keys
 	t     *testing.T
@@ -36,7 +36,7 @@ type bench struct {
 	calls int
 }
 
-// failing sets the function that makes the store fail. If f is nil, the store works.
+// The method failing sets the function that makes the store fail. If f is nil, the store works.
 func (b *bench) failing(f func(op string) error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -75,7 +75,7 @@ func open(t *testing.T, change func(*leasedkey.Config)) *bench {
 	return b
 }
 
-// do makes the request "a" and counts the calls.
+// do calls Keys.Do for the request "a" and counts the calls.
 func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, error)) (leasedkey.Answer, error) {
 	return b.Do(b.t.Context(), leasedkey.Request{Source: "shop", ID: "a"}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
 		b.called(1)

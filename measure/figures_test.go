@@ -24,7 +24,7 @@ func numbered(v reflect.Value, next int64) int64 {
 	return next
 }
 
-// told returns a function that collects metric values by their name and labels.
+// The function told returns a function each that collects metric values in the map all, by name and labels.
 func told(t *testing.T) (all map[string]float64, each func(measure.Figure)) {
 	all = map[string]float64{}
 	return all, func(f measure.Figure) {
@@ -104,7 +104,7 @@ func TestAStopwatchAddsUp(t *testing.T) {
 			at    time.Duration
 			on    bool
 			sum   time.Duration
-			after time.Duration // what it reads a second later
+			after time.Duration // the value that is read a second later
 		}{
 			{0, false, 0, 0}, {5 * time.Second, true, 0, time.Second}, {8 * time.Second, true, 3 * time.Second, 4 * time.Second},
 			{10 * time.Second, false, 5 * time.Second, 5 * time.Second}, {20 * time.Second, false, 5 * time.Second, 5 * time.Second},

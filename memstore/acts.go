@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// find returns the row if it has this revision. It first waits until every open batch with the same identity
-// has ended. The caller holds the store's lock.
+// find returns the row if it has the given revision, after every open batch with the same identity has ended. The
+// caller has locked the store.
 func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) {
 	for {
 		r := s.row(number)
@@ -30,8 +30,8 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 	}
 }
 
-// understands returns an error if a newer release wrote the state of the row, or the outcome of its marker,
-// and this release does not know the value.
+// understands returns an error if a newer release wrote the state of the row, or the outcome of its marker, and the
+// value is unknown to this release.
 func (s *Store) understands(r *row) error {
 	acted := sqlform.Acted{Number: r.Number, State: string(r.State), Outcome: int64(store.Parked), Inbox: rowsName, Markers: markersName}
 	if m, there := s.markers[r.key.identity]; there {
@@ -70,8 +70,8 @@ func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevis
 	})
 }
 
-// eachRow calls do for each row, and writes an audit record for each row for which do succeeds. It returns an
-// error or nil for each row.
+// eachRow calls do for each row, and writes an audit record for each row for which do succeeds. The result has an error
+// or nil for each row.
 func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []store.RowRevision, do func(*row) error) []error {
 	errs := make([]error, len(rows))
 	for i, r := range rows {
@@ -124,7 +124,7 @@ func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevisi
 	})
 }
 
-// again schedules rows to run now.
+// The method again makes rows due now.
 func (s *Store) again(ctx context.Context, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
 		if err := admin.MayAct(e, &r.StoredRow, !r.DueAt.After(s.now())); err != nil {
@@ -134,7 +134,7 @@ func (s *Store) again(ctx context.Context, e store.RowEvent, a store.Act, rows [
 			return err
 		}
 		if r.State == store.StateDeadLettered {
-			r.Place = 0 // the row leaves its line
+			r.Place = 0 // the row is removed from its queue
 		}
 		r.State, _ = r.State.After(e)
 		r.token, r.DueAt, r.LockedUntil = 0, s.now(), time.Time{}

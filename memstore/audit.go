@@ -10,17 +10,17 @@ import (
 	"github.com/semel-go/semel/internal/audit"
 )
 
-// mostSealed is the default limit of seals to write and of audit records to return.
+// mostSealed is the default limit of audit records to add to the chain, and of audit records to return.
 const mostSealed = 1000
 
-// chain is the chain of sealed audit records.
+// chain is the audit chain: the copies of audit records with their hashes.
 type chain struct {
 	lines []admin.Seal
 	end   admin.SealHead
 	of    map[int64]int64 // sequence in the chain, by the number of the audit record
 }
 
-// exact rounds a time to the precision of the chain.
+// exact rounds a time to the precision of the audit chain.
 func exact(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()) }
 
 // Seal implements admin.Auditor.
@@ -29,7 +29,7 @@ func (s *Store) Seal(_ context.Context, o admin.Sealing) (done admin.Sealed, err
 		return done, err
 	}
 	defer s.mu.Unlock()
-	sealed := s.chain // a copy, so that nothing is stored if At panics
+	sealed := s.chain // a copy, so that the chain is unchanged if At panics
 	sealed.lines = slices.Clone(sealed.lines)
 	for _, act := range s.acts {
 		if s.chain.of[act.Number] > 0 || done.Lines == cmp.Or(max(o.Most, 0), mostSealed) {

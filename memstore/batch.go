@@ -17,24 +17,27 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// batch is an open transaction. Its fields are guarded by the store's lock.
+// batch is an open transaction. The store's mutex guards the fields of a batch.
 type batch struct {
 	store *Store
 	tx    Tx
 	marks []store.Mark
-	// fresh has the identities of the markers that this batch wrote. A marker in Ending.Trim is removed again.
+	// The field fresh has the identities of the markers that the batch wrote. A marker in Ending.Trim is removed again.
 	fresh []identity
 	own   []bool // by mark: true if this batch wrote the marker
-	// former is nil if no mark has a previous identity. marks includes the marks for previous identities.
+	// The field former is nil if no mark has a previous identity. The field marks includes the marks for previous
+	// identities.
 	former *formers.Batch
-	// received are the messages of ReceiveIn. Their rows are written at the commit.
+	// The field received contains the messages of ReceiveIn, whose rows are written at the commit.
 	received []received
-	// streams are the streams that the batch has locked. began has those streams that had no record before.
+	// The field streams contains the streams that the batch has locked. The field began has those streams that had no
+	// record before.
 	streams *streams.Batch
 	began   []identity
 	working generations.Working
 	over    bool
-	// done is closed when the batch has ended. The first goroutine that waits for the end creates it.
+	// The channel done is closed when the batch has ended. The first goroutine that waits for the end creates the
+	// channel.
 	done chan struct{}
 }
 
@@ -80,7 +83,7 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, answers, nil
 }
 
-// lookAtRows looks for conflict rows, for the marks about which former asks.
+// lookAtRows looks for the conflict rows that former needs to know.
 func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	for _, i := range former.Rows(verdicts) {
 		m := &former.Marks(nil)[i]
@@ -89,7 +92,7 @@ func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	}
 }
 
-// MarkIn implements store.CallerTx. The markers are committed or rolled back together with tx, which Tx of a
+// MarkIn implements store.CallerTx. The markers are committed or rolled back together with tx, which the method Tx of a
 // batch returned.
 func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []store.Mark) ([]store.Verdict, error) {
 	s.mu.Lock()
@@ -136,11 +139,12 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messa
 	return verdicts, nil
 }
 
-// received is a message that ReceiveIn has received. Its row is written to the inbox at the commit.
+// The type received is a message that ReceiveIn has received. The row of the message is written to the inbox at the
+// commit.
 type received struct {
 	mark    store.Mark
 	message *semel.Message
-	// reason is set if the row will be parked; empty if the row will wait.
+	// The field reason is set if the row will be parked, and is "" if the row will wait.
 	reason semel.Reason
 }
 
@@ -150,8 +154,8 @@ func (s *Store) open() *batch {
 	return b
 }
 
-// mark writes the markers in the order of their identities. Marks with the same identity keep their order, so
-// that the first of them is Fresh.
+// mark writes the markers in the order of their identities. The order of marks with the same identity does not change,
+// so that the first of them is Fresh.
 func (b *batch) mark(ctx context.Context, patience time.Duration, marks []store.Mark) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(marks))
 	for _, i := range sorted(marks) {
@@ -212,7 +216,7 @@ func (b *batch) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// judge returns the verdict on a mark whose identity has a marker already.
+// judge returns the store's answer (duplicate, conflict and so on) for a mark whose identity already has a marker.
 func (s *Store) judge(m store.Mark, old marker) store.Verdict {
 	found := store.Found(int64(old.outcome))
 	if found.Kind == store.Seen && m.Other(old.fingerprint) {
@@ -228,8 +232,8 @@ const (
 	rowsName    = "the table of rows"
 )
 
-// wait waits until other has ended, for at most patience; 0 means no limit. Meanwhile the store's lock is
-// released.
+// wait waits until the batch other has ended, for at most the duration patience; 0 means no limit. While wait waits,
+// the store is unlocked.
 func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) error {
 	if other.done == nil {
 		other.done = make(chan struct{})
@@ -263,11 +267,11 @@ func (b *batch) TxAborted() bool {
 	return b.over
 }
 
-// AbortCause implements store.TxStatus. The batch does not know the cause.
+// AbortCause implements store.TxStatus. A memstore does not record why a transaction was aborted, so the result is nil.
 func (b *batch) AbortCause() error { return nil }
 
-// ClassifyHandler implements store.TxStatus. A call of a Tx fails for one of two reasons: a value is not a
-// number, which is an error of the message, or the batch has ended.
+// ClassifyHandler implements store.TxStatus. A method of a Tx fails if a value is not a number, which is an error of
+// the message, or if the batch has ended.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	switch class := b.store.Classify(err); {
 	case class == store.ClassPermanent, class == store.ClassAborted && b.TxAborted():
@@ -360,16 +364,15 @@ func (b *batch) trim(marks []int) {
 // Rollback implements store.Batch.
 func (b *batch) Rollback(context.Context) { b.Kill() }
 
-// Kill implements store.Batch. The store rolls the batch back at once, as a server does when its client
-// disconnects.
+// Kill implements store.Batch. Kill rolls the batch back immediately, as a server does when its client disconnects.
 func (b *batch) Kill() {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	b.end(false)
 }
 
-// end commits or removes the markers of the batch, and wakes batches that wait for it. A second call does
-// nothing. The caller holds the store's lock.
+// end commits or removes the markers of the batch, and wakes batches that wait for the batch. If end is called twice,
+// the second call does nothing. The caller has locked the store.
 func (b *batch) end(committed bool) {
 	if b.over {
 		return

@@ -18,11 +18,12 @@ type gathered struct {
 	mark store.Mark
 }
 
-// Combinable implements admin.QueueStore. The commit fails if a value that its Tx has read was changed since.
+// Combinable implements admin.QueueStore. The commit fails if a value that the Tx of the batch has read was changed by
+// another transaction.
 func (s *Store) Combinable(m store.Mark) store.Batch[*Tx] { return &gathered{s.open(), m} }
 
-// MayCombine implements admin.QueueStore. A batch whose handler wrote markers or received messages cannot be
-// combined with others.
+// MayCombine implements admin.QueueStore. A batch whose handler wrote markers or received messages cannot be combined
+// with other batches.
 func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,8 +31,8 @@ func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	return len(g.fresh)+len(g.received) == 0
 }
 
-// ReceiveQueued implements admin.QueueStore. A Tx writes markers at once, so judge is called before
-// ReceiveQueued returns.
+// ReceiveQueued implements admin.QueueStore. A Tx writes markers immediately, so judge is called before ReceiveQueued
+// returns.
 func (s *Store) ReceiveQueued(tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	verdicts, err := s.ReceiveIn(context.Background(), tx, marks, messages, reason)
 	if err != nil {

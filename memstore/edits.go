@@ -89,7 +89,8 @@ func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitte
 	return all, s.ask("emit-after")
 }
 
-// emit schedules a row to run again, or returns the reason why not. The caller holds the store's lock.
+// emit makes a row due again and returns which counter of admin.Emitted counts the row. The caller has locked the
+// store.
 func (s *Store) emit(ctx context.Context, o *admin.EmitOptions, r *row) (admin.Emitted, error) {
 	if _, err := s.find(ctx, r.Number, r.Revision); err != nil {
 		return admin.Emitted{Left: 1}, ctx.Err()

@@ -15,7 +15,7 @@ import (
 
 var _ admin.Eraser = (*Store)(nil)
 
-// Erase implements admin.Eraser. It finds no locked rows, because an open batch writes its rows only at the
+// Erase implements admin.Eraser. A memstore has no locked rows, because an open batch writes its rows only at the
 // commit.
 func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), 50)
@@ -91,7 +91,7 @@ func (s *Store) keyOf(id identity) semel.Key {
 	return semel.Key{Consumer: sc.consumer, Source: sc.source, ID: id.id}
 }
 
-// erasing implements erasure.Held. Erase holds the store's lock meanwhile.
+// erasing implements erasure.Held. While an erasing is used, Erase has locked the store.
 type erasing struct {
 	*Store
 	o *admin.Erasing

@@ -15,12 +15,12 @@ import (
 // generation is a generation of a consumer.
 type generation struct {
 	admin.StoredGeneration
-	until time.Time // end of its fence
+	until time.Time // end of the generation's fence
 	open  map[*batch]bool
 }
 
-// generationThat returns the first generation of a consumer for which is returns true; nil if there is none.
-// The caller holds the store's lock.
+// generationThat returns the first generation of a consumer for which the function is returns true, or nil if there is
+// none. The caller has locked the store.
 func (s *Store) generationThat(consumer string, is func(*generation) bool) *generation {
 	for _, g := range s.generations[consumer] {
 		if is(g) {
@@ -36,8 +36,8 @@ func (s *Store) generation(consumer string, number int64) *generation {
 
 func (s *Store) fenced(g *generation) bool { return g.until.After(s.now()) }
 
-// works returns nil if a batch may begin in its generation, otherwise an error. The caller holds the store's
-// lock.
+// works returns nil if a batch may begin in its generation, and an error if it may not. The caller has locked the
+// store.
 func (s *Store) works(w generations.Working) error {
 	if w.In == 0 {
 		return nil
@@ -48,8 +48,8 @@ func (s *Store) works(w generations.Working) error {
 	return nil
 }
 
-// stays returns nil if a batch may commit in its generation, otherwise an error. A fence allows open batches
-// to commit. The caller holds the store's lock.
+// stays returns nil if a batch may commit in its generation, and an error if it may not. A fence does not prevent open
+// batches from committing. The caller has locked the store.
 func (s *Store) stays(w generations.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
@@ -57,7 +57,7 @@ func (s *Store) stays(w generations.Working) error {
 	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
-// begun and ended track the open batches of a generation. The caller holds the store's lock.
+// begun and ended count the open batches of a generation. The caller has locked the store.
 func (s *Store) begun(b *batch) {
 	if b.working.In != 0 {
 		s.generation(b.working.Consumer, b.working.Number).open[b] = true
@@ -102,7 +102,7 @@ func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
 	return nil
 }
 
-// addGeneration adds the next generation of a consumer. The caller holds the store's lock.
+// addGeneration adds the next generation of a consumer. The caller has locked the store.
 func (s *Store) addGeneration(consumer string, in generations.State, a store.Act) int64 {
 	n, now := int64(len(s.generations[consumer])), s.now()
 	s.generations[consumer] = append(s.generations[consumer], &generation{

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Keys is a keystore.Store in memory, and the reference for other implementations. The keys are lost when the
-// process ends. Create it with NewKeys. Keys is safe for concurrent use.
+// Keys is a keystore.Store in memory, and the reference for other implementations. The keys are lost when the process
+// ends. Create Keys with NewKeys. Keys is safe for concurrent use.
 type Keys struct {
 	store *Store // for its lock, its clock and the option Fail
 	keys  map[semel.Key]sqlform.Key
@@ -125,7 +125,7 @@ func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (le
 	})
 }
 
-// do runs f with the store's lock. If the option Fail returns an error, do returns the error.
+// The method do locks the store and calls f. If the option Fail returns an error, do returns that error.
 func (k *Keys) do(f func(now int64) error) error {
 	if err := k.store.ask("key-before"); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (k *Keys) do(f func(now int64) error) error {
 	return k.store.ask("key-after")
 }
 
-// at returns a key. The result is false if the key does not exist or has expired.
+// The method at returns the state of a key. If the key does not exist or has expired, the bool is false.
 func (k *Keys) at(key semel.Key, now int64) (sqlform.Key, bool) {
 	l, there := k.keys[key]
 	if there && l.Over <= now {

@@ -50,8 +50,8 @@ func (s *Store) Claim(_ context.Context, o store.ClaimOptions) ([]store.Claimed,
 	return taken, nil
 }
 
-// claimable returns the rows of a consumer that can be claimed now, those that wait the longest first. The
-// caller holds the store's lock.
+// claimable returns the rows of a consumer that can be claimed now, the longest waiting row first. The caller has
+// locked the store.
 func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 	for _, r := range s.rows {
 		_, legal := r.State.After(store.RowClaimed)
@@ -65,7 +65,7 @@ func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 	return due
 }
 
-// claimableAt returns when a waiting row can be claimed. For a row in progress that is the end of its lease.
+// claimableAt returns when a row can be claimed. For a row in progress, the result is the end of the lease.
 func (r *row) claimableAt() time.Time {
 	if r.State == store.StateInProgress {
 		return r.LockedUntil
@@ -75,8 +75,8 @@ func (r *row) claimableAt() time.Time {
 
 func (r *row) claim() store.Claim { return store.Claim{Number: r.Number, Token: r.token} }
 
-// become applies an event to a row and ends the claim. If the marker belongs to the row, become also changes
-// the marker. The event must be allowed in the state of the row. The caller holds the store's lock.
+// become applies an event to a row and ends the claim. If the marker belongs to the row, become also changes the
+// marker. The event must be allowed in the state of the row. The caller has locked the store.
 func (s *Store) become(r *row, e store.RowEvent) {
 	next, legal := r.State.After(e)
 	if !legal {
@@ -93,7 +93,7 @@ func (s *Store) become(r *row, e store.RowEvent) {
 	}
 }
 
-// claimed returns the row of a claim; nil if the claim is not valid. The caller holds the store's lock.
+// The method claimed returns the row of a claim, or nil if the claim is not valid. The caller has locked the store.
 func (s *Store) claimed(c store.Claim) *row {
 	r := s.row(c.Number)
 	if r == nil || c.Token == 0 || r.token != c.Token || r.State != store.StateInProgress {
@@ -102,7 +102,7 @@ func (s *Store) claimed(c store.Claim) *row {
 	return r
 }
 
-// look returns the verdict on a mark that checks a claim. The caller holds the store's lock.
+// look returns the store's answer for a mark that checks a claim. The caller has locked the store.
 func (s *Store) look(c store.Claim) store.Verdict {
 	if r := s.claimed(c); r != nil && r.LockedUntil.After(s.now()) && s.lost([]store.ClaimEnding{{Claim: c}}) == nil {
 		return store.Verdict{Kind: store.Fresh}
@@ -110,8 +110,8 @@ func (s *Store) look(c store.Claim) store.Verdict {
 	return store.Verdict{Kind: store.ClaimLost}
 }
 
-// lost returns an error for the first ending whose claim is not valid, or whose marker is not waiting for its
-// row. The caller holds the store's lock.
+// The method lost returns an error for the first ending whose claim is not valid, or whose marker does not have the
+// outcome Waiting for the row. The caller has locked the store.
 func (s *Store) lost(endings []store.ClaimEnding) error {
 	for _, e := range endings {
 		r := s.claimed(e.Claim)
@@ -132,7 +132,7 @@ func (s *Store) Held(_ context.Context, consumer string, t store.Token) ([]store
 	var held []store.Claimed
 	for _, r := range s.rows {
 		if r.Key.Consumer == consumer && s.claimed(store.Claim{Number: r.Number, Token: t}) != nil {
-			// The store does not know which process had the claim. The message may have crashed that process.
+			// The store does not know which process had the claim; the message may have crashed that process.
 			held = append(held, store.Claimed{Claim: r.claim(), Row: shown(r, true), Left: r.LockedUntil.Sub(now), Suspect: true})
 		}
 	}
@@ -144,8 +144,8 @@ func (s *Store) Extend(_ context.Context, claims []store.Claim, lease time.Durat
 	return s.each(claims, func(r *row) { r.extend(s.now(), lease) })
 }
 
-// extend makes the lease end after this duration from now, unless the lease ends later already. extend also
-// sets ChangedAt, because the start of the lease is computed from it.
+// extend sets the end of the lease to the given duration from now, unless the lease already ends later. The method also
+// sets ChangedAt, because the start of the lease is computed from ChangedAt.
 func (r *row) extend(now time.Time, lease time.Duration) {
 	r.cutAhead(now)
 	if until := now.Add(lease); until.After(r.LockedUntil) {
@@ -162,7 +162,8 @@ func (s *Store) Start(_ context.Context, claims []store.Claim) ([]int, error) {
 	})
 }
 
-// each calls do for the row of each valid claim, and returns the indexes of the claims that are not valid.
+// The method each calls the function do for the row of each valid claim, and returns the indexes of the claims that are
+// not valid.
 func (s *Store) each(claims []store.Claim, do func(*row)) (lost []int, err error) {
 	if err := s.lock("claim-before"); err != nil {
 		return nil, err
@@ -199,8 +200,8 @@ func (s *Store) End(_ context.Context, endings []store.ClaimEnding) (lost []int,
 	return lost, nil
 }
 
-// endClaim ends a valid claim. freed is true if the end unblocks a later row. The caller holds the store's
-// lock.
+// endClaim ends a valid claim. The result freed is true if the end unblocks a later row. The caller has locked the
+// store.
 func (s *Store) endClaim(r *row, e *store.ClaimEnding) (freed bool) {
 	r.endCall(e.Call, r.token)
 	s.become(r, e.Event)
@@ -263,8 +264,8 @@ func (s *Store) Reclaim(_ context.Context, numbers []int64, from []store.Token, 
 	return all, nil
 }
 
-// cutAhead shortens the delays and leases of rows that were written while the clock was ahead. It examines the
-// rows in o.Numbers, or all rows. The caller holds the store's lock.
+// cutAhead shortens the delays and leases of rows that were written while the clock was ahead. Only the rows in
+// o.Numbers are examined, or all rows if o.Numbers is empty. The caller has locked the store.
 func (s *Store) cutAhead(o *store.ClaimOptions, now time.Time) {
 	rows, furthest := 0, time.Duration(0)
 	for _, r := range s.rows {
@@ -280,8 +281,8 @@ func (s *Store) cutAhead(o *store.ClaimOptions, now time.Time) {
 	}
 }
 
-// cutAhead checks whether a row was written while the clock was ahead. If so, the row's delay or lease starts
-// now, and cutAhead returns how far the clock was ahead.
+// cutAhead checks whether a row was written while the clock was ahead. If the clock was ahead, the row's delay or lease
+// starts now, and cutAhead returns how far the clock was ahead.
 func (r *row) cutAhead(now time.Time) time.Duration {
 	by := sqlform.CutAhead(r.ChangedAt, now, &r.DueAt, &r.LockedUntil)
 	if by == 0 {
@@ -294,8 +295,8 @@ func (r *row) cutAhead(now time.Time) time.Duration {
 	return by
 }
 
-// touchWaiting does the same as touch, for a row whose delay does not change. If the row was written while the
-// clock was ahead, ChangedAt keeps its value, because the start of the delay is computed from it.
+// touchWaiting does the same as touch, for a row whose delay does not change. If the row was written while the clock
+// was ahead, ChangedAt is not changed, because the start of the delay is computed from ChangedAt.
 func (s *Store) touchWaiting(r *row) {
 	was := r.ChangedAt
 	if s.touch(r); was.After(r.ChangedAt) {

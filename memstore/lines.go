@@ -10,16 +10,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stands reports whether a row blocks the later rows of its line.
+// stands reports whether a row blocks the later rows of its line (the queue of a key or lane).
 func (r *row) stands() bool {
 	return r.Place > 0 && (r.State == store.StateParked || r.State.Outcome() == store.Waiting)
 }
 
-// waitsInLine reports whether a row waits only for earlier rows of its line.
+// waitsInLine reports whether a row waits only for earlier rows of its line (the queue of a key or lane).
 func (r *row) waitsInLine() bool { return r.State == store.StateBlocked && r.Place > 0 }
 
-// first returns the first row of a line that blocks later rows; nil if there is none. The caller holds the
-// store's lock.
+// The method first returns the first row of a line (the queue of a key or lane) that blocks later rows, or nil if no
+// row blocks. The caller has locked the store.
 func (s *Store) first(line string) (first *row) {
 	for _, r := range s.rows {
 		if r.stands() && r.Line == line && (first == nil || r.Place < first.Place) {
@@ -29,7 +29,7 @@ func (s *Store) first(line string) (first *row) {
 	return first
 }
 
-// busy returns the indexes of the marks whose line has a waiting row.
+// The method busy returns the indexes of the marks whose line (the queue of a key or lane) has a waiting row.
 func (s *Store) busy(marks []store.Mark) (busy []int) {
 	for _, i := range lines.Asked(marks) {
 		if s.first(string(marks[i].Line)) != nil {
@@ -39,8 +39,8 @@ func (s *Store) busy(marks []store.Mark) (busy []int) {
 	return busy
 }
 
-// enterLines adds the rows of an ending to their lines. came is true if a row is the first of its line
-// although it was to be written as blocked.
+// enterLines adds the rows of an ending to their lines (queues of keys or lanes). The result came is true if a row that
+// should have been blocked is the first row of its line.
 func (b *batch) enterLines(e *store.Ending) (came bool) {
 	for _, n := range lines.Entering(b.marks, e) {
 		m := &b.marks[n.Mark]
@@ -49,7 +49,7 @@ func (b *batch) enterLines(e *store.Ending) (came bool) {
 	return came
 }
 
-// enter adds a row to the end of a line.
+// enter appends a row to a line (the queue of a key or lane).
 func (s *Store) enter(r *row, line string) (came bool) {
 	if line == "" {
 		return false
@@ -69,7 +69,7 @@ func (s *Store) enter(r *row, line string) (came bool) {
 	return false
 }
 
-// advance unblocks the first row of the line that another row has left.
+// advance unblocks the first row of a line (the queue of a key or lane) after the row left was removed from the line.
 func (s *Store) advance(left *row) (freed bool) {
 	if left.Line == "" {
 		return false
@@ -127,7 +127,7 @@ func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err er
 	return rows, nil
 }
 
-// leave removes a row from its line. If the row was blocked, it can be claimed now.
+// leave removes a row from its line (the queue of a key or lane). If the row was blocked, it can be claimed now.
 func (s *Store) leave(r *row) {
 	if r.State == store.StateBlocked {
 		s.become(r, store.RowFreed) // the row no longer waits for another row

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimed returns a store with a claimed message, and the mark that belongs to the claim.
+// The function claimed returns a store with a claimed message, and the mark that belongs to the claim.
 func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	t.Helper()
 	s := New()
@@ -37,7 +37,7 @@ func TestAClaimIfTheMarkerDoesNotWait(t *testing.T) {
 		if err != nil || v[0].Kind != store.Fresh {
 			t.Fatal(v, err)
 		}
-		s.markers[identity{mark.Scope, "a"}] = marker{outcome: store.Applied} // as if a person had changed it in the database
+		s.markers[identity{mark.Scope, "a"}] = marker{outcome: store.Applied} // as if a person had changed the marker in the database
 		if err := b.Tx(0).Set("effect", []byte("1")); err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// others returns the other rows of the row's identity. Each of them has other content. The caller holds the
-// store's lock.
+// others returns the other rows of the row's identity, which have other contents. The caller has locked the store.
 func (s *Store) others(r *row) (all []store.StoredRow) {
 	for _, o := range s.rows {
 		if o != r && o.key.identity == r.key.identity {
@@ -23,8 +22,8 @@ func (s *Store) others(r *row) (all []store.StoredRow) {
 	return all
 }
 
-// owns reports whether the marker of the row's identity belongs to this row (law 16). At most one row of an
-// identity has the same content as the marker.
+// owns reports whether the marker of the row's identity belongs to the row r (law 16). At most one row of an identity
+// has the same content as the marker.
 func (s *Store) owns(r *row) bool {
 	m, there := s.markers[r.key.identity]
 	if !there || m.fingerprint != r.Fingerprint {
@@ -41,7 +40,7 @@ func (s *Store) owns(r *row) bool {
 	return m.stored().Of(r.twin(), others)
 }
 
-// stored returns a marker in the form that package sqlform needs.
+// stored converts a marker to the type that package sqlform needs.
 func (m marker) stored() sqlform.Marker {
 	return sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
 }
@@ -51,8 +50,8 @@ func (s *Store) mayRun(r *row, others []store.StoredRow) error {
 	return admin.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
 }
 
-// takeMarker makes the marker of the row's identity belong to this row, with the outcome Waiting. takeMarker
-// returns an error if one of the other rows has not ended; see admin.MayRun.
+// takeMarker makes the marker of the row's identity belong to the row r, with the outcome Waiting. takeMarker returns
+// an error if one of the other rows has not ended; see admin.MayRun.
 func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
 	if r.State.Outcome() == store.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == store.Waiting {
 		return nil
@@ -74,9 +73,8 @@ func noMarker(r *row) error {
 	return fmt.Errorf("row %d has no marker, so the outcome of its message is unknown: %w", r.Number, semel.ErrConflict)
 }
 
-// closeMarker is called for a row that is closed without an effect. If the marker belongs to the row,
-// closeMarker sets the outcome of the marker. If the row is a conflict, the marker goes back to the row with
-// the first content.
+// closeMarker is called for a row that is closed without an effect. If the marker belongs to the row, closeMarker sets
+// the outcome of the marker. If the row is a conflict, the marker then belongs again to the row with the first content.
 func (s *Store) closeMarker(r *row) {
 	m := s.markers[r.key.identity]
 	if !s.owns(r) || m.outcome == store.Applied {
@@ -90,13 +88,13 @@ func (s *Store) closeMarker(r *row) {
 	s.markers[r.key.identity] = m
 }
 
-// twin returns a row in the form that package sqlform needs.
+// twin converts a row to the type that package sqlform needs.
 func (r *row) twin() sqlform.Twin {
 	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
 }
 
-// over ends a row that could be claimed but whose marker is not waiting for it, because no claim of such a row
-// could be ended regularly. over reports whether it ended the row. The caller holds the store's lock.
+// The method over ends a row that could be claimed but whose marker is not waiting for it, because a claim of such a
+// row could not be ended normally. The result says whether the row was ended. The caller has locked the store.
 func (s *Store) over(r *row) bool {
 	m, marked := s.markers[r.key.identity]
 	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {
@@ -141,8 +139,8 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen returns the verdict on a mark by committed markers only. The verdict is Fresh if there is no such
-// marker.
+// The method seen returns the store's answer for a mark, from committed markers only. If the identity has no committed
+// marker, the answer is Fresh.
 func (s *Store) seen(m store.Mark) store.Verdict {
 	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
 		return s.judge(m, old)

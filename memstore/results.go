@@ -29,7 +29,7 @@ func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	_ = b.tx.keep(of, result) // if the batch has ended, Commit returns the error
 }
 
-// keep adds a result to a transaction. The caller holds the store's lock.
+// The method keep adds a result to a transaction. The caller has locked the store.
 func (tx *Tx) keep(of admin.ResultOf, result []byte) error {
 	if tx.batch.over {
 		return ErrTxDone

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// kept has the retention settings and the progress of a consumer.
+// The type kept contains the retention policy and the progress of a consumer.
 type kept struct {
 	store.Retention
 	progress time.Time
@@ -22,7 +22,7 @@ type kept struct {
 // laneAge is the last report about a lane: the age of the lane, and the time of the report.
 type laneAge struct{ oldest, at time.Time }
 
-// is returns a time before which all records of the lane are settled.
+// The method is returns a time before which all records of the lane are acked or dead-lettered.
 func (l laneAge) is() time.Time {
 	if l.oldest.IsZero() {
 		return l.at
@@ -116,7 +116,8 @@ func (s *Store) retention(k *kept) store.StoredRetention {
 	return r
 }
 
-// behind returns the lane that is furthest behind, and how far it is settled.
+// The method behind returns the lane with the oldest record that is not acked, and the time up to which the lane is
+// acked.
 func (k *kept) behind() (name string, is time.Time) {
 	for _, lane := range slices.Sorted(maps.Keys(k.lanes)) {
 		if at := k.lanes[lane].is(); name == "" || at.Before(is) {
@@ -126,8 +127,8 @@ func (k *kept) behind() (name string, is time.Time) {
 	return name, is
 }
 
-// cutoff returns the time before which markers may be removed; zero if nothing may be removed. The caller
-// holds the store's lock.
+// cutoff returns the time before which markers may be removed, or zero if no marker may be removed. The caller has
+// locked the store.
 func (s *Store) cutoff(k *kept) time.Time {
 	if k.Keep == 0 {
 		return time.Time{}
@@ -171,8 +172,8 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 	return to, nil
 }
 
-// old sets the verdict Old for new messages that are older than the retention. The caller holds the store's
-// lock.
+// old changes the store's answer to Old for new messages that are older than the retention. The caller has locked the
+// store.
 func (s *Store) old(marks []store.Mark, verdicts []store.Verdict) {
 	lows, now := map[int64]sqlform.Low{}, s.now()
 	for _, scope := range sqlform.Aged(marks) {
@@ -220,7 +221,7 @@ func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 	return done, nil
 }
 
-// due returns the old markers that follow the position of the pass, in the order of the pass.
+// The method due returns the old markers after the current position of the pass, in the order of the pass.
 func (s *Store) due(o store.Reaping, before time.Time) (due []identity) {
 	place := func(id identity) store.ReapMark {
 		return store.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
@@ -251,7 +252,7 @@ func (s *Store) mayGo(id identity, m marker, cutoff time.Time) bool {
 	return true
 }
 
-// remove removes a marker with its rows, and returns the number of these rows.
+// remove removes a marker with its rows, and returns the number of removed rows.
 func (s *Store) remove(id identity, dry bool) (rows int64) {
 	for _, r := range s.rows {
 		if r.key.identity == id {

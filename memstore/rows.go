@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// writeRow writes an inbox row at the commit. The caller holds the store's lock.
+// writeRow writes an inbox row at the commit. The caller has locked the store.
 func (b *batch) writeRow(r *store.Row) {
 	s, m := b.store, b.marks[r.Mark]
 	key := rowKey{identity: identity{m.Scope, string(m.ID)}, conflict: r.Conflict}
@@ -36,14 +36,14 @@ func (b *batch) writeRow(r *store.Row) {
 	}
 }
 
-// place returns the index of the row with this number. If there is no such row, it returns the index where the
-// row would be inserted.
+// place returns the index of the row with the given number or, if there is no such row, the index where the row would
+// be inserted.
 func (s *Store) place(number int64) int {
 	i, _ := slices.BinarySearchFunc(s.rows, number, func(r *row, n int64) int { return cmp.Compare(r.Number, n) })
 	return i
 }
 
-// row returns the row with a number; nil if there is none.
+// The method row returns the row with the given number, or nil if there is no such row.
 func (s *Store) row(number int64) *row {
 	if i := s.place(number); i < len(s.rows) && s.rows[i].Number == number {
 		return s.rows[i]
@@ -51,7 +51,7 @@ func (s *Store) row(number int64) *row {
 	return nil
 }
 
-// rowFor returns the row with this key. If there is none, rowFor creates the row.
+// rowFor returns the row with the given key. If the row does not exist, rowFor creates it.
 func (s *Store) rowFor(key rowKey) *row {
 	r := s.rowOf[key]
 	if r == nil {
@@ -82,7 +82,7 @@ func (s *Store) fill(to *row, m store.Mark, r *store.Row) {
 	}
 }
 
-// touch counts a write of the row.
+// touch changes the revision of the row, because the row is written.
 func (s *Store) touch(r *row) {
 	r.Revision++
 	r.ChangedAt = s.now()

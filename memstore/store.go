@@ -16,12 +16,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Store is a store in memory. Create it with New. Store is safe for concurrent use.
+// Store is a store in memory. Create a Store with New. Store is safe for concurrent use.
 type Store struct {
 	now  func() time.Time
 	fail func(op string) error
 
-	mu sync.Mutex // guards all fields below, and the objects to which they point
+	mu sync.Mutex // guards all following fields, and the objects to which they point
 
 	scopes    map[scope]int64
 	scopeOf   []scope // by number - 1
@@ -32,7 +32,7 @@ type Store struct {
 	numbers   int64  // number of the last row
 	rowOf     map[rowKey]*row
 	streams   map[identity]*stream // by scope and name
-	places    int64                // the last assigned place in a line
+	places    int64                // the last assigned position in a queue
 	acts      []store.Act
 	chain     chain
 	positions map[lane]source.Position
@@ -87,9 +87,9 @@ type Option func(*Store)
 // Clock makes the store call now for the current time. The default is time.Now.
 func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
 
-// Fail makes the store call fail with the name of each operation. If fail returns an error, the operation
-// returns that error, with store.ClassDown. Fail is for tests; fail may be called from several goroutines. The
-// names are:
+// Fail makes the store call fail with the name of each operation. If fail returns an error, the operation returns that
+// error, with store.ClassDown. Fail is for tests; fail may be called from several goroutines. The names of the
+// operations are:
 //
 //   - "scope", "begin";
 //   - "commit-before": nothing is committed; "commit-after": the batch is committed, and the caller gets
@@ -147,7 +147,7 @@ func (s *Store) ask(op string) error {
 	return nil
 }
 
-// lock calls ask. If ask returns no error, lock locks the store.
+// The method lock calls the method ask and, if ask returns no error, locks the store.
 func (s *Store) lock(op string) error {
 	err := s.ask(op)
 	if err == nil {
@@ -175,7 +175,7 @@ func (s *Store) Classify(err error) store.Class {
 	}
 }
 
-// IsStoreFault implements store.TxStore. It returns false, because the store cannot distinguish the outages
+// IsStoreFault implements store.TxStore. IsStoreFault returns false, because the store cannot distinguish the outages
 // that tests simulate.
 func (s *Store) IsStoreFault(error) bool { return false }
 
@@ -272,7 +272,7 @@ func (s *Store) advanceOffsets(consumer string, to []laneoffset.Advance) []laneo
 	return before
 }
 
-// offset returns the offset of a lane. The caller holds mu.
+// offset returns the offset of a lane. The caller has locked mu.
 func (s *Store) offset(consumer, name string) laneoffset.LaneOffset {
 	p, known := s.positions[lane{consumer, name}]
 	if !known {

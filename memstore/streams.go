@@ -25,8 +25,8 @@ type stream struct {
 
 var errStreamBusy = errors.New("memstore: another batch has locked one of the streams")
 
-// lookAtStreams locks the streams of a batch, and sets the verdicts of marks whose version is not the next.
-// The caller holds the store's lock.
+// lookAtStreams locks the streams of a batch, and changes the store's answer for marks whose version is not the next
+// version of the stream. The caller has locked the store.
 func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdicts []store.Verdict) error {
 	s := b.store
 	b.streams = streams.Of(b.marks)
@@ -86,7 +86,7 @@ func (s *Store) begin(b *batch, to *streams.Stream) {
 	}
 }
 
-// move sets the position of a stream at a commit. It unblocks the rows that waited for that position.
+// move sets the position of a stream at a commit. Rows that waited for the new position are unblocked.
 func (s *Store) move(scope int64, name string, last int64, print semel.Fingerprint) (freed bool) {
 	to := s.streams[identity{scope, name}]
 	to.last, to.print = last, print
@@ -105,8 +105,8 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 	return freed
 }
 
-// blockedIn reports whether a row waits for an earlier version of a stream. It also reports true if the row
-// was parked because it has waited for the longest allowed time.
+// blockedIn reports whether a row waits for an earlier version of a stream. The result is also true if the row was
+// parked because it has waited for the maximum time.
 func (r *row) blockedIn(scope int64, name string) bool {
 	waits := r.State == store.StateBlocked || r.State == store.StateParked && r.Reason == semel.ReasonGap
 	return waits && r.Version > 0 && r.key.scope == scope && r.Stream == name

@@ -36,7 +36,7 @@ var ErrNoNumber = errors.New("memstore: the value is not a number")
 
 var errSerial = errors.New("memstore: another transaction changed what this one read")
 
-// Get returns the value of key, including this transaction's own changes; nil if there is no value.
+// Get returns the value of key, including changes of the same transaction, or nil if there is no value.
 func (t *Tx) Get(key string) ([]byte, error) {
 	s := t.batch.store
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (t *Tx) Get(key string) ([]byte, error) {
 		return nil, nil
 	}
 	if c.delta == 0 {
-		return v.text(), nil // in this case the value may be any text
+		return v.text(), nil // a value that was set may be any text
 	}
 	v, err := v.add(c.delta)
 	return v.text(), err
@@ -119,7 +119,7 @@ func (t *Tx) put(key string, c change) {
 	t.changes[key] = c
 }
 
-// check returns an error if the transaction must not commit. The caller holds the store's lock.
+// check returns an error if the transaction must not commit. The caller has locked the store.
 func (t *Tx) check() error {
 	s := t.batch.store
 	for key, version := range t.reads {
@@ -138,7 +138,7 @@ func (t *Tx) check() error {
 	return nil
 }
 
-// apply writes the changes. The caller holds the store's lock, and check has returned nil.
+// apply writes the changes of the transaction. The caller has locked the store, and check has returned nil.
 func (t *Tx) apply() {
 	s := t.batch.store
 	maps.Copy(s.results, t.results)
@@ -178,7 +178,7 @@ func (v value) text() []byte {
 	return bytes.Clone(v.bytes)
 }
 
-// Get returns the committed value of key; nil if there is none.
+// Get returns the committed value of key, or nil if there is no value.
 func (s *Store) Get(key string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package otel reports consumers to OpenTelemetry: metrics to a metric.MeterProvider and spans to a
-// trace.TracerProvider. The program chooses both with their exporters.
+// trace.TracerProvider. The program chooses the two providers with their exporters.
 //
 //	meter, err := otel.NewMeter(meterProvider, "kafka")
 //	tracer := otel.NewTracer(tracerProvider, "kafka")
@@ -7,8 +7,8 @@
 //	billing, err := consumer.New(store, handle, config)
 //	stop, err := meter.Watch("billing", billing)
 //
-// docs/reference/metrics.md lists the metrics with their labels, and docs/operate/traces.md the spans. Neither contains
-// payloads, ids or texts of errors. Messages whose trace is not sampled cost no allocation.
+// docs/reference/metrics.md lists the metrics with their labels, and docs/operate/traces.md the spans. Metrics and
+// spans contain no payloads, ids or texts of errors. Messages whose trace is not sampled cost no allocation.
 package otel
 
 // scope is the name of the instrumentation scope.

@@ -1,15 +1,15 @@
 package otel
 
-// kind says how an instrument gets its values.
+// kind determines how an instrument gets its values.
 type kind uint8
 
 // Kinds of instruments.
 const (
-	// asked is the kind of a counter that is read from the consumer when metrics are collected.
+	// asked is the kind of counters that are read from the consumer when metrics are collected.
 	asked kind = iota
-	// askedGauge is the kind of a gauge that is read from the consumer when metrics are collected.
+	// askedGauge is the kind of gauges that are read from the consumer when metrics are collected.
 	askedGauge
-	// told is the kind of a counter that events increase.
+	// told is the kind of counters that events increase.
 	told
 )
 
@@ -34,7 +34,7 @@ const (
 	batchMessages = "semel_batch_messages"
 )
 
-// instruments has all metrics except the histograms.
+// instruments contains all metrics except the histograms.
 var instruments = []instrument{
 	{"semel_deliveries_total", asked, "1", "Messages that the source delivered."},
 	{"semel_endings_total", asked, "1", "Deliveries that ended, by ending. Deliveries in memory and nacked deliveries are the difference to semel_deliveries_total."},
@@ -67,13 +67,13 @@ var instruments = []instrument{
 	{"semel_paused", askedGauge, "1", "1 while an operator has paused the consumer."},
 }
 
-// apiInstruments are the metrics of HTTP APIs; see docs/guides/http.md.
+// apiInstruments contains the metrics of HTTP APIs; see docs/guides/http.md.
 var apiInstruments = []instrument{
 	{"semel_http_requests_total", asked, "1", "Requests, by outcome or by the code of the problem document."},
 	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (this process is working on them), open (their handlers run, with New in a transaction), most (the limit of open)."},
 }
 
-// batchParts has the histograms for the parts of a batch: markers, handlers and commit.
+// batchParts contains the histograms for the parts of a batch: markers, handlers and commit.
 var batchParts = [3]struct{ name, help string }{
 	{"semel_batch_mark_seconds", "Time to begin the transaction and to write the markers, including waits for locks on the same markers. Values far above the median are such waits."},
 	{"semel_batch_handle_seconds", "Time of all handlers of a batch."},

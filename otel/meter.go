@@ -52,8 +52,8 @@ type observedConsumer struct {
 	serial measure.Stopwatch // guarded by mutex
 }
 
-// NewMeter returns a Meter for a provider. source is the kind of the consumers' source, such as "kafka" or
-// "file"; empty means "none". The error comes from the provider and names an instrument.
+// NewMeter returns a Meter for a provider. The parameter source is the kind of the consumers' source, such as "kafka"
+// or "file"; an empty text means "none". The error comes from the provider and names an instrument.
 func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 	m := &Meter{meter: provider.Meter(scope), source: sourceKind(source), observed: map[string]metric.Float64Observable{},
 		counters: map[string]metric.Int64Counter{}, of: map[string]*observedConsumer{}}
@@ -86,8 +86,8 @@ func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 	return m, nil
 }
 
-// Watch reads the metrics of a consumer each time metrics are collected, until stop is called. name is the
-// name of the consumer. Only one consumer of a name can be watched at a time.
+// Watch reads the metrics of a consumer each time metrics are collected, until stop is called. The parameter name is
+// the name of the consumer. Only one consumer of a name can be watched at a time.
 func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
 	m.begin(name)
 	return m.whenAsked(func(o metric.Observer) { m.collect(name, c, o) })
@@ -98,7 +98,7 @@ type API interface {
 	Figures(each func(measure.Figure))
 }
 
-// WatchAPI does the same as Watch for an HTTP API. The label consumer of the metrics has the value name.
+// WatchAPI is like Watch, for an HTTP API. The label consumer of the metrics has the value name.
 func (m *Meter) WatchAPI(name string, a API) (stop func() error, err error) {
 	consumer := attribute.String(labelConsumer, name)
 	return m.whenAsked(func(o metric.Observer) {
@@ -127,7 +127,7 @@ func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err er
 	return registration.Unregister, nil
 }
 
-// begin sets the counters that events update to 0. So the first event shows as an increase.
+// begin writes the value 0 to each counter that events update, so that the first event is visible as an increase.
 func (m *Meter) begin(name string) {
 	none := semel.Event{Consumer: name}
 	for _, counter := range []string{"semel_contended_total", "semel_backstops_total", "semel_retry_budget_waits_total"} {
@@ -182,8 +182,8 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// consumer returns the state for the consumer of an event. An event of a generation belongs to the consumer of
-// that generation.
+// consumer returns the state for the consumer of an event. An event of a generation belongs to the consumer of the
+// generation.
 func (m *Meter) consumer(name string) *observedConsumer {
 	public, _ := admin.GenerationOf(name)
 	m.mutex.Lock()

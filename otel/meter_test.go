@@ -73,7 +73,7 @@ func collect(t *testing.T, reader *metric.ManualReader) collected {
 	return out
 }
 
-// everything passes one event of each kind to a Meter.
+// The function everything passes one event of each kind to a Meter.
 func everything(m *otel.Meter) {
 	for _, e := range []semel.Event{
 		{Kind: eventkind.Contended}, {Kind: eventkind.Backstop}, {Kind: eventkind.RetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
@@ -158,7 +158,7 @@ func TestFigures(t *testing.T) {
 	})
 }
 
-// ofTheBinary reports whether only the binary semel has a metric. These are the metrics of stores, brokers,
+// ofTheBinary reports whether only the binary semel has a metric. The metrics of the binary are about stores, brokers,
 // webhooks, the span collector and the policy.
 func ofTheBinary(name string) bool {
 	for _, of := range []string{"semel_store_", "semel_webhook_", "semel_spans_", "semel_broker_lag_messages", "semel_residual_risk"} {
@@ -171,7 +171,7 @@ func ofTheBinary(name string) bool {
 
 var documentedRow = regexp.MustCompile("(?m)^\\| `(semel_\\w+)` \\| (\\w+) \\| ([^|]*) \\|")
 
-// documented returns the kind and the labels of each metric in docs/reference/metrics.md.
+// The function documented returns the kind and the labels of each metric in docs/reference/metrics.md.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference/metrics.md")
@@ -207,7 +207,7 @@ func TestAMessageCostsNoAllocation(t *testing.T) {
 	})
 }
 
-// meters returns one Meter whose provider does nothing, and one Meter with the SDK.
+// The function meters returns one Meter whose provider does nothing, and one Meter with the SDK.
 func meters(t testing.TB) map[string]*otel.Meter {
 	silent, err := otel.NewMeter(noop.NewMeterProvider(), "")
 	if err != nil {
@@ -220,8 +220,7 @@ func meters(t testing.TB) map[string]*otel.Meter {
 	return map[string]*otel.Meter{"noop": silent, "sdk": read}
 }
 
-// BenchmarkMeasure measures the cost of metrics for a batch. The cost for a message that is alone in its batch
-// is the same.
+// BenchmarkMeasure measures the cost of metrics for a batch. A batch of one message has the same cost.
 func BenchmarkMeasure(b *testing.B) {
 	for name, m := range meters(b) {
 		b.Run(name, func(b *testing.B) {

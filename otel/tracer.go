@@ -32,8 +32,8 @@ type Tracer struct {
 	source string
 }
 
-// NewTracer returns a Tracer for a provider. source is the kind of the consumers' source, such as "kafka" or
-// "file"; empty means "none".
+// NewTracer returns a Tracer for a provider. The parameter source is the kind of the consumers' source, such as "kafka"
+// or "file"; an empty text means "none".
 func NewTracer(provider trace.TracerProvider, source string) *Tracer {
 	return &Tracer{provider.Tracer(scope), sourceKind(source)}
 }
@@ -73,9 +73,9 @@ func (b *batchTrace) Context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, b.span)
 }
 
-// TraceMessage implements measure.BatchTrace. The span of a message is a child of the producer's span, has the
-// same sampling decision, and links to the span of the batch. The span of the batch does not link to the
-// messages: there may be thousands, and providers limit the links of a span to some hundred.
+// TraceMessage implements measure.BatchTrace. The span of a message is a child of the producer's span, has the same
+// sampling decision, and links to the span of the batch. The span of the batch does not link to the messages, because a
+// batch may have thousands of messages, and providers limit the links of a span to some hundred.
 func (b *batchTrace) TraceMessage(parent semel.TraceContext) measure.MessageTrace {
 	options := []trace.SpanStartOption{trace.WithTimestamp(b.at), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(b.about...)}
 	if batch := b.span.SpanContext(); batch.IsSampled() {
@@ -89,8 +89,8 @@ func (b *batchTrace) TraceMessage(parent semel.TraceContext) measure.MessageTrac
 	return &messageTrace{span}
 }
 
-// remote returns a trace context in the form of OpenTelemetry. If the tracestate is malformed, remote drops
-// it, as W3C Trace Context requires (section 3.3).
+// remote converts a trace context to OpenTelemetry's type. If the tracestate is malformed, remote drops it, as W3C
+// Trace Context requires (section 3.3).
 func remote(t semel.TraceContext) trace.SpanContext {
 	state, err := trace.ParseTraceState(t.State)
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// secret is a part of every field of a message. It must not appear in any span or metric.
+// A text in every field of a message. The text must not appear in any span or metric.
 const secret = "s3cr3t"
 
-// traced returns a message with the trace context of its producer.
+// The function traced returns a message with the trace context of its producer.
 func traced(n int, flags string) *semel.Message {
 	m := &semel.Message{Body: []byte(`{"` + secret + `":1}`), Key: []byte(secret), Origin: semel.Origin{Partition: -1, Offset: -1}, Headers: semel.Headers{
 		{Name: "id", Value: fmt.Appendf(nil, "%s-%d", secret, n)}, {Name: secret, Value: []byte(secret)},
@@ -61,7 +61,7 @@ func run(t *testing.T, observers []semel.Observer, messages ...*semel.Message) *
 	return c
 }
 
-// seen has the span and the trace context that a handler saw.
+// seen has the span and the trace context that a handler got.
 type seen struct{ span, message string }
 
 var saw = map[string]seen{}
@@ -75,7 +75,7 @@ func handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("applied", 1)
 }
 
-// spans lets a consumer apply messages, and returns the ended spans by name.
+// The function spans lets a consumer apply messages, and returns the ended spans by name.
 func spans(t *testing.T, root sdktrace.Sampler, messages ...*semel.Message) map[string][]tracetest.SpanStub {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()

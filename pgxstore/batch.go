@@ -24,32 +24,31 @@ type batch struct {
 	conn    *pgxpool.Conn
 	tx      *tx
 	marks   []sqlform.Mark
-	fresh   []bool                // by mark: this batch wrote the marker
-	former  *formers.Batch        // nil if no mark has a previous identity
+	fresh   []bool                // by index of the marker: this batch wrote the marker
+	former  *formers.Batch        // nil if no marker has a previous identity
 	streams *streams.Batch        // nil if no message has a version that must be checked
 	took    int                   // number of streams that were locked
-	busy    []int                 // indexes of marks whose lane has waiting rows
-	lows    map[int64]sqlform.Low // times up to which markers were removed, by scope
-	asked   []store.Mark          // as the caller passed them
+	busy    []int                 // indexes of markers whose lane has waiting rows
+	lows    map[int64]sqlform.Low // times up to which markers were removed, by scope (the number of a consumer, source and generation)
+	asked   []store.Mark          // the markers to write, as passed by the caller
 	freed   int64                 // number of rows that the commit unblocks
 	results []*request            // statements that write results at commit
 	unkept  error                 // why a result cannot be written; nil if there is no error
-	// guarded is true if a guard row makes every COMMIT fail except the COMMIT of the batch itself. A batch
-	// that has only claims and queued statements sends all writes together with its COMMIT. It needs the guard
-	// only if it reads.
+	// The field guarded is true if a guard row makes every COMMIT fail except the COMMIT of the batch itself. A batch
+	// that has only claims and queued statements sends all writes together with its COMMIT, and needs the guard only if
+	// it reads.
 	guarded bool
 
-	// brokenBy is the error of a handler's statement after which the transaction cannot
-	// commit.
+	// The error of a handler's statement after which the transaction cannot commit.
 	brokenBy error
-	// heard has the last errors of the server for statements of this batch.
+	// The last errors of the server for statements of this batch.
 	heard []*pgconn.PgError
-	// ends is true if a handler tried to end the transaction by a statement.
+	// The field ends is true if a handler tried to end the transaction by a statement.
 	ends bool
-	// outdated is true if a prepared statement of the connection is no longer valid. The connection is then
-	// closed, so that the statements of pgx and of handlers are prepared again, too.
+	// The field outdated is true if a prepared statement of the connection is no longer valid. An outdated connection
+	// is closed, so that the statements of pgx and of handlers are also prepared again.
 	outdated bool
-	// spoiled is true if the store's own statements may fail because of the state of the connection.
+	// The field spoiled is true if the store's own statements may fail because of the state of the connection.
 	spoiled bool
 
 	mutex   sync.Mutex
@@ -73,8 +72,8 @@ func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.commit(ctx, statements)
 }
 
-// commit sends the statements together with COMMIT. It reports store.NotCommitted only if the server itself
-// says that nothing was committed.
+// commit sends the statements together with COMMIT. The result is store.NotCommitted only if an answer of the server
+// proves that nothing was committed.
 func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	if err := b.state(); err != nil {
 		return b.fail(ctx, store.NoCulprit, err)
@@ -104,7 +103,7 @@ func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	return b.fail(ctx, store.NoCulprit, err)
 }
 
-// finish prepares new statements, and then sends all statements. sent is true if COMMIT may have reached the
+// finish prepares new statements, and then sends all statements. The result sent is true if COMMIT may have reached the
 // server.
 func (b *batch) finish(ctx context.Context, statements []charged, commit *request) (failed int, sent bool, err error) {
 	requests := make([]*request, 0, len(statements)+1)
@@ -128,7 +127,7 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) store.Result {
 	return b.refused(culprit, err)
 }
 
-// refused returns the result of a batch that was not committed because of err.
+// The method refused returns the result of a batch that was not committed because of err.
 func (b *batch) refused(culprit int, err error) store.Result {
 	class := b.store.Classify(err)
 	var swallowed *sqlform.SwallowedError
@@ -151,8 +150,8 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.end()
 }
 
-// rolledBack reports whether the server has rolled back. pgx calls the tracer; if the tracer panics, the
-// outcome is unknown, and rolledBack returns false.
+// rolledBack reports whether the server has rolled back. During the rollback, pgx calls the tracer; if the tracer
+// panics, the outcome is unknown, and rolledBack returns false.
 func (b *batch) rolledBack(ctx context.Context) (done bool) {
 	defer func() {
 		if recover() != nil {
@@ -163,7 +162,8 @@ func (b *batch) rolledBack(ctx context.Context) (done bool) {
 	return err == nil
 }
 
-// end releases the connection. If the connection is busy or in a transaction, the pool closes it.
+// end releases the connection to the pool. If the connection is busy or in a transaction, the pool closes the
+// connection.
 func (b *batch) end() {
 	b.mutex.Lock()
 	over, cutOff := b.over, b.cutOff
@@ -179,11 +179,11 @@ func (b *batch) end() {
 	b.conn.Release()
 }
 
-// cut closes the connection, so that the server ends the transaction.
+// The method cut closes the connection, so that the server ends the transaction.
 func (b *batch) cut() { b.cutAnd(func() {}) }
 
-// cutAnd closes the connection like cut, and then calls do. If the connection was closed or released before,
-// cutAnd does nothing. end cannot release the connection before do returns.
+// cutAnd closes the connection like cut, and then calls the function do. If the connection was closed or released
+// before, cutAnd does nothing. The method end cannot release the connection before do returns.
 func (b *batch) cutAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -195,15 +195,15 @@ func (b *batch) cutAnd(do func()) {
 	do()
 }
 
-// cancelTimeout is the time limit of the cancel request for a killed batch.
+// The time limit of the cancel request for a killed batch.
 const cancelTimeout = 2 * time.Second
 
-// Kill implements store.Batch. Kill also cancels the statement that the server is running.
+// Kill implements store.Batch. Kill also cancels the running statement of the batch.
 func (b *batch) Kill() {
 	b.cutAnd(func() { b.cancels.Go(b.cancel) })
 }
 
-// cancel asks the server to cancel the statement that it is running.
+// cancel asks the server to cancel the running statement of this connection.
 func (b *batch) cancel() {
 	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
 	defer stop()

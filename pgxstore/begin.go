@@ -28,8 +28,8 @@ const (
 	defaultAnswer = 30 * time.Second
 )
 
-// milliseconds formats a limit for a setting of the server. If d is not positive, it formats otherwise. The
-// result is never 0, because 0 would mean no limit.
+// The function milliseconds formats a limit for a setting of the server. If the limit d is not positive, milliseconds
+// formats the limit otherwise. The result is never 0, because 0 would mean no limit.
 func milliseconds(d, otherwise time.Duration) string {
 	if d <= 0 {
 		d = otherwise
@@ -37,7 +37,7 @@ func milliseconds(d, otherwise time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
 
-// noLimit is the limit of a statement with which the server's own setting stays in force.
+// The value of the statement limit with which the server's own setting stays in force.
 const noLimit = "0"
 
 // limit formats the limit of a handler's statements for a setting.
@@ -58,8 +58,8 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return &direct{b}, verdicts, nil
 }
 
-// open begins a transaction and writes its markers. lent is true if handlers use the transaction before its
-// end.
+// The method open begins a transaction and writes its markers. The parameter lent is true if handlers use the
+// transaction before its end.
 func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark, lent bool) (*batch, []store.Verdict, error) {
 	guess := len(marks) >= leastGuessed && s.guesses.likely(marks[0].Scope)
 	b, verdicts, err := s.opened(ctx, o, marks, lent, guess)
@@ -73,8 +73,8 @@ func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark,
 // errGuess means that the insert without checks failed because some markers exist already.
 var errGuess = errors.New("not all marks are new")
 
-// opened does the work of open, without a second attempt. If guess is true, the markers are inserted without
-// checking each of them. If the error is errGuess, nothing was written.
+// The method opened makes one attempt of open. If guess is true, the markers are inserted without a check of each
+// marker. If the error is errGuess, nothing was written.
 func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, answers, nil
 }
 
-// look reads the markers that existed already, and sets their verdicts.
+// look reads the markers that existed already, and sets the verdicts (duplicate, conflict, …) of their messages.
 func (b *batch) look(ctx context.Context, m *marking) error {
 	seen := len(m.seen())
 	b.store.learn(m, seen)
@@ -146,7 +146,7 @@ func (b *batch) look(ctx context.Context, m *marking) error {
 	return m.fault()
 }
 
-// ask sends the store's own statements. It returns the first error of the server or of reading rows.
+// ask sends the store's own statements, and returns the first error of the server or of reading rows.
 func (b *batch) ask(ctx context.Context, requests ...*request) error {
 	if _, err := b.exchange(ctx, requests); err != nil {
 		return err
@@ -159,15 +159,15 @@ func (b *batch) ask(ctx context.Context, requests ...*request) error {
 	return nil
 }
 
-// suspect decides whether to close the connection after an error of the statements that begin a batch. A
-// handler may have left a setting on the connection, such as read only, with which every later transaction
-// fails. If the cause is not the connection, closing it costs only a new connection.
+// suspect decides whether to close the connection after an error of the statements that begin a batch. A handler may
+// have left a setting on the connection, such as read only, with which every later transaction fails. If the connection
+// is not the cause, the only cost of closing it is a new connection.
 func (b *batch) suspect(ctx context.Context, err error) {
 	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != store.ClassContended
 }
 
-// opening returns the statements before the first statement of a handler. The consumer's lock is taken before
-// the lock timeout of markers is set, so that a long wait for the lock is no failure.
+// The method opening returns the statements before the first statement of a handler. The consumer's lock is taken
+// before the lock timeout of markers is set, so that a long wait for the lock is no failure.
 func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)
@@ -198,8 +198,8 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 	return requests
 }
 
-// onlyClaims reports whether all marks of a batch are claims. Such a batch writes no marker, and can begin
-// with a shorter statement.
+// onlyClaims reports whether all messages of a batch are claimed rows. A batch of claimed rows writes no marker, and
+// can begin with a shorter statement.
 func (s *Store) onlyClaims(m *marking) bool {
 	claims, _ := m.asked()
 	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
@@ -211,7 +211,7 @@ func (s *Store) ScopeIn(ctx context.Context, _ pgx.Tx, consumer, source string, 
 	return s.Scope(ctx, consumer, source, generation)
 }
 
-// ReceiveIn implements store.CallerTx for any pgx transaction. It takes one round trip more than MarkIn, to
+// ReceiveIn implements store.CallerTx for any pgx transaction. ReceiveIn takes one round trip more than MarkIn, to
 // write the rows.
 func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
@@ -284,7 +284,7 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 	return answers, nil
 }
 
-// works returns the statement that checks whether the batch may use its generation, and that locks the
+// The method works returns the statement that checks whether the batch may use its generation, and that locks the
 // generation until the end of the batch. The statement is sent in the round trip that begins the batch.
 func (s *Store) works(w generations.Working) []*request {
 	if w.In == 0 {

@@ -23,8 +23,8 @@ const (
 // server.
 func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
-// AbortCause implements store.TxStatus. If a handler used the connection directly and not its pgx.Tx,
-// AbortCause does not know the errors of those statements.
+// AbortCause implements store.TxStatus. If a handler used the connection directly instead of its pgx.Tx, AbortCause
+// does not know the errors of the handler's statements.
 func (b *batch) AbortCause() error {
 	b.mutex.Lock()
 	ended := !b.over && !b.cutOff && b.pg.TxStatus() == txNone
@@ -63,12 +63,12 @@ var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", 
 var errEnded = &storeError{"the transaction has ended", store.ClassPermanent,
 	ended.Err}
 
-// sendable returns an error if these statements of a handler must not be sent. If they may be sent and the
+// sendable returns an error if statements of a handler must not be sent. If the statements may be sent and the
 // transaction is usable, a savepoint has undone any earlier error.
 //
-// A statement that ends the transaction is never sent. After a ROLLBACK the next statement would be committed
-// without a transaction, behind a pooler maybe on another connection. After such a statement the batch accepts
-// no further statement, even if the handler ignores the error.
+// A statement that ends the transaction is never sent. After a ROLLBACK, the next statement would be committed without
+// a transaction, and behind a pooler maybe on another connection. After a statement that would end the transaction, the
+// batch accepts no further statement, even if the handler ignores the error.
 func (b *batch) sendable(texts ...string) error {
 	if b.ends {
 		return pgx.ErrTxClosed
@@ -85,9 +85,9 @@ func (b *batch) sendable(texts ...string) error {
 	return nil
 }
 
-// noteError records an error of a handler's statement. A lost connection is recorded as an outage of the
-// store. If the handler's own deadline closed the connection, it is recorded as a failure of the handler.
-// noteError keeps the first error after which the transaction cannot commit.
+// noteError records an error of a handler's statement. A lost connection is recorded as an outage of the store. If the
+// handler's own deadline closed the connection, the lost connection is recorded as a failure of the handler. noteError
+// keeps the first error after which the transaction cannot commit.
 func (b *batch) noteError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -108,7 +108,7 @@ func (b *batch) noteError(ctx context.Context, err error) error {
 	return err
 }
 
-// reporting is embedded in rows and results. They pass their errors to the batch, even if the handler ignores
+// reporting is embedded in the types rows and results, so that the batch gets their errors even if the handler ignores
 // the errors.
 type reporting struct {
 	batch *batch

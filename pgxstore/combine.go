@@ -15,7 +15,7 @@ import (
 
 var _ admin.QueueStore[*Queue] = (*QueuedStore)(nil)
 
-// gathered collects the statements of one claim's handler while no transaction is open.
+// gathered collects the statements of the handler for one claimed row while no transaction is open.
 type gathered struct {
 	store    *QueuedStore
 	mark     store.Mark
@@ -30,8 +30,8 @@ type gathered struct {
 	in     *shared // the transaction that commits the claim; guarded by mutex
 }
 
-// shared is a transaction for several claims. If one claim is killed, the others must continue. So the
-// transaction is killed only when all its claims are killed.
+// shared is a transaction for several claims. The transaction is killed only when all claims in it are killed, because
+// the other claims must continue if one claim is killed.
 type shared struct {
 	batch *queued
 	alive atomic.Int32
@@ -67,7 +67,7 @@ func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all
 	if err != nil {
 		class := s.Classify(err)
 		if class != store.ClassContended {
-			class = store.ClassDown // no message caused it
+			class = store.ClassDown // no message caused the error
 		}
 		return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: store.NoCulprit, Err: err}
 	}
@@ -90,7 +90,7 @@ func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all
 	return b.Commit(ctx, e)
 }
 
-// unfit returns the result for a transaction in which the claim of mark i is not valid.
+// The function unfit returns the result for a transaction in which the claim with the index i is not valid.
 func unfit(i int, v store.Verdict) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim is valid, but its transaction answered %v", v)}
 	if v.Kind == store.ClaimLost {
@@ -99,7 +99,8 @@ func unfit(i int, v store.Verdict) store.Result {
 	return r
 }
 
-// joined appends the ending one of a batch with a single mark to the ending all. The mark becomes mark i.
+// The function joined appends the results of a batch with a single message (the parameter one) to the results of a
+// common batch (the parameter all). The message gets the index i.
 func joined(all, one store.Ending, i int) store.Ending {
 	for range one.Trim {
 		all.Trim = append(all.Trim, i)
@@ -115,7 +116,7 @@ func joined(all, one store.Ending, i int) store.Ending {
 	return all
 }
 
-// replay queues the collected statements in a batch, as statements of mark i.
+// replay queues the collected statements in a batch, as statements of the message with the index i.
 func (g *gathered) replay(b *queued, i int) {
 	for _, q := range g.queues {
 		q.to, q.mark = b, i
@@ -148,7 +149,7 @@ func (g *gathered) err() error {
 // willRead implements queueing.
 func (g *gathered) willRead() { g.reads = true }
 
-// call implements queueing. No rows are read here: only the batch that sends the statements reads rows.
+// call implements queueing. The method reads no rows, because only the batch that sends the statements reads rows.
 func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
 
 // MayCombine implements admin.QueueStore.
@@ -191,8 +192,7 @@ func (g *gathered) TxAborted() bool { return g.ends }
 // AbortCause implements store.TxStatus.
 func (g *gathered) AbortCause() error { return g.err() }
 
-// ClassifyHandler implements store.TxStatus. No statement was sent so far, so the error comes from the
-// handler.
+// ClassifyHandler implements store.TxStatus. No statement has been sent, so the error comes from the handler.
 func (g *gathered) ClassifyHandler(_ context.Context, err error) store.Class {
 	if g.ends {
 		return store.ClassPermanent

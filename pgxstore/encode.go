@@ -6,9 +6,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// plain encodes the arguments of the statements that every batch sends, in the binary format of PostgreSQL's
-// wire protocol (its send functions: array_send, int8send, int2send, byteasend, textsend). If an argument has
-// another type, plain returns false without a change, and pgx encodes the arguments.
+// The method plain encodes the arguments of the statements that every batch sends, in the binary format of PostgreSQL's
+// wire protocol (its send functions: array_send, int8send, int2send, byteasend, textsend). If an argument has another
+// type, plain returns false without a change, and pgx encodes the arguments.
 func (a *arena) plain(types []uint32, args []any) (encoded, bool) {
 	if len(types) != len(args) {
 		return encoded{}, false

@@ -17,15 +17,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// charged is a statement at the end of a batch, with the mark that is charged if the statement fails.
+// charged is a statement at the end of a batch, with the index of the message whose attempt counts as failed if the
+// statement fails.
 type charged struct {
 	*request
 	mark int
 }
 
-// meant converts an error of the statement. If the server rejects a statement about Semel's own tables, for
-// example because of a missing privilege or a trigger, the error counts as a fault of the store. Then an
-// operator can fix the cause, and no message is parked.
+// The method meant converts an error of the statement. If the server rejects a statement about Semel's own tables, for
+// example because of a missing privilege or a trigger, the error counts as a fault of the store, so that an operator
+// can fix the cause and no message is parked.
 func (c charged) meant(s *Store, err error) error {
 	switch {
 	case c.kept != "" && code(err) == sqlstate.Unmet:
@@ -44,8 +45,8 @@ func (c charged) meant(s *Store, err error) error {
 	return err
 }
 
-// ending returns the statements that are sent with COMMIT. They remove markers, write rows, end claims, and
-// remove the guard. An error is charged to the mark culprit.
+// The method ending returns the statements that are sent with COMMIT. The statements at the end remove markers, write
+// rows, end claims, and remove the guard. After an error, culprit is the index of the message that caused the error.
 func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
@@ -99,13 +100,14 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 	return statements, store.NoCulprit, nil
 }
 
-// ours returns a statement about the store's own tables. If it fails, no message is charged.
+// The method ours returns a statement about the store's own tables. If the statement fails, the failure does not count
+// as an attempt of a message.
 func (b *batch) ours(q *request) charged {
-	q.own = !b.store.adopted // other code uses an adopted table, too
+	q.own = !b.store.adopted // code without Semel may also use the user's own table
 	return charged{q, store.NoCulprit}
 }
 
-// trim returns the statement that removes markers which this batch wrote; nil if there are none to remove.
+// trim returns the statement that removes markers which this batch wrote; nil if no markers must be removed.
 func (b *batch) trim(marks []int) *request {
 	marks = slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] })
 	if len(marks) == 0 {
@@ -114,10 +116,10 @@ func (b *batch) trim(marks []int) *request {
 	return trimming(b.store.sql.Trim, b.marks, marks)
 }
 
-// row returns the statements that write an inbox row, or count one more delivery in an existing row. No answer
-// is read before COMMIT, so the statements themselves must handle an existing row with the same key. If the
-// row is for a conflict, another batch may have written it. Otherwise the row was left behind when its marker
-// was removed.
+// row returns the statements that write an inbox row, or count one more delivery in an existing row. No answer is read
+// before COMMIT, so the statements themselves must handle an existing row with the same key. If the row is for a
+// conflict, another batch may have written the existing row. If the row is not for a conflict, the existing row was
+// left behind when its marker was removed.
 func (b *batch) row(r *store.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
@@ -142,8 +144,8 @@ func (b *batch) row(r *store.Row) ([]*request, error) {
 	return requests, nil
 }
 
-// written returns a statement that must write one row of one of Semel's tables. The server itself checks that,
-// because COMMIT is sent together with the statement.
+// The method written returns a statement that must write one row of one of Semel's tables. The server itself checks
+// that one row was written, because COMMIT is sent together with the statement.
 func (b *batch) written(table, text string, args []any) *request {
 	return &request{sql: b.one(text), args: args, text: text, kept: table}
 }
@@ -183,7 +185,7 @@ func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
-// KeepResult implements admin.Results. The statement is sent with the others of its batch, and takes no round
+// KeepResult implements admin.Results. The statement is sent with the other statements of its batch, and takes no round
 // trip of its own.
 func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of admin.ResultOf, result []byte) error {
 	r, err := s.direct.keptResult(of, result)

@@ -32,7 +32,7 @@ type handlerError struct {
 
 func (e *handlerError) Unwrap() error { return e.error }
 
-// judged is an error that knows its class.
+// judged is the interface of errors that have a class.
 type judged interface {
 	error
 	judgement() store.Class
@@ -41,8 +41,7 @@ type judged interface {
 func (e *storeError) judgement() store.Class   { return e.class }
 func (e *handlerError) judgement() store.Class { return e.class }
 
-// classOfArguments is the class of the error for an argument or statement that cannot be sent. A retry cannot
-// help.
+// The class of the error for an argument or statement that cannot be sent. A retry cannot help.
 const classOfArguments = store.ClassPermanent
 
 // serverError returns the server's error in err; nil if there is none. If a handler returns a nil *PgError as
@@ -90,14 +89,14 @@ func (s *Store) Classify(err error) (class store.Class) {
 	return s.inner.Classify(err)
 }
 
-// outdated reports whether the server rejected a prepared statement because it was deallocated or its table
-// was changed.
+// The function outdated reports whether the server rejected a prepared statement because it was deallocated or its
+// table was changed.
 func outdated(err error) bool {
 	server := serverError(err)
 	return server != nil && (server.Code == sqlstate.InvalidStatementName || server.Code == sqlstate.FeatureNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
-// definite reports whether the answer to COMMIT, or to a statement that was sent with COMMIT, proves that
+// The function definite reports whether the answer to COMMIT, or to a statement that was sent with COMMIT, proves that
 // nothing was committed; see sqlstate.RolledBack.
 func definite(err error) bool {
 	if state := code(err); len(state) == 5 {
@@ -106,8 +105,8 @@ func definite(err error) bool {
 	return errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
-// serverEnded reports whether the server ended the connection itself. If this is the answer to a statement
-// before COMMIT, the server has not executed COMMIT, because answers come in order. A pooler that lost its
+// serverEnded reports whether an error means that the server itself ended the connection. If the error is the answer to
+// a statement before COMMIT, the server has not executed COMMIT, because answers come in order. A pooler that lost its
 // server answers with another code.
 func serverEnded(err error) bool {
 	switch code(err) {
@@ -117,14 +116,14 @@ func serverEnded(err error) bool {
 	return false
 }
 
-// undone reports whether an error proves that nothing was committed. before is true if the error was the
-// answer to a statement before COMMIT.
+// The method undone reports whether an error proves that nothing was committed. The parameter before is true if the
+// error was the answer to a statement before COMMIT.
 //
-// If the connection is still usable, the transaction status in ReadyForQuery shows the outcome. The code of
-// the error does not prove anything, because a trigger can choose the code. If the transaction has failed and
-// is still open, COMMIT was not executed. If the transaction ended after an ERROR of COMMIT, it was rolled
-// back, because PostgreSQL raises no error after it has written the commit. Some poolers that lost their
-// server also send an error with that status. So in this case the error must also name a routine of the
+// If the connection is still usable, the transaction status in ReadyForQuery shows the outcome. The code of the error
+// does not prove anything, because a trigger can choose the code. If the transaction has failed and is still open,
+// COMMIT was not executed. If the transaction ended after an ERROR of COMMIT, the transaction was rolled back, because
+// PostgreSQL raises no error after it has written the commit. Some poolers that lost their server also send an error
+// with the status of an ended transaction. So if the transaction has ended, the error must also name a routine of the
 // server.
 func (b *batch) undone(err error, before bool) bool {
 	server := serverError(err)
@@ -139,9 +138,9 @@ func (b *batch) undone(err error, before bool) bool {
 	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != sqlstate.CompletionUnknown
 }
 
-// blameless converts an error of the store's own statements, so that no message is charged with an attempt.
-// Either waiting helps, or an operator can fix the cause. An error that wraps semel.ErrSchema already contains
-// a remedy.
+// The method blameless converts an error of the store's own statements, so that the error does not count as an attempt
+// of a message. The cause of an error of the store's own statements ends by itself after a while, or an operator can
+// fix it. An error that wraps semel.ErrSchema already contains a remedy.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -153,7 +152,7 @@ func (s *Store) blameless(doing string, err error) error {
 	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}
 }
 
-// hint adds a remedy to an error of the server. own is true for the store's own statements.
+// The function hint adds a remedy to an error of the server. The parameter own is true for the store's own statements.
 func hint(err error, own bool) error {
 	if remedy := sqlstore.Remedy(err, own); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -161,8 +160,8 @@ func hint(err error, own bool) error {
 	return err
 }
 
-// mostHeard is how many errors of the server a batch remembers. The batch also remembers errors that a
-// savepoint has undone, because a handler may return such an error later.
+// The number of errors of the server that a batch remembers. The batch also remembers errors that a savepoint has
+// undone, because a handler may return such an error later.
 const mostHeard = 16
 
 // hear adds an error to b.heard if the error came from the server.

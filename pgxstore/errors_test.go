@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// unopened returns a store whose pool has no connection.
+// The function unopened returns a store whose pool has no connection.
 func unopened(t *testing.T) *Store {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?sslmode=disable")

@@ -87,7 +87,7 @@ func ExampleStore_Status() {
 	}
 }
 
-// The example lists the parked messages, and discards one of them.
+// The example lists the parked messages, and discards one message.
 func ExampleStore_Rows() {
 	ctx, st := context.Background(), open()
 	rows, err := st.Rows(ctx, store.RowFilter{Consumer: "billing", States: []store.RowState{store.StateParked}})

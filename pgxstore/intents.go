@@ -31,7 +31,7 @@ func (s *Store) parkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, verdi
 	return nil
 }
 
-// parked calls send with the statement for a parked row, for each message that had no marker before.
+// For each message that had no marker before, parked calls the function send with the statement for a parked row.
 func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
@@ -46,8 +46,8 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 	return nil
 }
 
-// ReceiveQueued implements admin.QueueStore. The marks must have neither a previous identity nor an age.
-// ReceiveQueued takes one more round trip, and a second one if a marker exists already.
+// ReceiveQueued implements admin.QueueStore. The markers must have neither a previous identity nor an age.
+// ReceiveQueued takes one more round trip, and a second round trip if a marker exists already.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	m := s.direct.marking(sqlform.Marks(marks), nil)
 	end := func() error {
@@ -102,7 +102,7 @@ func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict
 	return nil
 }
 
-// write queues a statement that must write exactly rows rows.
+// write queues a statement that must write as many rows as the parameter rows says.
 func (q *Queue) write(rows int, text string, args []any) {
 	q.Query(text, args...).Do(func(r pgx.Rows) error {
 		r.Close()

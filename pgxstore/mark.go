@@ -13,21 +13,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// marking writes markers with one statement. If some markers exist already, a second statement reads them. The
-// first statement cannot do that, because it does not see a marker that was committed after the statement
-// began.
+// marking writes markers with one statement. If some markers exist already, a second statement reads them. The first
+// statement cannot read markers that exist already, because a statement does not see a marker that was committed after
+// the statement began.
 type marking struct {
 	marks    []sqlform.Mark
 	order    []int
 	verdicts []store.Verdict
 	former   *formers.Batch // nil if no mark has a previous identity
 	crypt    sqlform.Crypt
-	// days is true if the markers are in a table with daily partitions.
+	// The field days is true if the markers are in a table with daily partitions.
 	days bool
-	// altered is true if settings of the connection may prevent it from writing.
+	// The field altered is true if settings of the connection may prevent writes.
 	altered bool
-	// guessed is true if the markers are inserted without checking each of them. missed is true if some of
-	// them were not inserted.
+	// The field guessed is true if the markers are inserted without a check of each marker. The field missed is true if
+	// some of these markers were not inserted.
 	guessed, missed bool
 }
 
@@ -35,7 +35,8 @@ func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
 	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), days: s.days != nil}
 }
 
-// write returns the statement that writes the markers. Its result is the markers that it wrote.
+// write returns the statement that writes the markers. The answer to the statement contains the markers that were
+// written.
 func (m *marking) write(text string) *request {
 	n := len(m.order)
 	scopes, ids, outcomes := make([]int64, n), make([][]byte, n), make([]int16, n)
@@ -54,12 +55,12 @@ type markerKey struct {
 	id    string
 }
 
-// written reads which markers were written. Of equal marks, only the first was written. Usually all markers
-// were written, and then the keys need not be compared.
+// The method written reads which markers were written. If several markers are equal, only the first was written.
+// Usually all markers were written, so that the keys need not be compared.
 func (m *marking) written(rows pgx.Rows) error {
 	var scopes []int64
 	var ends []int
-	var ids []byte // all ids, one after the other; ends has the end of each
+	var ids []byte // all ids, one after the other; the slice ends has the end of each id
 	for rows.Next() {
 		scope, id, err := markerOf(rows)
 		if err != nil {
@@ -90,7 +91,7 @@ func (m *marking) written(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// markerOf reads the key of a marker. id is valid until the next row.
+// markerOf reads the key of a marker. The result id is valid until the next row.
 func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 	if columns := rows.FieldDescriptions(); columns[0].Format == pgx.BinaryFormatCode && columns[1].Format == pgx.BinaryFormatCode {
 		if raw := rows.RawValues(); len(raw[0]) == 8 {
@@ -102,7 +103,7 @@ func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 	return scope, bytes, err
 }
 
-// seen returns the marks whose marker was not written, because it existed already.
+// The method seen returns the indexes of the markers that were not written because they existed already.
 func (m *marking) seen() []int {
 	var seen []int
 	for i := range m.verdicts {
@@ -113,7 +114,7 @@ func (m *marking) seen() []int {
 	return seen
 }
 
-// fresh reports for each mark whether its marker was written. For a claim the result is false.
+// The method fresh reports for each marker whether it was written. For a claimed row the result is false.
 func (m *marking) fresh() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
@@ -122,11 +123,11 @@ func (m *marking) fresh() []bool {
 	return fresh
 }
 
-// claims reports whether a mark belongs to a claim.
+// The method claims reports whether the marker with the index i belongs to a claimed row.
 func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// asked returns the claims, with the indexes of their marks. It sets the verdict of each claim to
-// store.ClaimLost; later stand corrects the verdicts of the valid claims.
+// The method asked returns the claims, with the indexes of their markers. asked sets the verdict of each claim to
+// store.ClaimLost; later, the method stand corrects the verdicts of the valid claims.
 func (m *marking) asked() (claims []store.Claim, at []int) {
 	for i := range m.marks {
 		if m.claims(i) {
@@ -163,7 +164,7 @@ func (m *marking) judge(text string) *request {
 	for _, i := range seen {
 		mark := &m.marks[i]
 		conflicts = m.crypt.AppendConflicts(conflicts, mark)
-		for len(numbers) < len(conflicts) { // once for each form that the key of a conflict may have
+		for len(numbers) < len(conflicts) { // once for each format that the key of a conflict may have
 			numbers, scopes, ids = append(numbers, int64(i)), append(scopes, mark.Scope), append(ids, mark.Key)
 		}
 	}
@@ -177,7 +178,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		if m.verdicts[i].Kind == store.Fresh { // judge was asked only for the row of this mark
+		if m.verdicts[i].Kind == store.Fresh { // the statement of judge was needed only for the row of this marker
 			m.former.Knows(int(i), there.Known)
 			continue
 		}
@@ -194,7 +195,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// fault returns an error if a marker was not written and does not exist either.
+// fault returns an error if a marker was neither written nor existed before.
 func (m *marking) fault() error {
 	if len(m.seen()) > 0 {
 		return &storeError{"mark", store.ClassContended, sqlform.ErrMissing}
@@ -211,9 +212,8 @@ func trimming(text string, marks []sqlform.Mark, back []int) *request {
 	return &request{sql: text, args: []any{scopes, ids}}
 }
 
-// Dated returns a store for one consumer whose markers are in a table of their own, with a partition for each
-// day. See sqlstore.Store.Dated, also for the errors. The method Queued of the returned store uses that table,
-// too.
+// Dated returns a store for one consumer whose markers are in a table of their own, with a partition for each day. See
+// sqlstore.Store.Dated, also for the errors. The method Queued of the returned store also uses that table.
 func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	inner, err := s.inner.Dated(ctx, o)
 	if err != nil {
@@ -223,8 +223,8 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// outside returns the marks whose ids belong to no daily partition and which only record an outcome: their
-// messages are not applied.
+// The method outside returns the indexes of markers whose ids belong to no daily partition, and which only record an
+// outcome because their messages are not applied.
 func (m *marking) outside() (outside []int) {
 	for i := range m.marks {
 		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {
@@ -234,7 +234,7 @@ func (m *marking) outside() (outside []int) {
 	return outside
 }
 
-// setAside returns the statement that writes such markers in the table for ids outside of the partitions.
+// setAside returns the statement that writes markers in the table for ids that belong to no daily partition.
 func (m *marking) setAside(text string, outside []int) *request {
 	part := &marking{marks: m.marks, order: outside, verdicts: make([]store.Verdict, len(m.marks))}
 	r := part.write(text)
@@ -252,8 +252,8 @@ func (m *marking) setAside(text string, outside []int) *request {
 	return r
 }
 
-// setAside writes such markers, if there are any. If another transaction wrote one of them first, setAside
-// sets the verdict.
+// setAside writes the markers whose ids belong to no daily partition. If another transaction wrote the marker of a
+// message first, setAside sets the verdict of the message.
 func (s *Store) setAside(m *marking, ask func(*request) error) error {
 	outside := m.outside()
 	if len(outside) == 0 {
@@ -294,10 +294,9 @@ func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]
 	return s.direct.LookUpMarkers(ctx, marks)
 }
 
-// askAges returns a statement that reads into lows the times up to which markers were removed; nil if no mark
-// needs such a time. The statement must run after the statement that writes the markers. That one may have
-// waited for the commit of a process that removed markers, and a statement that began earlier would not see
-// that commit.
+// askAges returns a statement that reads into lows the times up to which markers were removed; nil if no marker needs
+// such a time. The statement must run after the statement that writes the markers, because writing may have waited for
+// the commit of a process that removed markers, and a statement that began earlier would not see this commit.
 func (s *Store) askAges(marks []store.Mark, lows map[int64]sqlform.Low) *request {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// channel is the name of Semel's notification channel in PostgreSQL.
+// The name of Semel's notification channel in PostgreSQL.
 const channel = "semel_due"
 
 // Time limits of the listening connection: for connecting, for receiving its own test notification, and for
@@ -25,16 +25,16 @@ const (
 	asksAfter      = 30 * time.Second
 )
 
-// exchange sends and receives notifications for the consumers of a store. One of the listening consumers holds
-// the connection that receives notifications for all. When that consumer stops listening, another one opens a
-// connection.
+// exchange sends and receives notifications for the consumers of a store. One of the listening consumers holds the
+// connection that receives the notifications for all consumers. When this consumer stops listening, another consumer
+// opens a connection.
 type exchange struct {
-	// listen is the configuration of the listening connection; nil if Options.Listen is not set.
+	// The configuration of the listening connection; nil if Options.Listen is not set.
 	listen *pgx.ConnConfig
 	pool   *pgxpool.Pool
-	// place is the beginning of every payload: the schema and prefix of the tables.
+	// The beginning of every payload: the schema and prefix of the tables.
 	place string
-	// keeper is a semaphore: it contains a value while one of the consumers holds the connection for
+	// The channel keeper is a semaphore: it contains a value while one of the consumers holds the connection for
 	// notifications.
 	keeper chan struct{}
 
@@ -67,9 +67,9 @@ func newExchange(pool *pgxpool.Pool, o Options) (*exchange, error) {
 // payload returns the payload of a notification for a consumer.
 func (x *exchange) payload(consumer string) string { return x.place + "/" + consumer }
 
-// Listen implements admin.Notifier. All listening consumers share one connection, which Options.Listen
-// configures. The connection is first tested with a notification that is sent over the pool: behind a pooler
-// in transaction mode, LISTEN succeeds but no notification arrives.
+// Listen implements admin.Notifier. All listening consumers share one connection, which Options.Listen configures. The
+// connection is first tested with a notification that is sent over the pool, because behind a pooler in transaction
+// mode, LISTEN succeeds but no notification arrives.
 func (t *tables) Listen(ctx context.Context, consumer string, due func()) error {
 	x := t.exchange
 	if x.listen == nil {
@@ -91,7 +91,7 @@ func (t *tables) Listen(ctx context.Context, consumer string, due func()) error 
 	return err
 }
 
-// Notify implements admin.Notifier. It sends a statement of its own over the pool.
+// Notify implements admin.Notifier, with a statement of its own over the pool.
 func (t *tables) Notify(ctx context.Context, consumer string) error {
 	if t.exchange.listen == nil {
 		return nil
@@ -106,8 +106,8 @@ func (x *exchange) send(ctx context.Context, payload string) error {
 	return nil
 }
 
-// add registers a listening consumer. If the connection is already established, add calls e.due at once, so
-// that the consumer looks for rows that it can claim.
+// add registers a listening consumer. If the connection is already established, add calls e.due at once, so that the
+// consumer searches rows that it can claim.
 func (x *exchange) add(e *listener) {
 	x.mutex.Lock()
 	x.listeners[e] = struct{}{}
@@ -124,7 +124,7 @@ func (x *exchange) remove(e *listener) {
 	delete(x.listeners, e)
 }
 
-// tell calls the consumer to which a notification is addressed. If payload is empty, tell calls all consumers.
+// tell wakes the consumer to which a notification is addressed. If payload is empty, tell wakes all consumers.
 func (x *exchange) tell(payload string) {
 	x.mutex.Lock()
 	var all []*listener
@@ -152,7 +152,7 @@ func (x *exchange) keep(ctx context.Context) error {
 	}()
 	x.hear(true)
 	defer x.hear(false)
-	x.tell("") // earlier notifications may have been missed
+	x.tell("") // notifications may have been lost before this time
 	for {
 		payload, err := next(ctx, conn, asksAfter)
 		switch {
@@ -217,7 +217,7 @@ func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// next waits for the next notification.
+// The function next waits for the next notification.
 func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -228,7 +228,7 @@ func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload stri
 	return n.Payload, nil
 }
 
-// alive pings the server. Without a ping, a broken connection looks like an idle one.
+// The function alive pings the server. Without a ping, a broken connection looks like an idle connection.
 func alive(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, connectsWithin)
 	defer cancel()

@@ -7,29 +7,31 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// For most consumers, nearly all messages of a batch are new. So a batch may be guessed to be new: its markers
-// are inserted without checking each of them, which halves the server's cost of markers. If one of the markers
-// exists, the unique key rejects the whole insert, nothing is written, and the batch begins again with checks.
-// So a batch is guessed only after a number of consecutive batches in the same scope whose messages were all
-// new. After each wrong guess, this number doubles.
+// For most consumers, nearly all messages of a batch are new. So a batch may be guessed to be new: its markers are
+// inserted without a check of each marker, which halves the server's cost of markers. If one of the markers exists, the
+// unique key rejects the whole insert, nothing is written, and the batch begins again with checks. So a batch is
+// guessed to be new only after a number of consecutive batches in the same scope (consumer, source and generation)
+// whose messages were all new. After each wrong guess, the required number of batches doubles.
 const (
-	leastGuessed = 16   // smallest number of marks for a guess; with fewer, a wrong guess costs more than a right one gains
+	leastGuessed = 16   // smallest number of markers for a guess; with fewer, a wrong guess costs more than a right guess saves
 	firstRun     = 32   // number of consecutive batches with only new messages before the first guess in a scope
-	longestRun   = 4096 // largest number of such batches before another guess
-	mostGuessed  = 1024 // largest number of scopes in memory; above that, all are forgotten
+	longestRun   = 4096 // largest number of consecutive batches before another guess
+	mostGuessed  = 1024 // largest number of scopes in memory; when it is exceeded, all are forgotten
 )
 
-// guesses remembers the consecutive batches of each scope. A nil guesses makes no guess.
+// guesses remembers the consecutive batches of each scope (consumer, source and generation). A nil guesses makes no
+// guess.
 type guesses struct {
 	mutex sync.Mutex
 	of    map[int64]*guess
 }
 
-// guess has the number of consecutive batches of a scope with only new messages (run), and the number that is
-// required before the next guess (takes).
+// guess has two numbers of batches for a scope (consumer, source and generation): the consecutive batches with only new
+// messages (run), and the batches that are required before the next guess (takes).
 type guess struct{ run, takes int }
 
-// likely reports whether the next batch of a scope should be guessed to be new.
+// The method likely reports whether the store should assume that the next batch of a scope (consumer, source and
+// generation) has only new messages.
 func (g *guesses) likely(scope int64) bool {
 	if g == nil {
 		return false
@@ -40,7 +42,7 @@ func (g *guesses) likely(scope int64) bool {
 	return known != nil && known.run >= known.takes
 }
 
-// new records a batch with only new messages.
+// The method new records a batch with only new messages.
 func (g *guesses) new(scope int64) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -51,7 +53,8 @@ func (g *guesses) new(scope int64) {
 	}
 }
 
-// seen records a batch with a message that was not new. guessed is true if a guess failed because of this.
+// The method seen records a batch with a message that was not new. The parameter guessed is true if a guess failed
+// because of this message.
 func (g *guesses) seen(scope int64, guessed bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -72,8 +75,8 @@ func (g *guesses) known(scope int64) *guess {
 	return g.of[scope]
 }
 
-// guessable reports whether a batch may be guessed to be new: it has enough marks, the markers are in the
-// common table, and no mark belongs to a claim or has a previous identity.
+// guessable reports whether a batch may be guessed to be new: it has enough markers, the markers are in the table that
+// all consumers share, and no marker belongs to a claimed row or has a previous identity.
 func (s *Store) guessable(m *marking) bool {
 	return s.guesses != nil && len(m.order) >= leastGuessed && len(m.order) == len(m.marks) && m.former == nil
 }
@@ -89,8 +92,8 @@ func (s *Store) learn(m *marking, seen int) {
 	}
 }
 
-// counted reads how many of the markers were written. If not all were written, a trigger or a rule prevents
-// the writes, and the batch begins again with checks.
+// The method counted reads the number of markers that were written. If not all markers were written, a trigger or a
+// rule prevents the writes, and the batch begins again with checks.
 func (m *marking) counted(rows pgx.Rows) error {
 	for rows.Next() {
 		var n *int64

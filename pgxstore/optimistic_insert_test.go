@@ -51,7 +51,7 @@ func TestGuessesFollowRunsOfNewBatches(t *testing.T) {
 		g := &guesses{}
 		g.seen(1, true)
 		g.seen(1, true)
-		allNew(g, 1, 12*firstRun) // the required number goes down twice: each time after a run of twice that number
+		allNew(g, 1, 12*firstRun) // the required number is reduced twice, each time after twice as many batches
 		g.seen(1, false)
 		wantRun(t, g, 1, firstRun)
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lookAtLines returns the statement that finds the marks whose lane has waiting rows. It is sent with the
+// lookAtLines returns the statement that finds the messages whose lane has waiting rows. The statement is sent with the
 // statements that begin the batch.
 func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	asked := lines.Asked(marks)
@@ -32,7 +32,7 @@ func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	}}}
 }
 
-// entering returns the statements that write the places of rows in their lanes.
+// The function entering returns the statements that add rows to the queues of their lanes.
 func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (texts []string, args [][]any) {
 	if len(all) == 0 {
 		return nil, nil
@@ -49,8 +49,8 @@ func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (tex
 	return []string{p.KnowLines, p.EnterLines}, [][]any{{names, rows}, {of, ids, lined, behind}}
 }
 
-// changeLines returns the statements that write the places of a batch's rows in their lanes, and that unblock
-// the next rows of lanes which other rows have left.
+// changeLines returns the statements that add a batch's rows to the queues of their lanes, and that unblock the next
+// rows of lanes from which other rows were removed.
 func (b *batch) changeLines(all []lines.Entry, left []int64) (requests []*request) {
 	texts, args := entering(b.store.sql, b.marks, all)
 	if len(left) > 0 {
@@ -85,7 +85,7 @@ func (b *batch) countFreed(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// takeStreams returns the statements that lock the streams of a batch. They are sent with the statements that
+// takeStreams returns the statements that lock the streams of a batch. The statements are sent with the statements that
 // begin the batch, and take no round trip of their own.
 func (b *batch) takeStreams(o store.TxOptions) []*request {
 	all := b.streams.All()
@@ -114,7 +114,7 @@ func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sum
 	return versions, sums
 }
 
-// taken reads the positions of the streams in a batch.
+// The method taken reads the last versions of the streams in a batch.
 func (b *batch) taken(rows pgx.Rows) error {
 	all := b.streams.All()
 	for rows.Next() {

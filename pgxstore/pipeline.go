@@ -11,20 +11,19 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A slice is a number of statements whose answers the server sends together. Without flush requests, the
-// server keeps all answers until the last one, and a slow batch would look like a dead connection. But flush
-// requests cost time. For a batch of 500 small statements, a flush after each statement costs three quarters
-// more time, a flush after 16 statements a tenth, and after 128 statements a fiftieth. So slices are short
-// until the connection is known to be fast. Then the size of a slice is chosen so that a slice takes about the
-// time perSlice.
+// A slice is a group of statements whose answers the server sends together. Without flush requests, the server keeps
+// all answers until the last one, and a slow batch would look like a dead connection. However, flush requests cost
+// time: for a batch of 500 small statements, a flush after each statement costs three quarters more time, a flush after
+// 16 statements a tenth, and after 128 statements a fiftieth. So slices are short until the connection is known to be
+// fast. After that, the size of a slice is chosen so that a slice takes about the time perSlice.
 const (
 	leastSlice = 16
 	mostSlice  = 128
 	perSlice   = 4 * time.Millisecond
 )
 
-// sliceAfter returns the new slice size after n statements took this time. If n is too small for a
-// measurement, it returns slice.
+// sliceAfter returns the new slice size after n statements have taken the time took. If n is too small for a
+// measurement, the result is the old size.
 func sliceAfter(slice, n int, took time.Duration) int {
 	if n < leastSlice {
 		return slice
@@ -32,11 +31,11 @@ func sliceAfter(slice, n int, took time.Duration) int {
 	return min(max(leastSlice, int(time.Duration(n)*perSlice/max(took, 1))), mostSlice)
 }
 
-// mostUnsent is how many bytes of arguments are collected before they are sent. With more bytes, the network
-// buffers could fill up, and the send would last as long as the statements run.
+// The number of bytes of arguments that are collected before they are sent. With more bytes, the network buffers could
+// fill up, and the send would last as long as the statements run.
 const mostUnsent = 64 << 10
 
-// transmit sends prepared requests without waiting for an answer in between. Then it reads the answers.
+// transmit sends all prepared requests without waiting for an answer between two requests, and then reads the answers.
 func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
@@ -78,7 +77,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	return failed, err
 }
 
-// answers reads the answers in order. failed is the index of the request that failed.
+// The method answers reads the answers in order. The result failed is the index of the request that failed.
 func (l *link) answers(p *pgconn.Pipeline, requests []*request, slice int, w *wait, t *trace) (failed int, err error) {
 	for i, r := range requests {
 		if i%slice == 0 {
@@ -118,8 +117,8 @@ func (l *link) answerOf(p *pgconn.Pipeline, r *request, w *wait) error {
 	return err
 }
 
-// read passes the rows of an answer to the function r.read. The error of that function becomes r.refusal. An
-// error of the server for the statement comes when the result is closed.
+// read passes the rows of an answer to the function r.read. The error of r.read becomes r.refusal. An error of the
+// server for the statement comes when the result is closed.
 func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
 	if r.calls() {
@@ -130,11 +129,11 @@ func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	return r.read(rows)
 }
 
-// calls reports whether a handler's callback reads the rows.
+// The method calls reports whether a callback of a handler reads the rows of the answer.
 func (r *request) calls() bool { return r.read != nil && r.limited }
 
-// awaited are rows that a handler's callback reads. The timer for the server's answer runs only while the
-// callback fetches the next row. Between two rows, the callback uses its own time.
+// awaited contains rows that a handler's callback reads. The timer for the server's answer runs only while the callback
+// fetches the next row. Between two rows, the callback uses its own time.
 type awaited struct {
 	pgx.Rows
 	wait *wait
@@ -153,7 +152,7 @@ func (a *awaited) Close() {
 	a.Rows.Close()
 }
 
-// size returns the bytes of the arguments.
+// The method size returns the number of bytes of the arguments.
 func (r *request) size() (n int) {
 	for _, v := range r.values {
 		n += len(v)
@@ -170,7 +169,8 @@ type wait struct {
 
 var errSilent = errors.New("the server did not answer")
 
-// waiting returns a context for a pipeline. The context ends when an expected answer does not arrive in time.
+// The method waiting returns a context for a pipeline. The context ends when an expected answer does not arrive in
+// time.
 func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	w := &wait{link: l}
 	if l.answer > 0 {
@@ -180,22 +180,22 @@ func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	return ctx, w
 }
 
-// sending sets the time limit for sending requests. If the network buffers are full, the send lasts as long as
-// the statements run.
+// The method sending sets the time limit for sending requests. If the network buffers are full, the send lasts as long
+// as the statements run.
 func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 
-// leastAllowance is the shortest time limit for all statements of a slice together.
+// The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// next sets the time limit for the next answers. A long slice gets only the limit of the shortest slice, or
-// leastAllowance, because its statements were fast before. So a dead connection is noticed early. Only if
-// statements become thousands of times slower, the connection is wrongly taken for dead.
+// The method next sets the time limit for the next answers. To notice a dead connection early, a long slice gets only
+// the limit of the shortest slice, or leastAllowance: a slice is long only if earlier statements were fast. A working
+// connection is considered dead only if statements become thousands of times slower.
 func (w *wait) next(requests []*request) {
 	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
 }
 
-// give sets the time limit for the answers to requests. most limits the time for those statements that have a
-// limit of their own.
+// give sets the time limit for the answers to requests. The parameter most limits the time for those statements that
+// have a limit of their own.
 func (w *wait) give(requests []*request, most time.Duration) {
 	if w.timer == nil {
 		return
@@ -208,9 +208,9 @@ func (w *wait) give(requests []*request, most time.Duration) {
 	w.timer.Reset(d)
 }
 
-// allowance returns how long the answers to requests may take: the answer limit for every sixteen of Semel's
-// own statements, plus the limits of the handlers' statements. bounded is false if the handlers' statements
-// have no limit.
+// allowance returns how long the answers to requests may take: the answer limit for every sixteen of Semel's own
+// statements, plus the limits of the handlers' statements. The result bounded is false if the handlers' statements have
+// no limit.
 func (l *link) allowance(requests []*request, most time.Duration) (d time.Duration, bounded bool) {
 	limited := 0
 	for _, r := range requests {
@@ -237,7 +237,7 @@ func (w *wait) end() {
 	}
 }
 
-// explain returns an error that says so if this wait ended the pipeline; otherwise it returns err.
+// If this wait ended the pipeline, explain returns an error with this reason; otherwise explain returns err.
 func (w *wait) explain(ctx context.Context, err error) error {
 	if err != nil && w.timer != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return fmt.Errorf("%w within %s after the time limit of its statements: %w", errSilent, w.link.answer, err)

@@ -18,36 +18,37 @@ import (
 type request struct {
 	sql  string
 	args []any
-	// read, if not nil, reads the rows of the answer. Its error is stored in refusal.
+	// If not nil, the function read reads the rows of the answer. The error of read is stored in the field refusal.
 	read func(pgx.Rows) error
-	// one is true if the server must check that the statement changes exactly one row.
+	// The field one is true if the server must check that the statement changes exactly one row.
 	one bool
-	// unmet, if not nil, is the handler's error if that check fails. The default is semel.PreconditionFailed.
+	// If not nil, unmet is the handler's error for a statement that does not change exactly one row. The default is
+	// semel.PreconditionFailed.
 	unmet error
-	// kept is set if the statement must write a row of one of Semel's tables and the server checks that. It is
-	// the name of the table; see sqlform.SwallowedError.
+	// If the server must check that the statement writes a row of one of Semel's tables, kept is the name of the table;
+	// see sqlform.SwallowedError.
 	kept string
-	// limited is true if the server limits the run time of the statement.
+	// The field limited is true if the server limits the run time of the statement.
 	limited bool
-	// own is true if the statement uses only Semel's tables.
+	// The field own is true if the statement uses only Semel's tables.
 	own bool
-	// text is the statement as the handler wrote it.
+	// The statement as the handler wrote it.
 	text string
 	tag  pgconn.CommandTag
-	// refusal is the error of the function read; nil if read accepted the rows.
+	// The error of the function read; nil if read accepted the rows.
 	refusal error
 
 	statement *pgconn.StatementDescription
 	encoded
 }
 
-// encoded has the arguments in their wire format, and the formats of the result columns.
+// encoded contains the arguments in their wire format, and the formats of the result columns.
 type encoded struct {
 	values          [][]byte
 	formats, answer []int16
 }
 
-// none is used as index of the failed request if the failure belongs to no request.
+// The index of the failed request if the failure belongs to no request.
 const none = -1
 
 // link is a connection of the pool while a batch uses it.
@@ -56,35 +57,37 @@ type link struct {
 	pg    *pgconn.PgConn
 	mode  pgx.QueryExecMode
 	known *known
-	// answer is the time limit for an answer, in addition to the limits of the statements. If answer is 0,
-	// only the context limits the time.
+	// The time limit for an answer, in addition to the limits of the statements. If this limit is 0, only the context
+	// limits the time.
 	answer time.Duration
-	// statement is the server's time limit for a limited statement; 0 means none.
+	// The server's time limit for a limited statement; 0 means no limit.
 	statement time.Duration
-	// untraced is true after the tracer has panicked.
+	// The field untraced is true after the tracer has panicked.
 	untraced bool
 }
 
-// known is what the store knows about a connection: its prepared statements by text, and its configuration.
+// known contains the store's data about a connection: its prepared statements by text, and its configuration.
 type known struct {
 	mode       pgx.QueryExecMode
 	tracer     pgx.QueryTracer // nil if there is none
 	most       int
 	number     int
 	statements map[string]*pgconn.StatementDescription
-	// stale is true if the server rejected one of the prepared statements.
+	// The field stale is true if the server rejected one of the prepared statements.
 	stale bool
-	// exchanges is the number of pipelines. When it reaches renewal, the statements are prepared again.
+	// The field exchanges is the number of pipelines. When this number reaches the field renewal, the statements are
+	// prepared again.
 	exchanges, renewal int
-	// altered is true if the settings of the connection differ from the defaults. Then only a write shows
+	// The field altered is true if the settings of the connection differ from the defaults, so that only a write shows
 	// whether the connection can write.
 	altered bool
-	// ones maps the text of a handler's statement to another text, in which the server itself checks that the
-	// statement changes exactly one row. ones is a cache with at most most entries.
+	// The map ones contains, for the text of a handler's statement, another text with which the server itself checks
+	// that the statement changes exactly one row. The map is a cache; the constant most is the maximum number of
+	// entries.
 	ones map[string]string
-	// slice is the slice size for the next pipeline; 0 before the first.
+	// The slice size for the next pipeline; 0 before the first pipeline.
 	slice int
-	// arena holds the arguments that are sent next.
+	// The arena holds the arguments that are sent next.
 	arena arena
 }
 
@@ -102,22 +105,22 @@ func newLink(conn *pgx.Conn) *link {
 	return &link{conn: conn, pg: conn.PgConn(), mode: k.mode, known: k}
 }
 
-// leastKnown is the smallest number of prepared statements that a connection may keep.
+// The smallest limit for the number of prepared statements on a connection.
 const leastKnown = 64
 
-// named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
+// The method named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
 // work.
 func (l *link) named() bool { return l.mode == pgx.QueryExecModeCacheStatement }
 
-// described reports whether the server is asked for the types of arguments.
+// The method described reports whether the server is asked for the types of arguments.
 func (l *link) described() bool {
 	return l.mode != pgx.QueryExecModeExec && l.mode != pgx.QueryExecModeSimpleProtocol
 }
 
-// exchange sends the requests together and reads the answers in order. This takes one round trip, and another
-// one if a statement is not prepared on this connection yet. If a statement fails, failed is the index of its
-// request, and the later requests did not run. If the function read of a request returns an error, the other
-// requests continue.
+// exchange sends the requests together and reads the answers in order. An exchange takes one round trip, and another
+// round trip if a statement is not prepared on this connection yet. If a statement fails, failed is the index of its
+// request, and the later requests did not run. If the function read of a request returns an error, the other requests
+// continue.
 func (l *link) exchange(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.ready(ctx, requests); err != nil {
 		return failed, err
@@ -125,7 +128,7 @@ func (l *link) exchange(ctx context.Context, requests []*request) (failed int, e
 	return l.transmit(ctx, requests)
 }
 
-// ready does all work that can fail before the first request is sent.
+// The method ready does all work that can fail, before the first request is sent.
 func (l *link) ready(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.rewrite(ctx, requests); err != nil {
 		return failed, err
@@ -139,8 +142,8 @@ func (l *link) ready(ctx context.Context, requests []*request) (failed int, err 
 // errCopy rejects COPY, because with COPY the server sends or expects data in the middle of the pipeline.
 var errCopy = errors.New("COPY cannot be sent together with other statements: use a handler of pgx.Tx and its Conn().CopyFrom, or an insert of several rows")
 
-// rewrite lets arguments such as pgx.NamedArgs change their statement. It rejects statements that cannot be
-// sent in a pipeline.
+// rewrite lets arguments such as pgx.NamedArgs change their statement. rewrite rejects statements that cannot be sent
+// in a pipeline.
 func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
 	for i, r := range requests {
 		if _, prepared := l.known.statements[r.sql]; !prepared && sqltext.Postgres().Copies(r.sql) {
@@ -199,13 +202,12 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 	return none, nil
 }
 
-// firstRenewal is how many pipelines a connection sends before it prepares its statements again for the first
-// time.
+// The number of pipelines after which a connection prepares its statements again for the first time.
 const firstRenewal = 256
 
-// outgrown counts a pipeline, and reports whether the statements should be prepared again. The server keeps
-// the plan of a prepared statement until the table is analyzed, and a plan from the time when the table was
-// tiny reads the whole table. The interval doubles each time, so this costs only a few round trips per
+// The method outgrown counts a pipeline, and reports whether the statements should be prepared again. The server keeps
+// the plan of a prepared statement until the table is analyzed, and a plan from the time when the table was tiny reads
+// the whole table. The interval doubles each time, so the repeated preparation costs only a few round trips per
 // connection.
 func (k *known) outgrown() bool {
 	k.exchanges++
@@ -216,8 +218,8 @@ func (k *known) outgrown() bool {
 	return true
 }
 
-// missing returns the texts of the requests that are not in known, each text once. first has the index of the
-// first request with each text.
+// The method missing returns the texts of the requests that are not in the map known, each text once. The result first
+// has the index of the first request with each text.
 func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDescription) (first map[string]int, texts []string) {
 	for i, r := range requests {
 		if known[r.sql] != nil {
@@ -234,7 +236,7 @@ func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDe
 	return first, texts
 }
 
-// describe prepares the texts in one round trip. If full is true, it first frees the old statements.
+// describe prepares the texts in one round trip. If full is true, describe first frees the old statements.
 func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
@@ -274,9 +276,9 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	return failed, err
 }
 
-// names returns names for new statements. The names are empty if statements have no names. A name contains a
-// hash of the text: behind a pooler that does not track names, another client may have prepared another
-// statement with the same number. Because of the hash, the server cannot run the wrong statement.
+// The method names returns names for new statements. The names are empty if statements have no names. A name contains a
+// hash of the text, because behind a pooler that does not track names, another client may have prepared another
+// statement with the same number. With the hash, the server cannot run the wrong statement.
 func (l *link) names(texts []string) []string {
 	names := make([]string, len(texts))
 	for i, text := range texts {
@@ -302,8 +304,8 @@ func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 	return forgotten
 }
 
-// encode encodes the arguments of all requests before anything is sent. So an argument that cannot be encoded
-// does not affect other requests.
+// encode encodes the arguments of all requests before anything is sent, so an argument that cannot be encoded does not
+// affect other requests.
 func (l *link) encode(requests []*request) (failed int, err error) {
 	types := l.conn.TypeMap()
 	var builder pgx.ExtendedQueryBuilder
@@ -324,18 +326,18 @@ func (l *link) encode(requests []*request) (failed int, err error) {
 	return none, nil
 }
 
-// arena stores encoded arguments. It copies the arguments that a pgx builder encoded, because the builder
-// reuses its memory. Slices stay valid when the arena grows. Each connection has one arena.
+// arena stores encoded arguments. An arena copies the arguments that a pgx builder encoded, because the builder reuses
+// its memory. Slices stay valid when the arena grows. Each connection has one arena.
 type arena struct {
 	bytes   []byte
 	values  [][]byte
 	formats []int16
 }
 
-// mostKept is the largest memory that an arena keeps between batches.
+// The largest memory that an arena keeps between batches.
 const mostKept = 1 << 20
 
-// empty removes the arguments that were sent before.
+// The method empty removes the arguments that were sent before.
 func (a *arena) empty() *arena {
 	if cap(a.bytes) > mostKept {
 		*a = arena{}

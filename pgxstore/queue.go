@@ -16,37 +16,39 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Queue collects the statements of one message. After the handlers of the batch have returned, all statements
-// are sent together, in order. If a statement fails, the message that queued it is charged, and the batch
-// rolls back. A handler must not use its Queue after it has returned.
+// Queue collects the statements of one message. After the handlers of the batch have returned, all statements are sent
+// together, in order. If a statement fails, the failure counts as an attempt of the message that queued the statement,
+// and the batch rolls back. A handler must not use its Queue after the handler has returned.
 type Queue struct {
 	to   queueing
 	mark int
 }
 
-// queueing receives the statements of a Queue. It is an open batch, or a claim whose transaction begins later.
+// queueing receives the statements of a Queue. The implementations are an open batch, and a claimed row whose
+// transaction begins later.
 type queueing interface {
 	take(mark int, r *request)
-	// willRead announces a callback that reads rows; call runs the callback.
+	// The method willRead announces a callback that reads rows, and the method call runs the callback.
 	willRead()
 	call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error
-	// err returns an error if no further statements are accepted.
+	// The method err returns an error if no further statements are accepted.
 	err() error
 }
 
 // Exec queues a statement without reading its result.
 func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: sql, args: args}) }
 
-// ExecOne queues an insert, update or delete that must change exactly one row. Otherwise the message ends as
-// after semel.PreconditionFailed. The server checks the count. So the check takes no round trip, but costs the
-// server about as much as the statement itself. The statement must not have RETURNING, and must not begin with
-// a WITH that changes rows. Use Query for such statements, and for MERGE.
+// ExecOne queues an insert, update or delete that must change exactly one row. If the statement changes another number
+// of rows, the message ends as after semel.PreconditionFailed. The server checks the number of rows; this check takes
+// no round trip, but costs the server about as much as the statement itself. The statement must not have RETURNING, and
+// must not begin with a WITH that changes rows. Use Query for statements with RETURNING, for a WITH that changes rows,
+// and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql})
 }
 
-// ExecOneOr does the same as ExecOne, but if the statement does not change exactly one row, the message ends
-// with err, such as semel.Park.
+// ExecOneOr is like ExecOne, but if the statement does not change exactly one row, the message ends with err, such as
+// semel.Park.
 func (q *Queue) ExecOneOr(err error, sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql, unmet: err})
 }
@@ -58,7 +60,7 @@ func (q *Queue) Query(sql string, args ...any) *Query {
 	return &Query{request: r, queue: q}
 }
 
-// Err returns an error if the batch accepts no further statements. Statements that are queued after that are
+// Err returns an error if the batch accepts no further statements. After the first error of Err, queued statements are
 // never sent.
 func (q *Queue) Err() error { return q.to.err() }
 
@@ -68,11 +70,10 @@ type Query struct {
 	queue   *Queue
 }
 
-// Do sets the function that reads the rows. The function runs after the handlers of the whole batch, when the
-// rows have arrived and before COMMIT is sent. The function may queue more statements, which are sent next.
-// Its error counts as an error of the message's handler. The handler's timeout applies: if the function runs
-// longer, the connection is closed, and the worker stays busy until the function returns. The function must
-// not keep the rows.
+// Do sets the function that reads the rows. The function runs after the handlers of the whole batch, when the rows have
+// arrived and before COMMIT is sent. The function may queue more statements, which are sent next. An error of the
+// function counts as an error of the message's handler. The handler's timeout applies: if the function runs longer, the
+// connection is closed, and the worker stays busy until the function returns. The function must not keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
 	q.request.read = func(rows pgx.Rows) error { return q.queue.to.call(q.queue.mark, read, rows) }
 	q.queue.to.willRead()
@@ -84,7 +85,7 @@ type queued struct {
 	statements []charged
 	queued     int  // number of queued statements
 	reads      bool // true if a callback reads rows
-	ender      int  // mark whose handler tried to end the transaction
+	ender      int  // index of the message whose handler tried to end the transaction
 	begins     func(mark int) (ended func())
 }
 
@@ -121,7 +122,7 @@ func (b *queued) Queued() int { return b.queued }
 // Tx implements store.Batch.
 func (b *queued) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
 
-// Commit implements store.Batch. The queued statements are sent with COMMIT. If a callback reads rows, they
+// Commit implements store.Batch. The queued statements are sent with COMMIT. If a callback reads rows, the statements
 // are sent before COMMIT.
 func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.reads && !b.guarded { // effects will be written before COMMIT is sent
@@ -166,15 +167,15 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 			return statements[i].mark, &handlerError{refusal, store.ClassRetry}
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
-		case i == failed && err != nil: // later statements failed only because of this one
+		case i == failed && err != nil: // later statements failed only because this statement failed
 			return statements[i].mark, statements[i].meant(b.store, err)
 		}
 	}
 	return store.NoCulprit, err
 }
 
-// mostRounds is how many times the callbacks of a batch may queue statements with callbacks. Without this
-// limit, a callback that always queues itself again would block its lane forever.
+// The number of times that the callbacks of a batch may queue statements with callbacks. Without the limit mostRounds,
+// a callback that always queues itself again would block its lane forever.
 const mostRounds = 100
 
 var errEndless = &storeError{"the callbacks of a queue", store.ClassPermanent,
@@ -185,10 +186,10 @@ var (
 	errSlow   = errors.New("the callback ran longer than the handler's timeout")
 )
 
-// call runs a callback like a handler: a panic, runtime.Goexit and a timeout are failures of its message. The
-// callback has a goroutine of its own, so that Goexit does not end the goroutine of the batch. If the callback
-// does not return in time, the consumer closes the connection. call still waits for the callback, because it
-// may be using the rows.
+// call runs a callback like a handler: a panic, runtime.Goexit and a timeout are failures of its message. The callback
+// has a goroutine of its own, so that Goexit does not end the goroutine of the batch. If the callback does not return
+// in time, the consumer closes the connection. The method call still waits for the callback, because the callback may
+// be using the rows.
 func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error {
 	began := time.Now()
 	ended := func() {}
@@ -216,7 +217,7 @@ func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error 
 	})
 }
 
-// reader returns the mark of the last statement with a callback.
+// reader returns the index of the message that queued the last statement with a callback.
 func (b *queued) reader() int {
 	mark := store.NoCulprit
 	for _, s := range b.statements {

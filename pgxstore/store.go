@@ -28,14 +28,14 @@ type Options struct {
 	// EncryptedSince, if not zero, is the time from which the store rejects inbox rows in plain text and
 	// encrypts fingerprints; see sqlstore.Options.
 	EncryptedSince time.Time
-	// Isolation is the isolation level of each batch's transaction. The default is read committed, whatever
-	// the default of the server is. With the other levels, the whole batch runs again if another batch handles
-	// a copy of one of its messages at the same time.
+	// Isolation is the isolation level of each batch's transaction. The default is read committed, independently of the
+	// server's default. With other levels, the whole batch runs again if another batch handles a duplicate of one of
+	// its messages at the same time.
 	Isolation pgx.TxIsoLevel
-	// Listen, if set, is the connection string of an additional connection. On this connection the consumers
-	// are notified at once of rows in their inbox that can be claimed. Without Listen, consumers poll.
-	// Notifications are sent over the pool. The connection must lead to the database server itself: behind a
-	// pooler in transaction mode no notification arrives, and the method Listen returns an error.
+	// Listen, if set, is the connection string of an additional connection. Over this connection, consumers are
+	// notified at once of rows in their inbox that can be claimed. Without Listen, consumers poll. Notifications are
+	// sent over the pool. The connection must lead to the database server itself: behind a pooler in transaction mode
+	// no notification arrives, and the method Listen returns an error.
 	Listen string
 }
 
@@ -54,10 +54,10 @@ type Store struct {
 	pool  *pgxpool.Pool
 	begin string
 	sql   *sqlform.Postgres
-	// adopted is true if the statements also use a table of the user. Then advice about Semel's tables may be
-	// wrong.
+	// The field adopted is true if the statements also use a user's own table, so that advice about Semel's tables may
+	// be wrong.
 	adopted bool
-	// days has the statements for a table with daily partitions; nil without such a table.
+	// The statements for a table with daily partitions; nil without such a table.
 	days    *sqlform.Dated
 	guesses *guesses
 }
@@ -69,10 +69,10 @@ func (s *Store) Limits() store.Limits {
 	return l
 }
 
-// New returns a store in the database of the pool. New sends no statement and creates no tables: see Migrate
-// and Check. For rare operations it opens a database/sql handle over the pool, which stays open until the
-// process ends. The handle costs one waiting goroutine, and no connection while idle. It is never closed,
-// because the store cannot know when the last call has ended.
+// New returns a store in the database of the pool. New sends no statement and creates no tables: see Migrate and Check.
+// For rare operations, New opens a database/sql handle over the pool, which stays open until the process ends. The
+// handle costs one waiting goroutine, and no connection while idle. The handle is never closed, because the store
+// cannot know when the last call has ended.
 //
 // Statements are prepared once per connection. Behind a pooler in transaction mode, such as PgBouncer, open
 // the pool with default_query_exec_mode=cache_describe or exec: these modes create no named statements on the
@@ -99,13 +99,13 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	return &Store{tables: tables{inner, inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision12{}), guesses: &guesses{}}, nil
 }
 
-// Queued returns the same store for handlers that queue their statements. Both forms may be used at the same
-// time.
+// Queued returns the same store for handlers that queue their statements. A program may use the Store and the
+// QueuedStore at the same time.
 func (s *Store) Queued() *QueuedStore { return &QueuedStore{tables: s.tables, direct: s} }
 
-// Adopt returns a store for one consumer. It writes the consumer's markers to Semel's table, and also to a
-// table of the user; see sqlstore.Store.Adopt, also for the errors. The method Queued of the returned store
-// does the same.
+// Adopt returns a store for one consumer, which writes the consumer's markers to Semel's table and also to a user's own
+// table; see sqlstore.Store.Adopt, also for the errors. The method Queued of the returned store also writes to both
+// tables.
 func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	inner, err := s.inner.Adopt(ctx, a)
 	if err != nil {
@@ -114,9 +114,9 @@ func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), adopted: true}, nil
 }
 
-// QueuedStore is a Store whose handlers get a *Queue. A batch of any size takes two round trips: one opens the
-// transaction and writes the markers, and one sends all queued statements with COMMIT. If callbacks read rows,
-// a batch takes one more. If some of the markers exist already, it takes another one.
+// QueuedStore is a Store whose handlers get a *Queue. A batch of any size takes two round trips: the first opens the
+// transaction and writes the markers, and the second sends all queued statements with COMMIT. If callbacks read rows, a
+// batch takes one round trip more. If some of the markers exist already, a batch also takes one round trip more.
 type QueuedStore struct {
 	tables
 	direct *Store
@@ -137,7 +137,7 @@ func (s *QueuedStore) Begin(ctx context.Context, o store.TxOptions, marks []stor
 // Classify implements store.TxStore.
 func (s *QueuedStore) Classify(err error) store.Class { return s.direct.Classify(err) }
 
-// one returns a form of the statement that fails unless the statement changes exactly one row.
+// The method one returns another text for a statement, which fails unless the statement changes exactly one row.
 func (b *batch) one(sql string) string {
 	if text, ok := b.known.ones[sql]; ok {
 		return text
@@ -150,8 +150,7 @@ func (b *batch) one(sql string) string {
 	return text
 }
 
-// One returns the text that Queue.ExecOne sends for a statement, for callers that prepare that text at
-// startup.
+// One returns the text that Queue.ExecOne sends for a statement, for callers that prepare this text at startup.
 func (s *Store) One(statement string) string {
 	return strings.Replace(s.sql.ExecOne, "{statement}", sqltext.Postgres().Bare(statement), 1)
 }

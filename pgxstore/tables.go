@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// inherited has the methods that the stores take from sqlstore without a change.
+// inherited contains the methods that the stores take from sqlstore without a change.
 type inherited interface {
 	store.Inbox
 	store.Leases
@@ -43,25 +43,24 @@ type inherited interface {
 	Results(ctx context.Context, of []admin.ResultOf) ([][]byte, error)
 }
 
-// tables are Semel's tables in the pool's database. sqlstore implements the operations outside of batches.
+// tables gives access to Semel's tables in the pool's database. sqlstore implements the operations outside of batches.
 type tables struct {
 	inherited
 	inner    *sqlstore.Store
 	exchange *exchange
 }
 
-// Migrate applies the missing migrations, each in its own transaction, and returns their names. Several
-// processes may call Migrate at the same time. After an error, the returned migrations are applied and the
-// others are not. Before it creates anything, Migrate checks whether the tables can work in this database, and
-// whether the schema has a later major version; in both cases the error wraps semel.ErrSchema. Migrate does
-// not inspect existing tables: see Check.
+// Migrate applies the missing migrations, each in its own transaction, and returns their names. Several processes may
+// call Migrate at the same time. After an error, the returned migrations are applied, and the other migrations are not.
+// Before it creates anything, Migrate checks that the tables can work in this database, and that the schema has no
+// later major version; if not, the error wraps semel.ErrSchema. Migrate does not inspect existing tables: see Check.
 func (t *tables) Migrate(ctx context.Context) (applied []string, err error) {
 	return t.inner.Migrate(ctx)
 }
 
-// Status returns every migration that this release knows or the database has, in order. If a migration in the
-// database has other content, or belongs to a later major version, the error wraps semel.ErrSchema. In the
-// case of a later version, Status returns the migrations together with the error.
+// Status returns every migration that this release knows or the database has, in order. If a migration in the database
+// has other content, or belongs to a later major version, the error wraps semel.ErrSchema. For a later major version,
+// Status returns the migrations together with the error.
 func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
 	return t.inner.Status(ctx)
 }
@@ -75,15 +74,16 @@ func (t *tables) Print(w io.Writer) error { return t.inner.Print(w) }
 // semel.ErrSchema. Check changes nothing.
 func (t *tables) Check(ctx context.Context) error { return t.inner.Check(ctx) }
 
-// Setup runs the user's statements once, in one transaction with a record of their hash. ran is true if this
-// call ran the statements. name is only for people. For the state after an error, see sqlstore.Store.Setup.
+// Setup runs the user's statements once, in one transaction with a record of their hash. The result ran is true if this
+// call ran the statements. The parameter name is only for people. For the state after an error, see
+// sqlstore.Store.Setup.
 func (t *tables) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
 	return t.inner.Setup(ctx, name, statements)
 }
 
-// Seed writes markers for the ids in another table: each id counts as applied. It is for a consumer that
-// replaces other code. After an error or the end of ctx, the ids that were seeded so far stay, and the next
-// call continues after them; see sqlstore.Store.Seed.
+// Seed writes markers for the ids in another table, so that each of these ids counts as applied. Use Seed if the
+// consumer replaces other code. After an error or the end of ctx, the markers that were written so far stay, and the
+// next call continues after them; see sqlstore.Store.Seed.
 func (t *tables) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error) {
 	return t.inner.Seed(ctx, o)
 }
@@ -103,8 +103,8 @@ func (t *tables) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevi
 	return t.inner.Requeue(ctx, a, rows...)
 }
 
-// PrintReaper writes SQL for a scheduler in the database: it creates a procedure that removes old data, and
-// calls the procedure for each of these consumers. PrintReaper does not access the database.
+// PrintReaper writes SQL for a scheduler in the database: it creates a procedure that removes old data, and calls the
+// procedure for each given consumer. PrintReaper does not access the database.
 func (t *tables) PrintReaper(w io.Writer, consumers []string) error {
 	return t.inner.PrintReaper(w, consumers)
 }

@@ -22,9 +22,9 @@ type trace struct {
 	reading  time.Time
 }
 
-// told calls the tracer. The wait is paused meanwhile. So the caller must call next if it expects further
-// answers. If the tracer panics, it is not called again in this batch. The batch must not fail then, because
-// it may be committed already.
+// The method told calls the function call, which calls the tracer. The time limit of w is paused during the call, so a
+// caller that expects further answers must call w.next. If the tracer panics, the tracer is not called again in this
+// batch. A panic of the tracer must not make the batch fail, because the batch may be committed already.
 func (l *link) told(w *wait, call func()) {
 	if l.untraced {
 		return
@@ -62,7 +62,7 @@ func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context
 	return ctx, t
 }
 
-// reads records that the next answer is about to be read.
+// The method reads must be called before the next answer is read.
 func (t *trace) reads() {
 	if t != nil {
 		t.reading = time.Now()
@@ -98,8 +98,8 @@ func (t *trace) end(err error) {
 	}
 }
 
-// tracePreparing reports statements that are prepared together. The returned function ends the reports: the
-// statements before failed were prepared.
+// tracePreparing reports statements that are prepared together. The returned function ends the reports. The parameter
+// failed of the returned function is the number of statements that were prepared.
 func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wait) (end func(failed int, err error)) {
 	tracer, can := l.known.tracer.(pgx.PrepareTracer)
 	if !can {

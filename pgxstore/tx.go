@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// tx is the pgx.Tx that a handler gets. The handler cannot end it.
+// tx is the pgx.Tx that a handler gets. The handler cannot end this transaction.
 type tx struct {
 	batch      *batch
 	savepoints int
@@ -28,7 +28,7 @@ func (t *tx) Commit(context.Context) error { return ErrEndsItself }
 // returns an error.
 func (t *tx) Rollback(context.Context) error { return pgx.ErrTxClosed }
 
-// Begin sets a savepoint. The returned Tx can roll back to that savepoint.
+// Begin sets a savepoint. The returned Tx can roll back to the savepoint.
 func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	t.savepoints++
 	p := &savepoint{tx: t, name: "semel_" + strconv.Itoa(t.savepoints)}
@@ -119,7 +119,7 @@ func (p *savepoint) end(ctx context.Context, how string) error {
 	return nil
 }
 
-// failedRows are rows, or a single row, that only return an error.
+// failedRows simulates rows, or a single row, that only return an error.
 type failedRows struct{ err error }
 
 func (f failedRows) Close()                                       {}
@@ -133,7 +133,7 @@ func (f failedRows) RawValues() [][]byte                          { return nil }
 func (f failedRows) Conn() *pgx.Conn                              { return nil }
 func (f failedRows) TypeMap() *pgtype.Map                         { return nil }
 
-// failedResults are the results of a pgx batch that was not sent.
+// failedResults simulates the results of a pgx batch that was not sent.
 type failedResults struct{ err error }
 
 func (f failedResults) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }
@@ -142,9 +142,9 @@ func (f failedResults) QueryRow() pgx.Row                { return failedRows(f) 
 func (f failedResults) Close() error                     { return f.err }
 func (f failedResults) Tx() pgx.Tx                       { return nil }
 
-// OneRow converts the result of a guarded statement to the handler's result: it returns err
-// unchanged, and semel.PreconditionFailed if the statement did not change exactly one row.
-// Queue.ExecOne does the same for a queued statement.
+// OneRow converts the result of a guarded statement to the handler's result. OneRow returns an error err unchanged, and
+// semel.PreconditionFailed if the statement did not change exactly one row. Queue.ExecOne is the same check for a
+// queued statement.
 //
 //	return pgxstore.OneRow(tx.Exec(ctx, `update … where id = $1 and status = 'awaiting'`, id))
 func OneRow(tag pgconn.CommandTag, err error) error {

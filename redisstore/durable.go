@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/keystore"
 )
 
-// Durable implements keystore.Store. It returns the durability that New determined. For a cluster, that is the
-// durability of the least durable node.
+// Durable implements keystore.Store. Durable returns the durability that New determined. For a cluster, the result is
+// the durability of the least durable node.
 func (s *Store) Durable() (d keystore.Durability, why string) { return s.durable, s.why }
 
 // read determines the durability of the server. If the server does not report its settings, read uses the
@@ -46,7 +46,7 @@ func (s *Store) read(ctx context.Context, o Options) error {
 // settings has the settings of the server on which the survival of keys depends. An empty value is unknown.
 type settings map[string]string
 
-// settingsOf reads the settings from CONFIG and from INFO. Managed services answer INFO, too.
+// settingsOf reads the settings from CONFIG and from INFO. Managed services also answer INFO.
 func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 	known := settings{}
 	for _, section := range []string{"memory", "persistence", "replication", "cluster"} {
@@ -74,8 +74,8 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 	return known, nil
 }
 
-// judge returns the durability of a server with these settings. why names the setting on which the result
-// depends.
+// judge returns the durability of a server with the settings s. The result why names the setting on which the
+// durability depends.
 func (s settings) judge() (d keystore.Durability, why string) {
 	switch {
 	case s["maxmemory_policy"] == "" || s["aof_enabled"] == "":

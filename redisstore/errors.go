@@ -10,13 +10,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Error is an error of Redis or of the connection to Redis. If Code is set, the server rejected the step and
-// nothing was done. Otherwise it is unknown whether the step was done.
+// Error is an error of Redis or of the connection to Redis. If Code is set, the server rejected the step and nothing
+// was done. If Code is empty, it is unknown whether the step was done.
 type Error struct {
 	// Step is the step that failed: "claim", "extend", "end", "read settings".
 	Step string
-	// Code is the first word of the server's error, such as "READONLY" or "OOM". It is empty if the error does
-	// not come from the server.
+	// Code is the first word of the server's error, such as "READONLY" or "OOM". Code is empty if the error does not
+	// come from the server.
 	Code string
 	Err  error
 }
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 // Unwrap returns the client's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// remedies says, for each error code, what is wrong and what to do.
+// remedies contains a text for each error code: what is wrong and what to do.
 var remedies = map[string]string{
 	"READONLY":    "this server is a replica: a failover is running, or the address is wrong",
 	"LOADING":     "the server is loading its data after a start; wait",
@@ -50,7 +50,7 @@ var remedies = map[string]string{
 	"BUSY":        "a script of another client is still running",
 }
 
-// failed wraps an error of the client.
+// The function failed wraps an error of the client.
 func failed(step string, err error) error {
 	e := &Error{Step: step, Err: err}
 	if refusal, is := rueidis.IsRedisErr(err); is {

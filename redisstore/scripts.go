@@ -10,7 +10,7 @@ import (
 //go:embed keys.lua
 var text string
 
-// scripts has one Lua script for each step. Each script begins with a part that all of them share.
+// scripts contains one Lua script for each step. Each script begins with the same common part.
 type scripts struct{ claim, extend, end *rueidis.Lua }
 
 func load() scripts {

@@ -19,16 +19,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Options sets the names of keys. It also declares the durability of servers that do not report their
+// Options has the settings for the names of keys, and the declared durability of servers that do not report their
 // settings.
 type Options struct {
 	// Prefix is the beginning of every key's name; default "semel".
 	Prefix string
-	// HashTag, if not empty, follows the prefix in braces. Then all keys are in one slot of the cluster, on
+	// HashTag, if not empty, follows the prefix in braces. With a HashTag, all keys are in one slot of the cluster, on
 	// one node.
 	HashTag string
-	// Declared, if not zero, is the durability of a server that does not report its settings, such as a
-	// managed service. Because is the reason for this value. If the server reports its settings, Declared is
+	// Declared, if not zero, is the durability of a server that does not report its settings, such as a managed
+	// service. Because is the reason for the value of Declared. If the server reports its settings, Declared is
 	// ignored.
 	Declared keystore.Durability
 	Because  string

@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/internal/handlertest"
 )
 
-// Provider is a payment provider for tests: an HTTP server that makes a charge for each POST. If several
-// requests have the same Idempotency-Key header, only the first is charged. All of them get the same answer:
-// 200 and the number of the charge. A GET with that header returns 200 if there is a charge for the key,
-// otherwise 404. During a Run with Handler.Provider, the server loses answers, times out after a charge, and
-// refuses requests. With Forgets it also forgets keys.
+// Provider is a payment provider for tests: an HTTP server that makes a charge for each POST. If several requests have
+// the same Idempotency-Key header, only the first is charged, and all get the same response: 200 and the number of the
+// charge. A GET with an Idempotency-Key header returns 200 if there is a charge for the key, and 404 if there is none.
+// During a Run with Handler.Provider, the server loses answers, times out after a charge, and refuses requests. With
+// Forgets, the server also forgets keys.
 type Provider struct {
 	// URL is the address of the server.
 	URL string

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/semeltest"
 )
 
-// charge makes a charge for a payment, and writes the answer to the table.
+// charge asks the provider to make a charge for a payment, and writes the response to the table.
 func charge(ctx context.Context, url string, tx *memstore.Tx, m *semel.Message) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(string(m.Body)))
 	if err != nil {

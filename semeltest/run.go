@@ -14,32 +14,32 @@ import (
 
 // Handler describes what Run tests: a handler, its store, and its messages.
 type Handler[Tx any] struct {
-	// Store is the store of the consumer, with its tables. Run uses other names for its consumers, so the
-	// store need not be empty.
+	// Store is the store of the consumer, with its tables. Run gives its consumers other names, so the store need not
+	// be empty.
 	Store store.TxStore[Tx]
 	// Handle is the handler that the program passes to consumer.New.
 	Handle func(ctx context.Context, tx Tx, m *semel.Message) error
-	// Messages are two or more messages that the handler can process, in the order of their delivery. Run
-	// delivers copies of these messages.
+	// Messages are two or more messages that the handler can process, in the order of their delivery. Run delivers
+	// copies of Messages.
 	Messages []*semel.Message
 	// Effect returns the changes that the handler has made, as a text: rows of its tables, files, calls. Equal
 	// states must give equal texts, so sort the rows.
 	Effect func(ctx context.Context) (string, error)
-	// Config is the policy of the consumer. Run uses Identity, Fingerprint, Strategy, Version, Filter, Retry
-	// and OnConflict. Run ignores the source, lanes, observers, log and retention. In the default, the
-	// identity is identity.CloudEvents.
+	// Config is the policy of the consumer. Run uses Identity, Fingerprint, Strategy, Version, Filter, Retry and
+	// OnConflict. Run ignores the source, lanes, observers, log and retention. The default of Identity is
+	// identity.CloudEvents.
 	Config consumer.Config
-	// Provider is the provider that the handler calls; nil if the handler makes no calls.
+	// Provider is the payment provider that the handler calls, or nil if the handler makes no calls.
 	Provider *Provider
-	// Process is the database that function Process returned. If it is not empty, two subtests start
-	// the test again as a child process and kill it with SIGKILL, before and after a COMMIT. The store
-	// must outlive its process: a SQLite file or PostgreSQL. On Windows these subtests are skipped.
+	// Process is the database that the function Process returned. If Process is not empty, two subtests start the test
+	// again as a child process and kill that process with SIGKILL, before and after a COMMIT. The store must outlive
+	// its process: a SQLite file or PostgreSQL. On Windows the subtests with child processes are skipped.
 	Process string
 }
 
-// Run runs all subtests. start returns a handler with an empty state: it creates or empties the tables that
-// the handler writes, and creates the handler. Run calls start at least once for each subtest. So variables
-// that start does not create keep their state between subtests. A failed subtest says what happened, to which
+// Run runs all subtests. The function start returns a handler with an empty state: it creates or empties the tables
+// that the handler writes, and creates the handler. Run calls start at least once for each subtest. Variables that
+// start does not create therefore keep their values between subtests. A failed subtest says what happened, to which
 // message, and how to fix the fault. At the end Run logs a table of all subtests.
 func Run[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) {
 	t.Helper()
@@ -62,7 +62,7 @@ func Run[Tx any](t *testing.T, start func(t *testing.T) Handler[Tx]) {
 	t.Log(report)
 }
 
-// inner returns the handler in the form of the kit.
+// inner converts the handler to the type of package handlertest.
 func (h Handler[Tx]) inner() handlertest.Handler[Tx] {
 	inner := handlertest.Handler[Tx]{Store: h.Store, Handle: h.Handle, Messages: h.Messages, Effect: h.Effect, Config: h.Config}
 	if h.Provider != nil {
@@ -76,7 +76,7 @@ func (h Handler[Tx]) inner() handlertest.Handler[Tx] {
 }
 
 // Message returns a message with the headers of a CloudEvent (ce-id, ce-source "semeltest"). The default of
-// Handler.Config, identity.CloudEvents, needs these headers.
+// Handler.Config, identity.CloudEvents, needs the headers ce-id and ce-source.
 func Message(id, body string) *semel.Message {
 	return &semel.Message{
 		Headers: semel.Headers{

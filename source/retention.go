@@ -4,16 +4,16 @@ import (
 	"time"
 )
 
-// LaneAge says how far a lane is settled.
+// LaneAge is the age of the oldest record of a lane that is not acked.
 type LaneAge struct {
 	// Lane is the lane's permanent name, the same in every process.
 	Lane string
-	// Oldest is the broker's timestamp of the oldest unsettled record in the lane; zero if all records are
-	// settled.
+	// Oldest is the broker's timestamp of the oldest record in the lane that is not acked, or zero if all records are
+	// acked.
 	Oldest time.Time
 }
 
-// Horizon says how late a broker can redeliver a record.
+// Horizon is the time for which a broker can redeliver a record.
 type Horizon struct {
 	// Late is the longest time between the writing of a record and its last delivery. Unlimited is true if
 	// there is no longest time.

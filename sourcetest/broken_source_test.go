@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// broken is a Memory with a fault: its fields, if set, replace methods of the Memory.
+// The type broken is a Memory with a fault: each field that is set replaces a method of the Memory.
 type broken struct {
 	*Memory
 	fetch  func(ctx context.Context, most source.Bound) ([]source.Delivery, error)
@@ -85,14 +85,14 @@ func (b *broken) Lanes(o source.LaneObserver) {
 	b.Memory.Lanes(o)
 }
 
-// acknowledge acks deliveries in the Memory. The suite does not notice that.
+// acknowledge acks deliveries in the Memory without the knowledge of the test suite.
 func (b *broken) acknowledge(ctx context.Context, all ...source.Delivery) {
 	for i := range all {
 		_, _ = b.Memory.Settle(ctx, []source.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
 	}
 }
 
-// fetched changes the result of Fetch with f.
+// fetched changes the result of Fetch with the function f.
 func fetched(f func(b *broken, got []source.Delivery) []source.Delivery) func(*broken) {
 	return func(b *broken) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
@@ -102,7 +102,7 @@ func fetched(f func(b *broken, got []source.Delivery) []source.Delivery) func(*b
 	}
 }
 
-// settledAs changes the settlements before Settle with f.
+// settledAs changes the acks, nacks and dead letters before Settle with the function f.
 func settledAs(f func(b *broken, s source.Settlement) source.Settlement) func(*broken) {
 	return func(b *broken) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {

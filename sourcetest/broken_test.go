@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// faults has sources that break a law. seenBy is the case that must detect the fault.
+// faults contains sources that break a law. The field seenBy is the case that must detect the fault.
 var faults = []struct {
 	name, seenBy string
 	plant        func(*broken)
@@ -258,7 +258,7 @@ var faults = []struct {
 	}},
 }
 
-// agesAs changes each lane in the result of Ages with f.
+// agesAs changes each lane in the result of Ages with the function f.
 func agesAs(f func(*source.LaneAge)) func(*broken) {
 	return func(b *broken) {
 		b.ages = func(all []source.LaneAge) []source.LaneAge {

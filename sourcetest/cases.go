@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Cases returns all cases, for tests that run or list single cases. If the harness does not declare the
-// ability that a case tests, the case still runs, in a shorter form.
+// Cases returns all cases, for tests that run or list single cases. If the harness does not declare the ability that a
+// case tests, the case still runs, with fewer checks.
 func Cases() []Case {
 	return slices.Concat(deliveryCases(), returnCases(), flowCases(), ageCases())
 }

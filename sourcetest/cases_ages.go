@@ -56,7 +56,7 @@ func agesOfUnsettled(s *session) error {
 	return s.agesOfSettled(dated, len(lanes))
 }
 
-// agesOfSettled settles all messages except one, and then the last one. It checks Ages after each step.
+// agesOfSettled acks all messages except one, and then the last message, and checks Ages after each step.
 func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	last := s.first(0)
 	if err := s.settle(semel.Ack, 0, s.without(0)...); err != nil {
@@ -80,7 +80,8 @@ func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	return nil
 }
 
-// settledLanes calls Ages until the result has all lanes and enough of them are settled.
+// settledLanes calls Ages until the result has all lanes, and the function enough returns true for the number of lanes
+// in which all messages are acked.
 func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) ([]source.LaneAge, error) {
 	for deadline := time.Now().Add(s.Patience); ; {
 		lanes, all := dated()
@@ -98,7 +99,7 @@ func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) (
 	}
 }
 
-// settledOf returns the number of lanes without unsettled messages.
+// settledOf returns the number of lanes in which all messages are acked.
 func settledOf(lanes []source.LaneAge) (n int) {
 	for _, l := range lanes {
 		if l.Oldest.IsZero() {

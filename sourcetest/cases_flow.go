@@ -31,7 +31,7 @@ func pauseAndResume(s *session) error {
 	}
 	s.source.Flow(first.Lane, false)
 	lane := number(first.Message) % s.Can.Lanes
-	// Fetch was already getting this message when the case paused the lane
+	// Fetch was already getting the message when the case paused the lane
 	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func pauseAndResume(s *session) error {
 	return s.collect(n)
 }
 
-// one calls Fetch until Fetch returns a delivery, and returns that delivery.
+// The method one calls Fetch until Fetch returns a delivery, and returns that delivery.
 func (s *session) one() (source.Delivery, error) {
 	for range 1000 {
 		got, err := s.fetch(s.Patience, source.Bound{Messages: 1, Bytes: 1})
@@ -89,8 +89,8 @@ func idleAtTheEnd(s *session) error {
 	return s.wantIdle(idler, true, "everything was delivered")
 }
 
-// wantIdle calls the source's Idle until Idle returns the wanted answer. Only a wanted true is retried,
-// because a source may become idle some time after its last settlement.
+// wantIdle calls the source's Idle until Idle returns the wanted answer. If the wanted answer is true, wantIdle tries
+// again, because a source may become idle some time after its last ack.
 func (s *session) wantIdle(idler func(context.Context) (bool, []semel.Unfinished, error), want bool, when string) error {
 	for deadline := time.Now().Add(s.Patience); ; {
 		idle, left, err := idler(s.ctx)
@@ -120,8 +120,8 @@ func flowLosesNothing(s *session) error {
 	return s.collect(60)
 }
 
-// beside tests that Settle and Fetch can run at the same time. First, a second goroutine settles messages
-// while the first one fetches. Then the first goroutine settles while the second one waits in Fetch.
+// The function beside tests that Settle and Fetch can run at the same time. First, a second goroutine acks messages
+// while the first goroutine fetches. Then the first goroutine acks while the second goroutine waits in Fetch.
 func beside(s *session) error {
 	const n = 500
 	s.publish(n)
@@ -169,7 +169,7 @@ func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 	return nil
 }
 
-// settleWhileWaiting fetches the last message, and settles it while another call of Fetch waits for messages.
+// settleWhileWaiting fetches the last message, and acks it while another call of Fetch waits for messages.
 func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	from := len(s.seen)
 	if err := s.collect(n); err != nil {

@@ -57,7 +57,7 @@ func outOfOrder(s *session) error {
 	}
 	left := []int{11, 23}
 	all := s.without(left...)
-	for i := len(all) - 1; i >= 0; i -= 2 { // from the last message to the first, every second one; all messages are settled afterwards
+	for i := len(all) - 1; i >= 0; i -= 2 { // backwards, every second message; all messages are acked later
 		if err := s.settle(semel.Ack, 0, all[i]); err != nil {
 			return err
 		}

@@ -8,9 +8,9 @@
 //		})
 //	}
 //
-// Each [Case] tests one law. If the source breaks the law, the case fails and prints it. A source may deliver
-// a message more than once, unless a law says otherwise. The suite also calls methods for abilities that the
-// harness does not declare in [Can]: such a call must fail cleanly.
+// Each [Case] tests one law. If the source breaks the law, the case fails and prints the law. A source may deliver a
+// message more than once, unless a law says otherwise. The suite also calls methods for abilities that the harness does
+// not declare in [Can]: such a call must fail cleanly.
 //
-// [Memory] is a broker with its own source, both in memory. Memory passes the suite.
+// [Memory] is a broker in memory with its own source, which passes the suite.
 package sourcetest

@@ -14,15 +14,15 @@ import (
 
 // Broker is the broker from which the tested source reads. Each case starts a broker of its own.
 type Broker interface {
-	// Publish appends m to the lane with this number, from 0 to Can.Lanes-1. When Publish returns, a source
-	// can deliver the message.
+	// Publish appends m to the lane with the given number, from 0 to Can.Lanes-1. When Publish returns, a source can
+	// deliver the message.
 	Publish(lane int, m *semel.Message) error
-	// End declares that no more messages will be published. The suite calls End only if Can.Ends is true; it
-	// may do so before or after Open.
+	// End declares that no more messages will be published. The suite calls End only if Can.Ends is true, before or
+	// after Open.
 	End() error
-	// Open returns a source that reads all lanes. All sources that Open returns belong to the same consumer,
-	// and a new one continues at the positions that the consumer has stored, if any. A case closes a source
-	// before it opens the next one.
+	// Open returns a source that reads all lanes. All sources that Open returns belong to the same consumer, and a new
+	// source continues at the positions that the consumer has stored, if any. A case closes a source before it opens
+	// the next source.
 	Open() (source.Source, error)
 }
 
@@ -43,18 +43,18 @@ type Can struct {
 	Whole bool
 	// Ordered is true if the messages of a lane are first delivered in the order in which they were published.
 	Ordered bool
-	// Reopens is true if the next source of the consumer delivers the messages that were not settled.
+	// Reopens is true if the next source of the consumer delivers the messages that were not acked.
 	Reopens bool
-	// Remembers is true if the next source does not deliver a settled message again, provided that the
-	// previous source was closed cleanly and all earlier messages of the lane were settled too.
+	// Remembers is true if the next source does not deliver an acked message again, provided that the previous source
+	// was closed cleanly and all earlier messages of the lane were acked too.
 	Remembers bool
 	// HandsBack is true if the same source delivers a message again after a nack.
 	HandsBack bool
 	// Delays is true if a message that was nacked is not delivered before the delay Settlement.After has
 	// passed.
 	Delays bool
-	// Counts is true if Delivery.Before is the number of earlier deliveries of the message. Without this
-	// ability, Before must always be source.Unknown.
+	// Counts is true if Delivery.Before is the number of earlier deliveries of the message. If Counts is false, Before
+	// must always be source.Unknown.
 	Counts bool
 	// Pauses is true if Flow pauses and resumes a lane.
 	Pauses bool
@@ -63,14 +63,14 @@ type Can struct {
 	DeadLetters bool
 	// Idles is true if the source can report that it has delivered everything (source.Info.Idle).
 	Idles bool
-	// Dated is true if the source reports the age of its unsettled messages (source.Info.Ages).
+	// Dated is true if the source reports the age of messages that are not acked (source.Info.Ages).
 	Dated bool
-	// Ends is true if Fetch returns source.ErrEnd after Broker.End, once every message is settled. Without
-	// this ability, Fetch must never return source.ErrEnd.
+	// Ends is true if Fetch returns source.ErrEnd after Broker.End, once every message is acked or dead-lettered. If
+	// Ends is false, Fetch must never return source.ErrEnd.
 	Ends bool
 }
 
-// minimum returns an error if c declares less than every source must be able to do.
+// minimum returns an error if c lacks an ability that every source must have.
 func (c Can) minimum() error {
 	switch {
 	case c.Lanes < 1:
@@ -108,8 +108,8 @@ type Case struct {
 	run func(*session) error
 }
 
-// Run runs all cases as subtests of t. If the harness declares less than every source must be able to do, Run
-// fails t at once.
+// Run runs all cases as subtests of t. If the harness lacks an ability that every source must have, Run fails t at
+// once.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	if err := h.Can.minimum(); err != nil {
@@ -124,8 +124,8 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Check runs the case against a new broker, and returns an error that says how the source broke the law, or
-// nil. Check fails t only if the broker itself fails.
+// Check runs the case against a new broker. If the source breaks the law, Check returns an error that describes how.
+// Check fails t only if the broker itself fails.
 func (c Case) Check(t *testing.T, h Harness) (err error) {
 	t.Helper()
 	if h.Patience == 0 {
@@ -154,7 +154,7 @@ func (c Case) check(t *testing.T, h Harness) error {
 	return errors.Join(err, s.broken)
 }
 
-// session is a case that is running: its broker, the open source, and the deliveries so far.
+// session is the state of a running case: its broker, the open source, and the deliveries so far.
 type session struct {
 	Harness
 	ctx    context.Context
@@ -163,17 +163,17 @@ type session struct {
 	lanes  laneLog
 
 	published []*semel.Message
-	// seen contains the deliveries in the order in which they arrived; times counts them by the message's
-	// body.
+	// The field seen contains the deliveries in the order in which they arrived. The field times counts the deliveries
+	// by the message's body.
 	seen  []source.Delivery
 	times map[string]int
 	ended bool
 	// unanswered is true if the last Fetch could not reach the broker.
 	unanswered bool
 
-	// broken describes the first time that the source broke a law which holds for every Fetch, or is nil.
+	// The field broken is the first violation of a law that holds for every Fetch, or nil.
 	broken error
-	// failed is an error of the broker, or nil. It says nothing about the source.
+	// The field failed is an error of the broker, or nil. An error of the broker is not a fault of the source.
 	failed error
 }
 
@@ -211,7 +211,7 @@ func (s *session) end() {
 	}
 }
 
-// open opens a source and forgets the deliveries of earlier sources.
+// The method open opens a source and forgets the deliveries of earlier sources.
 func (s *session) open() {
 	source, err := s.broker.Open()
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Memory is a broker with ordered lanes and its own source, all in memory, for tests and for benchmarks of
-// consumers. Each Fetch makes one allocation, and Publish makes one for each 256 messages. Memory has all
-// abilities of Can except Dated, because it stores no times.
+// Memory is a broker with ordered lanes and its own source, all in memory, for tests and for benchmarks of consumers.
+// Each Fetch makes one allocation, and Publish makes one allocation for 256 messages. Memory has all abilities of Can
+// except Dated, because it stores no times.
 type Memory struct {
-	// mu protects all fields below except wake. A goroutine does not hold mu while it waits.
+	// mu protects all following fields except wake. A goroutine unlocks mu before it waits.
 	mu       sync.Mutex
 	lanes    []memoryLane
 	observer source.LaneObserver
 	epoch    uint64
 	// turn is the lane from which the next Fetch takes messages first.
 	turn int
-	// unsettled counts the messages that were published and not yet acked.
+	// unsettled is the number of messages that were published and not yet acked.
 	unsettled            int
 	given, ended, closed bool
 	dead                 []*semel.Message
@@ -32,12 +32,12 @@ type Memory struct {
 	wake chan struct{}
 }
 
-// memoryLane is a queue of blocks. The blocks before next have been delivered; each stays in the queue until
-// all its messages are settled.
+// memoryLane is a queue of blocks. The blocks before next have been delivered; each block stays in the queue until all
+// its messages are acked or dead-lettered.
 type memoryLane struct {
 	id     source.Lane
 	blocks []*block
-	// next is the block, and at the slot in that block, that will be delivered next.
+	// The message that will be delivered next is in the block next, in the slot at.
 	next, at int
 	back     []*slot
 	paused   bool
@@ -85,7 +85,7 @@ func NewMemory(lanes int) *Memory {
 	return m
 }
 
-// Publish appends a message to a lane. The broker stores v itself, not a copy.
+// Publish appends a message to a lane. The broker stores the pointer v and makes no copy of the message.
 func (m *Memory) Publish(lane int, v *semel.Message) error {
 	m.mu.Lock()
 	l := &m.lanes[lane]
@@ -100,7 +100,7 @@ func (m *Memory) Publish(lane int, v *semel.Message) error {
 	return nil
 }
 
-// End declares that no more messages will be published: once every message is settled, Fetch returns
+// End declares that no more messages will be published: once every message is acked or dead-lettered, Fetch returns
 // source.ErrEnd.
 func (m *Memory) End() error {
 	m.mu.Lock()
@@ -142,11 +142,11 @@ func (m *Memory) rouse() {
 	}
 }
 
-// Lanes sets the observer that the first Fetch tells about the lanes: all of them are assigned then.
+// Lanes sets the observer. The first Fetch assigns all lanes and notifies the observer.
 func (m *Memory) Lanes(o source.LaneObserver) { m.observer = o }
 
-// Fetch implements source.Source. Fetch takes messages from the lanes in turn. In each lane, it first takes
-// messages that were nacked and whose delay has passed. After Close, the error of Fetch wraps semel.ErrClosed.
+// Fetch implements source.Source. Fetch takes messages from the lanes in turn. In each lane, Fetch first takes messages
+// that were nacked and whose delay has passed. After Close, the error of Fetch wraps semel.ErrClosed.
 func (m *Memory) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if ctx.Err() != nil {
 		return nil, nil
@@ -213,8 +213,8 @@ func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 	return true
 }
 
-// take returns the deliveries that are available. If there are none, take returns the time at which the next
-// nacked message can be delivered again.
+// take returns the available deliveries. If no delivery is available, take returns the time at which the next nacked
+// message can be delivered again.
 func (m *Memory) take(most source.Bound) ([]source.Delivery, time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -305,8 +305,8 @@ func (l *memoryLane) takeBack(t *taking) {
 	})
 }
 
-// Settle implements source.Source. Settle never fails. If a delivery belongs to an earlier epoch, Settle
-// stores its dead letter, if it has one, and ignores the settlement otherwise.
+// Settle implements source.Source. Settle never fails. For a delivery of an earlier epoch, Settle stores a dead letter,
+// and ignores an ack or nack.
 func (m *Memory) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	m.mu.Lock()
 	for i := range all {

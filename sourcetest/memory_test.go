@@ -22,7 +22,7 @@ func TestMemoryKeepsTheLaws(t *testing.T) {
 	})
 }
 
-// BenchmarkMemory measures how long one message takes to be published, fetched and settled.
+// BenchmarkMemory measures how long one message takes to be published, fetched and acked.
 func BenchmarkMemory(b *testing.B) {
 	m := sourcetest.NewMemory(8)
 	message := &semel.Message{Body: []byte("body")}

@@ -43,7 +43,7 @@ func (l *laneLog) given(lane source.Lane) bool {
 	return slices.Contains(l.here, lane)
 }
 
-// wide is a limit on messages and bytes that no case reaches.
+// The variable wide is a limit on messages and bytes that no case reaches.
 var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // fetch calls Fetch once, waits at most d, and checks the laws that hold for every Fetch.
@@ -127,7 +127,7 @@ func (s *session) checkWhole(got, want *semel.Message) {
 	}
 }
 
-// number returns the number in the body of a message, or -1 if the body contains none.
+// number returns the number in the body of a message, or -1 if the body contains no number.
 func number(m *semel.Message) int {
 	rest, ok := strings.CutPrefix(string(m.Body), `{"n":`)
 	digits, _, found := strings.Cut(rest, ",")
@@ -138,8 +138,8 @@ func number(m *semel.Message) int {
 	return n
 }
 
-// collect calls Fetch until the source has delivered n different messages since it was opened, has ended, or
-// until the time Patience has passed.
+// collect calls Fetch until the source has delivered n different messages since it was opened, until the source has
+// ended, or until the time Patience has passed.
 func (s *session) collect(n int) error {
 	patience := time.Now().Add(s.Patience)
 	for len(s.times) < n && !s.ended {
@@ -161,7 +161,7 @@ func (s *session) missing() int {
 	return slices.IndexFunc(s.published, func(m *semel.Message) bool { return s.times[string(m.Body)] == 0 })
 }
 
-// again calls Fetch until message n is delivered once more, and returns that delivery.
+// The method again calls Fetch until message n is delivered once more, and returns that delivery.
 func (s *session) again(n int) (source.Delivery, error) {
 	patience := time.Now().Add(s.Patience)
 	for left := s.Patience; left > 0 && !s.ended; left = time.Until(patience) {
@@ -178,7 +178,8 @@ func (s *session) again(n int) (source.Delivery, error) {
 	return source.Delivery{}, fmt.Errorf("message %d was not redelivered", n)
 }
 
-// quiet calls Fetch for the duration d, and returns an error if a message arrives for which mayCome is false.
+// The method quiet calls Fetch for the duration d, and returns an error if a message arrives for which mayCome is
+// false.
 func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 	until := time.Now().Add(d)
 	for left := d; left > 0 && !s.ended; left = time.Until(until) {
@@ -197,7 +198,8 @@ func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 
 func none(int) bool { return false }
 
-// settle settles deliveries, and returns an error if the source leaves any of them unsettled.
+// The method settle acks, nacks or dead-letters deliveries, and returns an error if the source reports that some of
+// these settlements failed.
 func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) error {
 	left, err := s.trySettle(kind, after, all...)
 	if err == nil && len(left) > 0 {
@@ -219,12 +221,12 @@ func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...s
 	return s.source.Settle(ctx, settlements)
 }
 
-// first returns the first delivery of message n.
+// The method first returns the first delivery of message n.
 func (s *session) first(n int) source.Delivery {
 	return s.seen[slices.IndexFunc(s.seen, func(d source.Delivery) bool { return number(d.Message) == n })]
 }
 
-// without returns all deliveries except those of the messages with the numbers ns.
+// The method without returns all deliveries except those of the messages with the numbers ns.
 func (s *session) without(ns ...int) []source.Delivery {
 	return slices.DeleteFunc(slices.Clone(s.seen), func(d source.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))

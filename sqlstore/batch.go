@@ -23,9 +23,9 @@ type batch struct {
 	*database.Session
 	guarded bool
 	marks   []sqlform.Mark
-	asked   []store.Mark   // as the caller passed them
-	fresh   []bool         // by mark: true if this batch wrote the marker
-	former  *formers.Batch // nil if no mark has a previous identity
+	asked   []store.Mark   // the markers to write, as passed by the caller
+	fresh   []bool         // by index of the marker: true if this batch wrote the marker
+	former  *formers.Batch // nil if no marker has a previous identity
 	streams *streams.Batch // nil if no message has a version that must be checked
 	freed   bool           // true if the end of the batch unblocks rows
 	results []endResult    // results that the commit writes
@@ -86,9 +86,9 @@ func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []stor
 	return b, verdicts, nil
 }
 
-// TxAborted implements store.TxStatus. TxAborted reports whether the transaction cannot commit any more:
-// because a handler committed it or rolled it back, or because of an earlier error. If the driver does not
-// show that, TxAborted asks the database.
+// TxAborted implements store.TxStatus. TxAborted reports whether the transaction cannot commit any more, because a
+// handler has ended the transaction or because of an earlier error. If the driver does not show the state of the
+// transaction, TxAborted asks the database.
 func (b *batch) TxAborted() bool {
 	if b.Handle.Status != nil {
 		return b.Handle.Status() != database.InTransaction
@@ -102,8 +102,8 @@ func (b *batch) TxAborted() bool {
 // errEnded means that a handler ended the transaction of its batch.
 var errEnded = &database.Error{Doing: "the transaction has ended", Class: store.ClassPermanent, Err: ended.Err}
 
-// AbortCause implements store.TxStatus. AbortCause returns errEnded if the handler ended the transaction. It
-// cannot return other causes: database/sql passes the error of a statement only to the handler.
+// AbortCause implements store.TxStatus. AbortCause returns errEnded if the handler ended the transaction. AbortCause
+// cannot return other causes, because database/sql passes the error of a statement only to the handler.
 func (b *batch) AbortCause() error {
 	ended := false
 	switch {
@@ -143,9 +143,8 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	case refused:
 		r := b.refused(err, store.NoCulprit)
 		if database.SQLState(err) != "" && b.DB.Classify(err) == store.ClassRetry {
-			// A deferred constraint or trigger failed, or COMMIT was canceled. A message of the batch may be
-			// the cause. If this counted as an outage of the store, the message would block all others
-			// forever.
+			// A deferred constraint or trigger failed, or COMMIT was canceled. A message of the batch may be the cause.
+			// If the error counted as an outage of the store, the message would block all other messages forever.
 			r.Class = store.ClassRetry
 		}
 		return r
@@ -154,14 +153,14 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	}
 }
 
-// goesOn reports whether the connection is usable and the driver shows that the transaction has ended.
+// goesOn reports whether the connection is usable and, according to the driver, the transaction has ended.
 func (b *batch) goesOn() bool {
 	h := &b.Handle
 	return h.Status != nil && h.Closed != nil && !h.Closed() && h.Status() == database.NoTransaction
 }
 
-// finish writes everything that belongs to the commit, and removes the guard. If one message caused the error,
-// culprit is the index of its mark.
+// finish writes rows, results and ended claims of the batch, and removes the guard. If one message caused the error,
+// culprit is the index of this message.
 func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
@@ -195,17 +194,17 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 	return store.NoCulprit, b.keepAndUnguard(ctx)
 }
 
-// ours converts an error of a statement about the store's own tables. If the server rejects such a statement,
-// for example because of a missing privilege or a trigger, the error counts as a fault of the store. Then an
-// operator can fix the cause, and no message is parked.
+// The method ours converts an error of a statement about the store's own tables. If the server rejects a statement
+// about the store's own tables, for example because of a missing privilege or a trigger, the error counts as a fault of
+// the store, so that an operator can fix the cause and no message is parked.
 func (b *batch) ours(err error) error {
 	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
-		return err // other code uses an adopted table, too
+		return err // code without Semel may also use the user's own table
 	}
 	return b.DB.Blameless("the end of the batch", err)
 }
 
-// errRolledBack means that a handler's statement rolled the transaction back.
+// errRolledBack means that a handler's statement rolled back the transaction.
 var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a statement of a handler: %w", sql.ErrTxDone)
 
 // unguard removes the guard.
@@ -213,9 +212,9 @@ func (b *batch) unguard(ctx context.Context, statement string, args ...any) erro
 	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }
 
-// refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT certainly failed.
-// Without a guard, a handler may have committed the transaction. Then the outcome is unknown until the markers
-// are looked up in the next attempt.
+// The method refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT certainly failed.
+// Without a guard, a handler may have committed the transaction. So without a guard, the outcome is unknown until the
+// next attempt reads the markers.
 func (b *batch) refused(err error, culprit int) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: b.DB.Classify(err), Culprit: store.NoCulprit, Err: err}
 	if database.IsOver(err) && !b.guarded && !b.Killed.Load() {
@@ -243,9 +242,9 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.RollbackTx(ctx)
 }
 
-// Kill implements store.Batch. SQLite runs in this process, so Kill closes no connection: the running
-// statement completes, and no further statement starts. The same holds for a PostgreSQL driver that gives no
-// access to its connection.
+// Kill implements store.Batch. SQLite runs in this process, so Kill closes no connection: the running statement
+// completes, and no further statement starts. With a PostgreSQL driver that gives no access to its connection, Kill
+// also closes no connection.
 func (b *batch) Kill() { b.KillTx() }
 
 // standing is the state of a batch's transaction.
@@ -257,14 +256,14 @@ const (
 	silent                 // the server does not answer
 )
 
-// ClassifyHandler implements store.TxStatus. If a handler's error looks like lock contention or an outage of
-// the store, ClassifyHandler nevertheless charges the handler, with two exceptions: the transaction is broken
-// and the error has a code of the database, or the server does not answer. database/sql passes the error of a
-// statement only to the handler. So if the driver does not show the state of the transaction, a statement
-// checks that state.
+// ClassifyHandler implements store.TxStatus. If a handler's error looks like lock contention or an outage of the store,
+// ClassifyHandler treats the error as a failure of the handler, with two exceptions: the transaction is broken and the
+// error has a code of the database, or the server does not answer. database/sql passes the error of a statement only to
+// the handler. So if the driver does not show the state of the transaction, ClassifyHandler checks the state with a
+// statement.
 //
-// A code of SQLite is always believed: when the disk is full, SQLite undoes only the statement, and the
-// transaction continues.
+// ClassifyHandler always accepts an error code of SQLite as an error of the database: when the disk is full, SQLite
+// undoes only the statement, and the transaction continues.
 func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	class := b.DB.Classify(err)
 	switch class {
@@ -321,9 +320,9 @@ func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 	}
 	row := slices.Concat(key[:2], []any{m.Long}, key[2:], values)
 	if r.Conflict {
-		return b.writeOne(ctx, b.DB.SQL.ConflictRow, row) // another batch may have written the row first
+		return b.writeOne(ctx, b.DB.SQL.ConflictRow, row) // another batch may have written the same row first
 	}
-	// The row may exist: removing a marker can leave the row of the same key behind.
+	// The row may exist already, because a row can be left behind when its marker is removed.
 	err = b.writeOne(ctx, b.DB.SQL.Row, row)
 	if err != nil || r.State.Outcome() == m.As {
 		return err

@@ -25,7 +25,7 @@ func (b *batch) start(ctx context.Context, o store.TxOptions) ([]store.Verdict, 
 	return b.sqliteStart(ctx)
 }
 
-// lookAt sets the verdicts of marks that belong to claimed rows.
+// lookAt sets the verdicts of messages that belong to claimed rows.
 func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	var claims []store.Claim
 	var at []int
@@ -41,7 +41,7 @@ func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store
 	return leases.ClaimsOf(b.DB).Look(ctx, b.DB, b.InTx, claims, func(k int, done bool) { verdicts[at[k]] = sqlform.Standing(done) })
 }
 
-// works checks that the batch may use its generation, and locks the generation until the batch ends.
+// The method works checks that the batch may use its generation, and locks the generation until the batch ends.
 func (b *batch) works(ctx context.Context, w generations.Working) error {
 	if w.In == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (b *batch) works(ctx context.Context, w generations.Working) error {
 	return err
 }
 
-// lookAtLines sets the verdicts of marks whose lane has waiting rows.
+// lookAtLines sets the verdicts of messages whose lane has waiting rows.
 func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	busy, err := ordering.Busy(ctx, b.DB, b.InTx, marks, lines.Asked(marks))
 	if err == nil {
@@ -65,16 +65,16 @@ func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []
 
 // Defaults of store.TxOptions in PostgreSQL.
 const (
-	// defaultMarkLock limits the wait for locks while the markers are written.
+	// The maximum wait for locks while the markers are written.
 	defaultMarkLock   = 10 * time.Second
 	defaultEffectLock = 10 * time.Second
-	// defaultIdle is longer than the default timeout of a handler.
+	// The default of store.TxOptions.Idle, which is longer than the default timeout of a handler.
 	defaultIdle = time.Minute
 )
 
-// leastLimit is the smallest time limit that the server gets for statements. The handler's context ends a
-// statement of the handler earlier. The server's limit also applies to the store's own statements at the end
-// of a batch.
+// leastLimit is the smallest time limit for statements that is set on the server. The handler's context ends a
+// statement of the handler earlier. The server's limit also applies to the store's own statements at the end of a
+// batch.
 const leastLimit = time.Second
 
 // statementLimit formats store.TxOptions.Statement as the value of a setting.
@@ -85,12 +85,12 @@ func statementLimit(d time.Duration) string {
 	return database.Milliseconds(max(d, leastLimit), 0)
 }
 
-// noLimit is the value with which the server's own limit stays in force.
+// The value with which the server's own limit stays in force.
 const noLimit = "0"
 
-// postgresStart writes settings, guard and markers with one statement. Before that, it takes the lock of a
-// consumer whose batches run one after the other. That statement has a lock timeout of its own, so the timeout
-// for markers does not limit the wait for the lock.
+// postgresStart writes settings, guard and markers with one statement. If the batches of the consumer run one after the
+// other, postgresStart first takes the consumer's lock, with a statement that has a lock timeout of its own. The
+// timeout for markers therefore does not limit the wait for the consumer's lock.
 func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
 	b.guarded = true
 	idle := database.Milliseconds(o.Idle, defaultIdle)
@@ -103,8 +103,8 @@ func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.V
 		database.Milliseconds(o.MarkLock, defaultMarkLock), database.Milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 
-// postgresBroken reports whether the guard is not visible. After a handler's ROLLBACK the connection has
-// another transaction, or none.
+// postgresBroken reports whether the guard is not visible. After a handler's ROLLBACK, the connection is in another
+// transaction or in no transaction.
 func (b *batch) postgresBroken() bool {
 	var guarded bool
 	err := b.InTx.QueryRow(b.DB.SQL.Guarded).Scan(&guarded)
@@ -133,8 +133,8 @@ func guardedBy(db *database.DB, done sql.Result) (bool, error) {
 	return n == 1, err
 }
 
-// sqliteBroken asks the database, because SQLite rolls back the whole transaction after some errors. SQLite
-// runs in this process, so the question needs no network.
+// sqliteBroken asks the database, because SQLite rolls back the whole transaction after some errors. SQLite runs in
+// this process, so this query needs no network.
 func (b *batch) sqliteBroken() bool {
 	if b.asks == nil {
 		var err error

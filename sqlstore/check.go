@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Check reports whether the schema fits this release and still has everything that exactly-once processing
-// needs: keys, the guard's foreign key, tables that a crash does not empty, and no trigger or rule that
-// changes written data. Its error names every fault and its remedy, and wraps semel.ErrSchema. Check changes
-// nothing. It accepts migrations of newer releases within a major version of the schema, because such
-// migrations only add to the schema. Status lists them.
+// Check reports whether the schema fits this release and still has everything that exactly-once processing needs: keys,
+// the guard's foreign key, tables that a crash does not empty, and no trigger or rule that changes written data. The
+// error names every fault and its remedy, and wraps semel.ErrSchema. Check changes nothing. Check accepts migrations of
+// newer releases within a major version of the schema, because such migrations only add to the schema. Status lists the
+// migrations of newer releases.
 func (s *Store) Check(ctx context.Context) error {
 	all, err := s.Status(ctx)
 	if err != nil {
@@ -65,11 +65,10 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 	return warnings, s.db.Answer("the schemas of the search_path", err)
 }
 
-// quoted returns the name of a schema or role, quoted for SQL.
+// The function quoted returns the name of a schema or role, quoted for SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// right lists the privileges that a role needs on an object of Semel's schema, and the privileges that it
-// lacks.
+// right lists the privileges that a role needs on an object of Semel's schema, and the privileges that the role lacks.
 type right struct {
 	object, known string // object: the name for GRANT, empty if the object is missing; known: the name without schema and prefix
 	needs, lacks  string
@@ -91,12 +90,12 @@ func (s *Store) LackingRights(ctx context.Context) (warnings []string, err error
 	return warnings, err
 }
 
-// Grants returns the GRANT statements for a role that runs consumers and changes their messages with operator
-// commands. The role's present privileges make no difference. The statements cover the schema, Semel's tables,
-// tables with daily partitions, and the named adopted tables. They do not cover the other tables of the user.
-// Migrate and the creation of daily partitions need the owner of the tables, which no GRANT replaces. An empty
-// role means the role of the connection. The error wraps semel.ErrUnsupported on SQLite, which has no roles,
-// and semel.ErrSchema if a table of Semel is missing.
+// Grants returns the GRANT statements for a role that runs consumers and changes their messages with operator commands.
+// The role's present privileges make no difference. The statements cover the schema, Semel's tables, tables with daily
+// partitions, and the user's own tables that the parameter adopted names (see Adopt). The statements do not cover other
+// tables of the user. Only the owner of the tables can call Migrate and create daily partitions; no GRANT replaces
+// this. An empty role means the role of the connection. The error wraps semel.ErrUnsupported on SQLite, which has no
+// roles, and semel.ErrSchema if a table of Semel is missing.
 func (s *Store) Grants(ctx context.Context, role string, adopted ...string) (grants []string, err error) {
 	if s.db.Postgres == nil {
 		return nil, fmt.Errorf("sqlstore: SQLite has no roles: every process that can write the file can do everything: %w", semel.ErrUnsupported)

@@ -1,17 +1,16 @@
 // Package sqlstore stores markers, inbox rows and positions in a database through database/sql, in the same
 // transactions as the handlers' effects.
 //
-// The guarantee: for each identity (consumer, source, id), either the effects of exactly one handler run are
-// committed together with the marker of the message, or no effects are committed. The guarantee holds through
-// crashes, lost connections and several processes on one database, as long as the database keeps committed
-// data. It does not cover effects of a handler outside of its *sql.Tx.
+// The guarantee: for each identity (consumer, source, id), either the effects of exactly one handler run are committed
+// together with the marker of the message, or no effects are committed. The guarantee holds through crashes, lost
+// connections and several processes on one database, as long as the database keeps committed data. The guarantee does
+// not cover effects of a handler outside of its *sql.Tx.
 //
-// A handler must not commit or roll back its transaction. If the handler sends COMMIT, the COMMIT fails and
-// the batch is rolled back. In SQLite the same happens after a ROLLBACK of the handler: the connection's
-// commit hook rejects every commit except the store's own. In PostgreSQL, statements that a handler sends
-// after its own ROLLBACK take effect without a marker, because the store cannot intercept statements between a
-// *sql.Tx and its driver. No other handler runs in that transaction afterwards. Package pgxstore rejects the
-// ROLLBACK.
+// A handler must not commit or roll back its transaction. If the handler sends COMMIT, the COMMIT fails and the batch
+// is rolled back. In SQLite, the commit also fails after a ROLLBACK of the handler, because the connection's commit
+// hook rejects every commit except the commit of the store itself. In PostgreSQL, statements that a handler sends after
+// its own ROLLBACK take effect without a marker, because the store cannot intercept statements between a *sql.Tx and
+// its driver. No other handler runs in the rolled-back transaction. Package pgxstore rejects the ROLLBACK.
 //
 // # PostgreSQL
 //
@@ -32,21 +31,20 @@
 // for that connection until the handler's context ends. If the pool is exhausted, the handler gets the error
 // of its context, so no deadlock lasts longer than the timeout.
 //
-// Every timeout is set within the transaction, so that a pooler in transaction mode, such as PgBouncer, works.
-// Such a pooler does not support named prepared statements: with pgx, add default_query_exec_mode=exec or
-// =cache_describe to the connection string. MarkLock limits the waits for copies of messages and for other
-// rows. Only the context of Begin limits the wait for a lock on the whole table of markers, for example the
-// lock of a migration. The defaults of store.TxOptions are: MarkLock and EffectLock 10 s, Idle one minute,
-// Statement the server's own limit. A Statement below one second is raised to one second, because the limit
-// also applies to the store's own statements; the context of the handler still ends at the exact time. Answer
-// is not used.
+// Every timeout is set within the transaction, so that a pooler in transaction mode, such as PgBouncer, works. A pooler
+// in transaction mode does not support named prepared statements: with pgx, add default_query_exec_mode=exec or
+// =cache_describe to the connection string. MarkLock limits the waits for other deliveries of the same messages and for
+// other rows. Only the context of Begin limits the wait for a lock on the whole table of markers, for example the lock
+// of a migration. The defaults of store.TxOptions are: MarkLock and EffectLock 10 s, Idle one minute, Statement the
+// server's own limit. A Statement below one second is raised to one second, because the limit also applies to the
+// store's own statements; the context of the handler still ends at the exact time. Answer is not used.
 //
-// The store must know whether a handler committed, rolled back, or swallowed an error. If the driver shows the
-// state of the transaction (pgx's stdlib does), the store sees that at once. With other drivers the store asks
-// the database after each handler, which takes one more round trip for each message. The swallowed error
-// itself is unknown, because a *sql.Tx passes it only to the handler. So the message is charged with an
-// attempt, even after a deadlock. With such a driver, killing a batch also closes the connection while a
-// statement runs.
+// The store must know whether a handler committed, rolled back, or swallowed an error. If the driver shows the state of
+// the transaction (pgx's stdlib does), the store sees this state at once. With other drivers, the store asks the
+// database after each handler, which takes one more round trip for each message. The swallowed error itself is unknown,
+// because a *sql.Tx passes the error only to the handler. So with other drivers, a swallowed error counts as an attempt
+// of the message, even after a deadlock. With a driver other than pgx, killing a batch also closes the connection while
+// a statement runs.
 //
 // Errors are classified by SQLSTATE. Errors of constraints, types, syntax and privileges, and RAISE without an
 // ERRCODE (P0001), are permanent. A trigger that wants its message to run again raises ERRCODE '40001', which
@@ -62,10 +60,10 @@
 //   - 1 for each inbox row, or 2 if the row's state differs from the outcome in its marker
 //   - 1 each time the consumer checks that a handler left the transaction open
 //
-// A list of more than 500 markers takes one statement for each 500. The consumer checks the transaction
-// because SQLite rolls back the whole transaction after some errors that a handler may swallow (a full disk,
-// an interrupted statement, insert or rollback). Later statements would then be committed without a marker.
-// None of these statements is a round trip: SQLite runs in the process.
+// A list of more than 500 markers takes one statement for each 500. The consumer checks the transaction because SQLite
+// rolls back the whole transaction after some errors that a handler may swallow (a full disk, an interrupted statement,
+// insert or rollback). Later statements would then be committed without a marker. No statement of SQLite is a round
+// trip, because SQLite runs in the process.
 package sqlstore
 
 import (

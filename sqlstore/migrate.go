@@ -25,34 +25,35 @@ type Migration struct {
 	Name    string
 	// Checksum is the hash of the SQL, which contains the table prefix.
 	Checksum string
-	// AppliedAt is when the migration was applied, by the database's clock; zero if it is not applied.
+	// AppliedAt is the time at which the migration was applied, by the database's clock; zero if the migration is not
+	// applied.
 	AppliedAt time.Time
-	// SQL is the text of the migration. It is empty if only a newer release knows the migration. This release
-	// works with such a migration within the same major version of the schema.
+	// SQL is the text of the migration. SQL is empty if only a newer release knows the migration. This release works
+	// with a newer migration within the same major version of the schema.
 	SQL string
 }
 
-// tableWait limits how long a migration waits for the lock of a table. All other users of the table must wait
-// as long.
+// A statement that limits the time for which a migration waits for the lock of a table. All other users of the table
+// must wait as long.
 const tableWait = "set local lock_timeout = '1s'"
 
-// migrateTries limits how often a migration is tried if a table is locked. Between two attempts, transactions
-// can run that had to wait for the migration.
+// The maximum number of attempts of a migration if a table is locked. Between two attempts, transactions can run that
+// had to wait for the migration.
 const migrateTries = 30
 
-// aMajor is the number of migrations in a major version of the schema: the first major version has the numbers
-// below 1000, and the second begins with 1000. Within a major version, migrations only add to the schema, so
-// that older releases still work.
+// The number of migrations in a major version of the schema: the first major version has the migration numbers below
+// 1000, and the second begins with 1000. Within a major version, migrations only add to the schema, so that older
+// releases still work.
 const aMajor = 1000
 
-// breaks reports whether the major version of m is later than the major version of known. known is the last
-// migration that this release knows.
+// The method breaks reports whether the major version of m is later than the major version of known. The parameter
+// known is the last migration that this release knows.
 func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > known.Version/aMajor }
 
 // String returns version and name of the migration.
 func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
 
-// migrations returns the migrations that this release knows, in order.
+// The function migrations returns the migrations that this release knows, in order.
 func migrations(db *database.DB) ([]Migration, error) {
 	entries, err := fs.ReadDir(db.Dialect.Files, db.Dialect.Name+"/migrations")
 	if err != nil {
@@ -79,9 +80,9 @@ func migrations(db *database.DB) ([]Migration, error) {
 	return known, nil
 }
 
-// Status returns every migration that this release knows or the database has, in order. If a migration in the
-// database has other content, or belongs to a later major version, the error wraps semel.ErrSchema. In the
-// case of a later version, Status returns the migrations together with the error.
+// Status returns every migration that this release knows or the database has, in order. If a migration in the database
+// has other content, or belongs to a later major version, the error wraps semel.ErrSchema. For a later major version,
+// Status returns the migrations together with the error.
 func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 	known, err := migrations(s.db)
 	if err != nil {
@@ -132,13 +133,12 @@ func applied(ctx context.Context, s *database.DB) ([]Migration, error) {
 	})
 }
 
-// Migrate applies the missing migrations, each in its own transaction, and returns their names. Several
-// processes may call Migrate at the same time. After an error, the returned migrations are applied and the
-// others are not. Before it creates anything, Migrate checks whether the tables can work in this database, and
-// whether the schema has a later major version; in both cases the error wraps semel.ErrSchema. Migrate does
-// not inspect existing tables: see Check. On PostgreSQL a migration waits for the lock of a table for one
-// second at a time, and fails after half a minute. An index that is missing or incomplete is built
-// concurrently, so that it does not block writers.
+// Migrate applies the missing migrations, each in its own transaction, and returns their names. Several processes may
+// call Migrate at the same time. After an error, the returned migrations are applied, and the other migrations are not.
+// Before it creates anything, Migrate checks that the tables can work in this database, and that the schema has no
+// later major version; if not, the error wraps semel.ErrSchema. Migrate does not inspect existing tables: see Check. On
+// PostgreSQL, a migration waits for the lock of a table for one second at a time, and fails after half a minute. An
+// index that is missing or incomplete is built concurrently, so that it does not block writers.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if s.db.SQLite != nil && s.db.File == nil {
 		return nil, fmt.Errorf("sqlstore: the database is in memory and loses its data when the connection ends; open a file, or in tests use memstore: %w", semel.ErrUnsupported)
@@ -171,8 +171,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, nil
 }
 
-// migrate first creates the table of migrations, outside of the transaction. So the transaction begins with a
-// write, also if the table exists.
+// migrate first creates the table of migrations, outside of the transaction. The transaction of the migration therefore
+// begins with a write, also if the table exists.
 func migrate(ctx context.Context, s *database.DB, m Migration) (ran bool, err error) {
 	if _, err := s.Pool.ExecContext(ctx, s.SQL.Migrations); err != nil {
 		return false, err
@@ -207,8 +207,8 @@ func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (r
 	return true, nil
 }
 
-// statements splits a migration into statements: after each line that ends with a semicolon and is followed by
-// an empty line.
+// The method statements splits a migration into statements: after each line that ends with a semicolon and is followed
+// by an empty line.
 func (m Migration) statements() []string {
 	return strings.Split(strings.TrimSpace(m.SQL), ";\n\n")
 }

@@ -58,7 +58,7 @@ func postgresAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer 
 	return readOffsets(ctx, tx, before, db.Postgres.AdvanceOffsets, append([]any{sqlform.Plain(consumer)}, database.Columns([]any{names, offsets, least})...)...)
 }
 
-// readOffsets sets the offsets that the query returns. The query numbers the lanes from 1.
+// readOffsets sets the offsets of lanes from the rows of a query. The query numbers the lanes from 1.
 func readOffsets(ctx context.Context, from database.Queryer, all []laneoffset.LaneOffset, query string, args ...any) error {
 	return database.EachRow(ctx, from, query, func(rows *sql.Rows) error {
 		var k int

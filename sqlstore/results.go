@@ -20,8 +20,8 @@ func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of admin.ResultOf, r
 	return resultError(err)
 }
 
-// ourOwn converts an error about a row that a trigger or rule has prevented: the error counts as a fault of
-// the store, so no message is charged. ourOwn returns other errors unchanged.
+// ourOwn converts an error about a row that a trigger or rule has prevented: the error counts as a fault of the store
+// and not as an attempt of a message. ourOwn returns other errors unchanged.
 func ourOwn(db *database.DB, doing string, err error) error {
 	var swallowed *sqlform.SwallowedError
 	if errors.As(err, &swallowed) {
@@ -56,8 +56,8 @@ func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.results = append(b.results, endResult{of, result})
 }
 
-// keepAndUnguard writes the results and removes the guard. In PostgreSQL one statement writes the last result
-// and removes the guard; usually there is only one result.
+// keepAndUnguard writes the results and removes the guard. In PostgreSQL, one statement writes the last result and
+// removes the guard; usually there is only one result.
 func (b *batch) keepAndUnguard(ctx context.Context) error {
 	for i, r := range b.results {
 		args, err := keptResult(b.DB, r.of, r.result)
@@ -77,9 +77,8 @@ func (b *batch) keepAndUnguard(ctx context.Context) error {
 	return b.unguard(ctx, b.DB.SQL.Unguard)
 }
 
-// unguardKeeping writes a result and removes the guard with one statement. If a trigger or rule prevents the
-// write, the statement does not remove the guard. So unguardKeeping sees from the guard whether the result was
-// written.
+// unguardKeeping writes a result and removes the guard with one statement. If a trigger or rule prevents the write, the
+// statement does not remove the guard: a guard that still exists shows that the result was not written.
 func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
 	err := b.unguard(ctx, b.DB.Postgres.UnguardKeeping, args...)
 	if errors.Is(err, errRolledBack) && b.unguard(ctx, b.DB.SQL.Unguard) == nil {

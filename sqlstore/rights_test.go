@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// forTheOwner lists statements that only the owner of the tables sends: the statements of migrations, and
-// those that create, move and drop tables with daily partitions.
+// forTheOwner lists statements that only the owner of the tables sends: the statements of migrations, and the
+// statements that create, move and drop tables with daily partitions.
 var forTheOwner = []string{"migrations", "migrated", "new dated", "new moving", "end moving", "cleared", "move", "reaper"}
 
 var (
@@ -22,7 +22,7 @@ var (
 	listed     = regexp.MustCompile(`\(1, '([a-z_]+)', '([a-z,]+)'\)`)
 )
 
-// needed adds the privileges that a statement needs on Semel's tables.
+// The function needed adds the privileges that a statement needs on Semel's tables.
 func needed(text string, of map[string]map[string]bool) {
 	text = inQuotes.ReplaceAllString(text, "''")
 	needs := func(table, privilege string) {
@@ -50,7 +50,7 @@ func needed(text string, of map[string]map[string]bool) {
 		if m[1] == "" {
 			table = last
 		}
-		if table != "" { // otherwise a table of the user, or with daily partitions
+		if table != "" { // otherwise the table is a user's own table or has daily partitions
 			needs(table, "update")
 		}
 	}

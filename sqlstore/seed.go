@@ -19,21 +19,21 @@ import (
 
 // Seed are the options of Store.Seed.
 type Seed struct {
-	// Consumer and Source are the other parts of the identities. Source is the source that the consumer's
-	// Identity finds in messages; it is empty if the Identity finds none.
+	// Consumer and Source are the other parts of the identities. Source is the source that the consumer's Identity
+	// finds in messages; empty if the Identity finds no source.
 	Consumer, Source string
 	// Table is the name of the other table as in SQL, with its schema if the search_path does
 	// not include it.
 	Table string
-	// ID is the column of ids, spelled as in the catalog. In PostgreSQL its type may be text, varchar, char,
-	// uuid, bytea or an integer; in SQLite any type except a fraction. Ids are compared byte for byte: a uuid
-	// is written in lower case, an integer in decimal. An index that begins with this column makes reading
+	// ID is the column of ids, spelled as in the catalog. In PostgreSQL, the type of the column may be text, varchar,
+	// char, uuid, bytea or an integer; in SQLite any type except a fraction. Ids are compared byte for byte: a uuid is
+	// written in lower case, an integer in decimal. An index that begins with the column of ids makes reading
 	// efficient.
 	ID string
 	// Where, if not empty, is an SQL condition that selects rows, such as "status = 'done'". Where is inserted
 	// into the statement unchanged.
 	Where string
-	// Batch is how many ids one transaction seeds; the default is 1,000, at most 10,000.
+	// Batch is the number of ids for which one transaction writes markers; the default is 1,000, at most 10,000.
 	Batch int
 	// Progress, if not nil, is called with the sums after each transaction.
 	Progress func(Seeded)
@@ -41,11 +41,12 @@ type Seed struct {
 
 // Seeded is the progress or result of a seeding.
 type Seeded struct {
-	// Read is the number of ids that were read, Written the number of ids that had no marker yet.
+	// Read is the number of ids that were read. Written is the number of ids that had no marker before.
 	Read, Written int64
 	// Unusable is the number of ids that no message can have: empty ids, and ids longer than semel.MaxID.
 	Unusable int64
-	// Resumed is true if an interrupted seeding was continued. Then Read and Written include the earlier part.
+	// Resumed is true if an interrupted seeding was continued. If Resumed is true, Read and Written include the earlier
+	// part.
 	Resumed bool
 }
 
@@ -54,13 +55,13 @@ const (
 	mostSeed    = 10_000
 )
 
-// Seed writes markers for the ids in another table: each id counts as applied, without a fingerprint. It is
-// for a consumer that replaces other code. Existing markers stay unchanged. A message that is consumed before
-// its id is seeded takes effect again. So stop the other code, seed, and then start the consumer. A second
-// seeding reads all ids, and writes markers for the new ones.
+// Seed writes markers for the ids in another table, so that each id counts as applied, without a fingerprint. Use Seed
+// if the consumer replaces other code. Existing markers stay unchanged. A message that is consumed before its id is
+// seeded takes effect again. So stop the other code, seed, and then start the consumer. A second seeding reads all ids,
+// and writes markers for new ids.
 //
-// Each batch is a transaction that also stores the position. After an error or the end of ctx, the completed
-// batches stay. The next Seed with the same arguments continues after them, in the order of the ids.
+// Each batch is a transaction that also stores the position. After an error or the end of ctx, the completed batches
+// stay. The next call of Seed with the same arguments continues after the completed batches, in the order of the ids.
 func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
 	w, err := newSeeder(ctx, s.db, o)
 	if err != nil {
@@ -91,8 +92,8 @@ type seeder struct {
 	sum         Seeded
 }
 
-// oldID is a value of the id column. SQLite needs kind, because values of different types may have the same
-// bytes.
+// oldID is a value of the id column. The field kind is needed for SQLite, because values of different types may have
+// the same bytes.
 type oldID struct {
 	kind  string
 	bytes []byte
@@ -160,7 +161,7 @@ func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Colu
 	return nil
 }
 
-// batch seeds the next ids in a transaction. done is true if no ids are left.
+// batch writes markers for the next ids in a transaction. The result done is true if no ids are left.
 func (w *seeder) batch(ctx context.Context) (done bool, err error) {
 	sum := w.sum
 	var last *oldID
@@ -217,7 +218,7 @@ func (w *seeder) marks(ids []oldID) []store.Mark {
 	return marks
 }
 
-// seed writes the missing markers, and returns how many it wrote.
+// seed writes the missing markers, and returns the number of written markers.
 func seed(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
 	verdicts := make([]store.Verdict, len(marks))

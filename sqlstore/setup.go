@@ -13,20 +13,21 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// Setup runs the user's own statements once: in one transaction with a record of their hash. ran is true if
-// this call ran the statements. name is only for people. The driver must accept several statements in one
-// text. Set-ups of several processes run one after the other, so both may create the same table "if not
-// exists".
+// Setup runs the user's own statements once, in one transaction with a record of the statements' hash. The result ran
+// is true if this call ran the statements. The parameter name is only for people. The driver must accept several
+// statements in one text. Set-ups of several processes run one after the other, so they may create the same table "if
+// not exists".
 //
-// Setup rejects statements that would begin or end a transaction, and names their line and column. After an
-// error, no statement has taken effect, with two exceptions, which the error names. If the outcome is unknown,
-// call Setup again: it runs the statements if they have not run. If the text has a ROLLBACK that Setup did not
-// recognise, the statements after the ROLLBACK may have taken effect.
+// Setup rejects statements that would begin or end a transaction, and returns an error with the line and column of the
+// statement. After an error, no statement has taken effect, with two exceptions, which the error names. If the outcome
+// is unknown, call Setup again, which runs the statements if they have not run. If the text has a ROLLBACK that Setup
+// did not recognise, the statements after the ROLLBACK may have taken effect.
 func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
 	sum := sha256.Sum256([]byte(statements))
 	hash := hex.EncodeToString(sum[:])
 	var known bool
-	// This is checked first, so that a start on a busy or read-only database does not need to write.
+	// Setup first checks whether the statements have run, so that a start on a busy or read-only database does not need
+	// to write.
 	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.SetupKnown, hash).Scan(&known); err == nil && known {
 		return false, nil
 	}
@@ -53,8 +54,8 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 var errRolledBackItself = errors.New("its statements ended their transaction: those before the ROLLBACK were undone, " +
 	"those after it may have taken effect: remove the ROLLBACK and what the file already created")
 
-// setup runs the statements under a guard. If the statements contain a COMMIT that was not recognised, the
-// guard makes that COMMIT fail, and all statements are rolled back.
+// setup runs the statements under a guard. If the statements contain a COMMIT that was not recognised, the guard makes
+// this COMMIT fail, and all statements are rolled back.
 func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.LockSetup); err != nil {
 		return false, err
@@ -76,8 +77,8 @@ func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, stateme
 	return err == nil, err
 }
 
-// controlled returns an error if the text is not valid, or if a statement begins or ends a transaction. The
-// error has the line and column.
+// The function controlled returns an error if the text is not valid, or if a statement begins or ends a transaction.
+// The error has the line and column of the statement.
 func controlled(d *database.Dialect, text string) error {
 	tokens, err := d.Text.Scan(text)
 	if err != nil {
@@ -97,7 +98,7 @@ func controlled(d *database.Dialect, text string) error {
 	return errors.Join(faults...)
 }
 
-// placeOf returns the line and column of a byte in a text. Both are counted from 1; columns are counted in
+// placeOf returns the line and column of a byte in a text. Lines and columns are counted from 1; columns are counted in
 // characters.
 func placeOf(text string, at int) string {
 	before := text[:at]

@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// ofThisRevision is the hash of the texts that drivers send in sqlform.Revision12.
+// The hash of the texts that drivers send in sqlform.Revision12.
 const ofThisRevision = "f5180e36eea81699"
 
-// If this test fails, the text of a statement has changed. The change may be correct, but somebody must check
-// that a driver which was written for the old text still works with the new text.
+// If this test fails, the text of a statement has changed. The change may be correct, but the author must check that a
+// driver written for the old text still works with the new text.
 func TestTheRevisionIsOfTheseStatements(t *testing.T) {
 	opened, err := Postgres(nil, Options{})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestTheRevisionIsOfTheseStatements(t *testing.T) {
 	if err := sqlform.Fill(&sqlform.Moving{}, moving); err != nil {
 		t.Error(err)
 	}
-	sum := sha256.New() // only texts that drivers send; the statements that move markers are used only in this package
+	sum := sha256.New() // only texts that drivers send; drivers do not send the statements that move markers
 	for _, texts := range []map[string]string{sqlform.ByName(s.Postgres), adopted, dated} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			fmt.Fprintf(sum, "%s\n%s\n", name, texts[name])

@@ -29,17 +29,17 @@ type Options struct {
 	// Schema is the schema of PostgreSQL's tables; the default is "public". Every statement contains the
 	// schema's name, so the search_path makes no difference. SQLite ignores Schema.
 	Schema string
-	// Isolation is the isolation level of PostgreSQL's batches. The default is READ COMMITTED, whatever the
-	// default of the database is. At higher levels, a batch that waited for another batch with the same
-	// message fails with store.ClassContended and runs again. SQLite ignores Isolation.
+	// Isolation is the isolation level of PostgreSQL's batches. The default is READ COMMITTED, independently of the
+	// database's default. At higher levels, a batch that waited for another batch with the same message fails with
+	// store.ClassContended and runs again. SQLite ignores Isolation.
 	Isolation sql.IsolationLevel
 	// Cipher, if not nil, encrypts the stored messages; see package encryption. Data from the time before
 	// encryption stays readable.
 	Cipher store.Cipher
-	// EncryptedSince, if not zero, is the time from which the store rejects inbox rows in plain text: a
-	// consumer that claims such a row parks it as unreadable. This process's clock decides, not the date in
-	// the row. A store that is opened after that time also encrypts the fingerprints that it writes; an
-	// earlier release cannot read them. EncryptedSince needs a Cipher.
+	// EncryptedSince, if not zero, is the time from which the store rejects inbox rows in plain text: a consumer that
+	// claims such a row parks it as unreadable. The time of a claim is the time of this process's clock, not the date
+	// in the row. A store that is opened after EncryptedSince also encrypts the fingerprints that it writes; an earlier
+	// release cannot read encrypted fingerprints. EncryptedSince needs a Cipher.
 	EncryptedSince time.Time
 	// Code returns the database's own error code of a driver's error. The default calls the method Code() int
 	// of the error, which modernc.org/sqlite has.
@@ -51,7 +51,7 @@ type Options struct {
 //
 // In addition to the methods listed here, a Store has these methods:
 //
-//   - those of store.Inbox, store.Leases, store.Reaper, keystore.Store and store.CallerTx
+//   - the methods of store.Inbox, store.Leases, store.Reaper, keystore.Store and store.CallerTx
 //   - Requeue, Release, Reopen, Suppress, Edit, Resolve and Skip, with which operators change rows
 //   - Known, RowsOf, Caused, LeasedKey, Denials, Upkeep and the Sample methods, which only return
 //     information
@@ -94,21 +94,21 @@ func wrap(db *database.DB, err error) (*Store, error) {
 		eraser.New(db), seals.New(db), reaper.New(db), inspect.New(db)}, nil
 }
 
-// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error.
-// After a change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts these
-// errors; the connections of open batches are then closed, so that the next attempt prepares the statement
-// again.
+// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error. After a
+// change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts errors of outdated
+// statements. After an error of an outdated statement, the connections of open batches are closed, so that the next
+// attempt prepares the statement again.
 func (s *Store) Classify(err error) store.Class { return s.db.Classify(err) }
 
-// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack of memory, and
+// IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full disks, lack of memory, and
 // files that cannot be read or written.
 func (s *Store) IsStoreFault(err error) bool { return s.db.IsStoreFault(err) }
 
 //go:embed postgres
 var postgresFiles embed.FS
 
-// Postgres returns a store in a PostgreSQL database of version 13 or later. Postgres sends no statement and
-// creates no tables; Migrate does that.
+// Postgres returns a store in a PostgreSQL database of version 13 or later. Postgres sends no statement and creates no
+// tables; use Migrate to create tables.
 func Postgres(db *sql.DB, o Options) (*Store, error) {
 	return wrap(database.OpenPostgres(db, postgresFiles, database.Options(o)))
 }
@@ -116,8 +116,8 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 //go:embed sqlite
 var sqliteFiles embed.FS
 
-// SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. SQLite creates no
-// tables; Migrate does that.
+// SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. SQLite creates no tables; use
+// Migrate to create tables.
 //
 // The database must be a file: the store closes connections that ended uncleanly, and an in-memory database is
 // lost with its connection. Open the file so that every connection has foreign_keys on (otherwise Limits.Batch
@@ -126,12 +126,12 @@ var sqliteFiles embed.FS
 //
 //	sql.Open("sqlite", "file:shop.db?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
 //
-// If you set SetMaxOpenConns, use 4 or more: an open batch holds a connection, rows are read on another
-// connection, and a handler that does not end keeps its own.
+// If you set SetMaxOpenConns, use 4 or more: an open batch holds a connection, rows are read on another connection, and
+// a handler that does not end keeps its connection.
 //
-// The file must stay in its place. After the file was moved, deleted or replaced, all writes of the store fail
-// with store.ClassDown; a commit fails with this class, too, if it may have been lost. The store works again
-// when the file is back; another file needs another Store.
+// The file must stay in its place. After the file was moved, deleted or replaced, all writes of the store fail with
+// store.ClassDown; a commit that may have been lost also fails with store.ClassDown. The store works again when the
+// file is back; another file needs another Store.
 //
 // SQLite allows one writer at a time: batches of one Store run one after the other, and a handler must write
 // only through its transaction. store.TxOptions are ignored; the context ends a handler's statement.

@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/internal/versions"
 )
 
-// Token is the fencing token of a claim. Every write that ends or extends the claim checks the token, and
-// changes nothing if the row has another token. Tokens are random numbers. If they were counted, a store that
-// was restored from a backup or failed over could issue a token twice. Zero is not a token.
+// Token is the fencing token of a claim. Every write that ends or extends the claim checks the token, and changes
+// nothing if the row has another token. Tokens are random numbers. If tokens were counted, a store that was restored
+// from a backup or failed over could issue a token twice. Zero is not a token.
 type Token int64
 
 // NewToken returns a new random token.
@@ -31,9 +31,9 @@ func NewToken() Token {
 // another worker or an operator has the row. Nothing was changed.
 var ErrClaimLost = errors.New("semel: the claim is lost")
 
-// Claim is the exclusive right to process the message of row Number while the row has this Token. A claim
-// lasts for a lease, measured by the store's clock. The lease can be extended. After the lease, another worker
-// may claim the row with another token.
+// Claim is the exclusive right to process the message of row Number while the row has the token Token. A claim lasts
+// for a lease, measured by the store's clock. A lease can be extended. After the lease, another worker may claim the
+// row with another token.
 type Claim struct {
 	Number int64
 	Token  Token
@@ -45,16 +45,16 @@ type ClaimOptions struct {
 	// Token is the token of the new claims. Each call needs a new token. If the response of a call is lost,
 	// Leases.Held returns the rows that the call claimed.
 	Token Token
-	// Numbers limits the claim to these rows; empty means all rows.
+	// Numbers contains the numbers of the rows that may be claimed; empty means all rows.
 	Numbers []int64
 	// Most is the largest number of rows. Bytes is the largest total size of their bodies; zero means no
 	// limit. At least one row is claimed, whatever its size is.
 	Most  int
 	Bytes int64
 	Lease time.Duration
-	// Ahead, if not nil, is called if Claim has found rows that were written while the store's clock was more
-	// than a second ahead. rows is the number of these rows, and by is how far the clock was ahead at most.
-	// The delay or lease of such a row starts again at the current time.
+	// Ahead, if not nil, is called if Claim has found rows that were written while the store's clock was more than a
+	// second ahead. The parameter rows is the number of such rows, and by is how far the clock was ahead at most. The
+	// delay or lease of a row that was written ahead of the clock starts again at the current time.
 	Ahead func(rows int, by time.Duration)
 }
 
@@ -65,8 +65,8 @@ type Claimed struct {
 	Row StoredRow
 	// Left is the remaining time of the lease at the time of the store's response.
 	Left time.Duration
-	// Suspect is true if the lease of an earlier claim ended and no handler has finished since. So the message
-	// may have crashed its process. A claim of such a row counts as one start.
+	// Suspect is true if the lease of an earlier claim ended and no handler has finished since. The message of a
+	// suspect row may have crashed its process. A claim of a suspect row counts as one start.
 	Suspect bool
 	// Blocked is true if the row has waited for an earlier version of its stream for the longest allowed time.
 	Blocked bool
@@ -78,23 +78,23 @@ type ClaimEnding struct {
 	// Mark is the index of the claim's mark, if the ending is in Ending.Claims.
 	Mark int
 	// Event is RowCompleted, RowStepped, RowFailed, RowParked, RowDeadLettered, RowDiscarded, RowReleased, or
-	// RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are treated as RowReleased if the earlier
-	// versions have taken effect in the meantime and the mark asks (Mark.Asks).
+	// RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are treated as RowReleased if the earlier versions
+	// have taken effect since and Mark.Asks is set.
 	Event RowEvent
 	// After, with RowFailed and RowBlocked, is the delay until the row can be claimed again.
 	After  time.Duration
 	Reason semel.Reason
 	// Version, with RowBlocked, is the version with which the row waits; the row stores it.
 	Version versions.Position
-	// Lined is true if the row is in a line (messages that are processed in order). When the row ends, the
-	// next row of the line is unblocked. Only Semel's own stores have lines.
+	// Lined is true if the row is in a line (a queue of messages that are processed in order). When a row in a line
+	// ends, the next row of the line is unblocked. Only Semel's own stores have lines.
 	Lined bool
-	// Began is set with RowReleased. If it is true, the recorded Start of this claim is removed, because the
-	// process of the claim is alive. Starts of other claims stay.
+	// Began, with RowReleased, removes the recorded Start of the claim, because the process of the claim is alive.
+	// Starts of other claims stay.
 	Began bool
 	// Ran is true if the handler ran, which counts as an attempt.
 	Ran bool
-	// Call is the outcome of an external call under the claim; see CallOutcome. A batch ignores it.
+	// Call is the outcome of an external call under the claim; see CallOutcome. A batch ignores Call.
 	Call CallOutcome
 	// Error is an error message, truncated to MaxErrorText. The row stores its first and its last error
 	// message.
@@ -106,45 +106,44 @@ type ClaimEnding struct {
 
 // Reclaimed is the result of Leases.Reclaim for one row.
 type Reclaimed struct {
-	// Taken is true if the row now has the new token. Otherwise State is the state of the row.
+	// Taken is true if the row now has the new token. If Taken is false, State is the state of the row.
 	Taken bool
 	State RowState
 }
 
-// Leases is implemented by a store with an inbox whose rows can be claimed. Each claim has a token, and a
-// lease by the store's clock. The methods use their own transactions. If a claim is lost, they return the
-// index of the claim, leave its row unchanged, and return no error for it.
+// Leases is implemented by a store with an inbox whose rows can be claimed. Each claim has a token, and a lease by the
+// store's clock. The methods use their own transactions. For a lost claim, a method returns the index of the claim,
+// leaves the row unchanged, and returns no error.
 type Leases interface {
-	// Claim claims rows whose time has come, those that wait the longest first, and rows in progress whose
-	// lease has ended. Claim skips rows that another call has locked.
+	// Claim claims rows that are due, the longest waiting rows first, and rows in progress whose lease has ended. Claim
+	// skips rows that another call has locked.
 	Claim(ctx context.Context, o ClaimOptions) ([]Claimed, error)
-	// Held returns the rows that are claimed with the token. It is called after a Claim whose response was
+	// Held returns the rows that are claimed with the token. The consumer calls Held after a Claim whose response was
 	// lost.
 	Held(ctx context.Context, consumer string, t Token) ([]Claimed, error)
-	// Extend makes the leases end after this duration from now, unless they end later already. If a row is
+	// Extend sets the end of the leases to the given duration from now, unless a lease already ends later. If a row is
 	// locked because its claim is being ended, Extend skips the row, and the claim does not count as lost.
 	Extend(ctx context.Context, claims []Claim, lease time.Duration) (lost []int, err error)
-	// Start records that the handlers of these claims are about to run. A start without an end shows that the
-	// message may have crashed its process. Ending a claim by its token removes all recorded starts of the
-	// row; releasing a claim removes only its own start.
+	// Start records that the handlers of the given claims are about to run. A start without an end shows that the
+	// message may have crashed its process. The end of a claim removes all recorded starts of the row; the release of a
+	// claim removes only the start of that claim.
 	Start(ctx context.Context, claims []Claim) (lost []int, err error)
 	// End ends claims outside of a batch. RowCompleted is for effects outside of the store.
 	End(ctx context.Context, endings []ClaimEnding) (lost []int, err error)
-	// Reclaim is called after a commit with an unknown outcome. It gives a new token to those rows that are in
-	// progress with one of the old tokens. Reclaim waits for transactions that are ending one of the claims,
-	// and returns the state of each row after that.
+	// The consumer calls Reclaim after a commit with an unknown outcome. Reclaim gives a new token to those rows that
+	// are in progress with one of the old tokens. Reclaim waits for transactions that are ending one of the claims, and
+	// returns the state of each row after these transactions.
 	Reclaim(ctx context.Context, numbers []int64, from []Token, to Token) ([]Reclaimed, error)
-	// StartCalls records, for each valid claim, that an external call for its message is about to be made. It
-	// makes the lease end after this duration from now, unless the lease ends later already. If a response was
-	// lost, a repeated call with the same token counts once. StartCalls returns the calls of each row in the
-	// order of the claims: how many were started, when the first was started, and how many have a known
-	// outcome. If fewer calls have a known outcome than were started, a process may have made a call and
-	// crashed, or may have got no response. The record exists as long as the row.
+	// StartCalls records, for each valid claim, that an external call for its message is about to be made. StartCalls
+	// also sets the end of the lease to the given duration from now, unless the lease already ends later. If a response
+	// was lost, a repeated call with the same token counts once. StartCalls returns the calls of each row in the order
+	// of the claims: how many were started, when the first was started, and how many have a known outcome. If fewer
+	// calls have a known outcome than were started, a process may have made a call and crashed, or may have got no
+	// response. The record exists as long as the row.
 	StartCalls(ctx context.Context, claims []Claim, lease time.Duration) ([]CallStarted, error)
-	// LookUpMarkers returns one verdict for each mark, from committed markers. If there is a marker, the
-	// verdict is Seen, Conflict or Newer, as from Begin. Fresh means that no marker was visible. Fresh is not
-	// final, because another transaction may be about to commit a marker; only Begin can decide. LookUpMarkers
-	// uses only Scope, ID and Fingerprint of a mark. It takes one round trip, writes nothing and waits for no
-	// lock.
+	// LookUpMarkers returns one Verdict for each mark, from committed markers. If there is a marker, the Verdict is
+	// Seen, Conflict or Newer, as from Begin. Fresh means that no marker was visible. Fresh is not final, because
+	// another transaction may be about to commit a marker; only Begin can decide. LookUpMarkers uses only Scope, ID and
+	// Fingerprint of a mark, takes one round trip, writes nothing and waits for no lock.
 	LookUpMarkers(ctx context.Context, marks []Mark) ([]Verdict, error)
 }

@@ -1,18 +1,18 @@
 package store
 
-// These numbers and names may be stored. They are reserved permanently, including those that no release writes
-// yet. A release writes a new number only after the previous release can read it. So two consecutive releases
-// can share a store.
+// Numbers and names that a store may contain. The numbers and names are reserved permanently, including those that no
+// release writes yet. A release writes a new number only if the previous release can read it, so that two consecutive
+// releases can share a store.
 //
-// If a release reads a number or name that it does not write itself, it holds the message and changes nothing.
+// If a release reads a number or name that it does not write itself, the message waits and nothing is changed.
 var (
 	reservedOutcomes = map[uint8]string{1: "applied", 2: "waiting", 3: "parked", 4: "dead_lettered", 5: "discarded"}
 	reservedStates   = []string{"RECEIVED", "IN_PROGRESS", "COMPLETED", "FAILED_RETRYABLE", "FAILED_TERMINAL",
 		"PARKED", "BLOCKED", "DEAD_LETTERED", "DISCARDED"}
 )
 
-// KnownOutcome returns the outcome with a stored number. The result is false if this release does not write
-// the number and so does not know its meaning.
+// KnownOutcome returns the outcome with a stored number. If this release does not write the number, and so does not
+// know its meaning, the bool is false.
 func KnownOutcome(number int64) (Outcome, bool) {
 	for _, o := range []Outcome{Applied, Waiting, Parked, DeadLettered, Discarded} {
 		if number == int64(o) {
@@ -22,8 +22,8 @@ func KnownOutcome(number int64) (Outcome, bool) {
 	return 0, false
 }
 
-// Found returns the verdict for a mark whose marker has this stored outcome. The verdict is Newer if this
-// release does not know the outcome, otherwise Seen. A store calls Found before it compares fingerprints.
+// Found returns the Verdict for a mark whose marker has the given stored outcome: Seen, or Newer if this release does
+// not know the outcome. A store calls Found before it compares fingerprints.
 func Found(number int64) Verdict {
 	if o, known := KnownOutcome(number); known {
 		return Verdict{Kind: Seen, Was: o}

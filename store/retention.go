@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Retention has the retention settings of a consumer.
+// Retention is the retention policy of a consumer: how long the store keeps markers, rows and bodies.
 type Retention struct {
 	Consumer string
 	// Keep is how long markers, and the rows of ended messages, are kept after their last change; 0 means
@@ -16,22 +16,22 @@ type Retention struct {
 	// Bodies is how long the bodies of completed and discarded rows are kept; 0 means as long as the row
 	// exists.
 	Bodies time.Duration
-	// Horizon is how late, after a message was written, a copy of the message can be delivered; 0 if unknown.
-	// While Horizon is longer than Keep, nothing is removed. Why describes where the value comes from.
+	// Horizon is the longest time after a message was written in which a copy of the message can be delivered; 0 if
+	// unknown. While Horizon is longer than Keep, no markers are removed. Why describes where the value comes from.
 	Horizon time.Duration
 	Why     string
-	// Off stops the reaper (the removal of old data) in all processes.
+	// Off stops the removal of old markers, rows and bodies in all processes.
 	Off bool
 }
 
-// StoredRetention has the stored retention settings of a consumer, and how far old data was removed. Times are
+// StoredRetention is the stored retention policy of a consumer, and the progress of the removal of old data. Times are
 // by the store's clock, except Oldest.
 type StoredRetention struct {
 	Retention
-	// Progress is the time of the last call of Reaper.Progressed. Held is the lane that is furthest behind.
-	// Oldest is the broker's timestamp of the oldest unsettled record in that lane. If the lane had settled
-	// all records, Oldest is the time of its last report. Held and Oldest are empty if no lane is behind by
-	// more than LaneTimeout.
+	// Progress is the time of the last call of Reaper.Progressed. Held is the lane that is furthest behind. Oldest is
+	// the broker's timestamp of the oldest record in that lane that is not acked. If all records of the lane were
+	// acked, Oldest is the time of the lane's last report. If no lane is behind by more than LaneTimeout, Held and
+	// Oldest are empty.
 	Progress time.Time
 	Held     string
 	Oldest   time.Time
@@ -39,13 +39,13 @@ type StoredRetention struct {
 	// change is before Cutoff may be removed. Cutoff is zero if Keep is 0. Markers from before Low may have
 	// been removed already.
 	Cutoff, Low time.Time
-	// First is the time of the oldest marker that may be removed; zero if there is none. If a store would have
-	// to read all markers for this, First is the cutoff of the last complete pass. Cutoff minus First is the
-	// lag of the reaper.
+	// First is the time of the oldest marker that may be removed, or zero if there is none. In a store that would have
+	// to read all markers to find this time, First is the cutoff of the last complete pass. Cutoff minus First is how
+	// late the removal of markers is.
 	First time.Time
-	// LastDay is the number of markers that were written in the last day. If there are many, the number is
-	// estimated from a sample and rounded to a hundred thousand. MarkerBytes is the estimated size of one
-	// marker in tables and indexes; 0 if unknown.
+	// LastDay is the number of markers that were written in the last day. A large number is estimated from a sample and
+	// rounded to a hundred thousand. MarkerBytes is the estimated size of one marker in tables and indexes; 0 if
+	// unknown.
 	LastDay     int64
 	MarkerBytes int64
 	// Days is set for a consumer whose markers are partitioned by day.
@@ -55,9 +55,9 @@ type StoredRetention struct {
 // MarkerDays describes the daily partitions of a store with Limits.PartitionedBy. For other stores, MarkerDays
 // is zero.
 type MarkerDays struct {
-	// Kept is the number of partitions, including those for later days. First is the start of the first
-	// partition. Due is the number of partitions that are entirely before the cutoff and still exist: they
-	// contain messages that have not ended, or they have not been dropped yet.
+	// Kept is the number of daily partitions, including partitions for future days. First is the start of the first
+	// partition. Due is the number of partitions that are entirely before the cutoff and still exist, because they
+	// contain messages that have not ended, or because they have not been dropped yet.
 	Kept, Due int64
 	First     time.Time
 }
@@ -66,7 +66,7 @@ type MarkerDays struct {
 // message is checked.
 const MaxClockSkew = time.Hour
 
-// LaneTimeout is how long a lane may be silent or behind before operators are told.
+// LaneTimeout is how long a lane may be silent or behind before Semel reports it to operators.
 const LaneTimeout = 5 * time.Minute
 
 // Reaping is the argument of Reaper.Reap.
@@ -75,8 +75,8 @@ type Reaping struct {
 	// Most is the largest number of old markers that the call examines, and the largest number of bodies that
 	// it removes.
 	Most int
-	// Rest is the shortest time between two complete passes. It is for a store whose passes read all markers:
-	// a call before that time does nothing. Other stores ignore Rest.
+	// Rest is the shortest time between two complete passes. Rest is for a store whose passes read all markers: a call
+	// of Reap before Rest has passed does nothing. Other stores ignore Rest.
 	Rest time.Duration
 	// After is Reaped.Next of the previous call in the pass; the zero value starts a new pass. If After.Done
 	// is true, only bodies are left.
@@ -85,7 +85,7 @@ type Reaping struct {
 	DryRun bool
 }
 
-// ReapMark is a position in a pass of the reaper. Only the store interprets it.
+// ReapMark is a position in a pass that removes old markers. Only the store knows the meaning of its fields.
 type ReapMark struct {
 	Scope, At int64
 	ID        string
@@ -103,16 +103,16 @@ type Reaped struct {
 	Markers, Rows, Bodies, Kept int64
 	// Next is the position for the next call. Next.Done is true if all markers were examined.
 	Next ReapMark
-	// Days is the number of dropped daily partitions. The markers in them are not counted in Markers. See
+	// Days is the number of dropped daily partitions. The markers in dropped partitions are not counted in Markers. See
 	// Limits.PartitionedBy.
 	Days int64
-	// Elsewhere is true if another process is removing data of this consumer. Then this call did nothing.
+	// Elsewhere is true if the call did nothing because another process is removing data of the same consumer.
 	Elsewhere bool
 }
 
-// Add adds the result of call o to r, the sum of the earlier calls in the pass. over is true if the pass is
-// complete: all markers were examined, and the call removed fewer bodies than it may. A dry run counts the
-// same bodies in each call. So Add counts them once, and a dry run is complete when all markers were examined.
+// Add adds the result of call o to r, the sum of the earlier calls in the pass. The result over is true if the pass is
+// complete: all markers were examined, and the call removed fewer bodies than it may. A dry run counts the same bodies
+// in each call, so Add adds the bodies only once, and a dry run is complete when all markers were examined.
 func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 	r.Markers, r.Rows, r.Kept, r.Days = r.Markers+call.Markers, r.Rows+call.Rows, r.Kept+call.Kept, r.Days+call.Days
 	if !o.DryRun || o.After == (ReapMark{}) {
@@ -122,39 +122,38 @@ func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 	return call.Elsewhere || call.Next.Done && (o.DryRun || call.Bodies < int64(o.Most))
 }
 
-// Reaper is implemented by a store that removes old markers and rows. It stores the retention settings and the
+// Reaper is implemented by a store that removes old markers and rows. A Reaper stores the retention policy and the
 // progress of each consumer.
 //
-// A marker may be removed if its last change is before the cutoff, its message was applied, discarded or
-// dead-lettered, and its identity has no row. Before a removal, the cutoff is committed as the low-water mark
-// of the scope (consumer, source and generation). If a message is new to the store and its Age is before the
-// low-water mark, it gets the verdict Old. So a copy of a message whose marker was removed is not applied
-// again. A message whose Age is more than MaxClockSkew ahead of the store's clock also gets Old, with
-// Verdict.Ahead. A new scope of a consumer starts with the latest low-water mark of the consumer's other
-// scopes.
+// A marker may be removed if its last change is before the cutoff, its message was applied, discarded or dead-lettered,
+// and its identity has no row. Before a removal, the cutoff is committed as the low-water mark of the scope (the number
+// of a consumer, source and generation). If a message has no marker and its Age is before the low-water mark, the
+// store's answer is Old, so that a copy of a message whose marker was removed is not applied again. If the Age is more
+// than MaxClockSkew ahead of the store's clock, the answer is also Old, with Verdict.Ahead. A new scope of a consumer
+// starts with the latest low-water mark of the consumer's other scopes.
 type Reaper interface {
-	// Retain stores the retention settings of a consumer, and replaces earlier settings. The progress of a new
-	// consumer is set to now. The error is semel.ErrState if the consumer's markers are in daily partitions
-	// that this store does not read; Removed returns the same error.
+	// Retain stores the retention policy of a consumer, and replaces an earlier policy. The progress of a new consumer
+	// is set to now. The error is semel.ErrState if the consumer's markers are in daily partitions that this store does
+	// not read; Removed returns the same error.
 	Retain(ctx context.Context, r Retention) error
-	// Progressed records that the consumer runs, and the progress of lanes. The process that has a lane
-	// reports it; a lane that is not in lanes keeps its last report. A lane without new reports holds the
-	// cutoff back, even if it had settled all records, because it may have got new records since.
+	// Progressed records that the consumer runs, and the progress of lanes. The process that has a lane reports it; a
+	// lane that is not in lanes keeps its last report. A lane without new reports keeps the cutoff from advancing, even
+	// if all its records were acked, because the lane may have got new records since.
 	Progressed(ctx context.Context, consumer string, lanes []source.LaneAge) error
-	// ForgetLane removes a lane that will never be read again. Otherwise the lane would hold the cutoff back
-	// forever. The error is semel.ErrState if the consumer has no such lane.
+	// ForgetLane removes a lane that will never be read again. A lane that is not removed would keep the cutoff from
+	// advancing forever. If the consumer has no lane with the given name, the error is semel.ErrState.
 	ForgetLane(ctx context.Context, consumer, lane string, a Act) error
-	// Retentions returns the stored retention of a consumer. If consumer is empty, it returns those of all
-	// consumers, by name.
+	// Retentions returns the stored retention of a consumer. If consumer is "", Retentions returns the stored
+	// retentions of all consumers, sorted by name.
 	Retentions(ctx context.Context, consumer string) ([]StoredRetention, error)
 	// Removed returns the time before which markers of the consumer may have been removed: the latest
 	// low-water mark of its scopes, or zero. A call of Removed costs little.
 	Removed(ctx context.Context, consumer string) (before time.Time, err error)
-	// Advance raises the low-water marks of the consumer's scopes to its cutoff and returns the cutoff; zero
-	// if nothing may be removed. The error is semel.ErrState if nothing may be removed because Keep is 0, Off
-	// is set, or the horizon is longer than Keep.
+	// Advance raises the low-water marks of the consumer's scopes to the cutoff and returns the cutoff, or zero if no
+	// marker may be removed. The error is semel.ErrState if no marker may be removed because Keep is 0, Off is set, or
+	// Horizon is longer than Keep.
 	Advance(ctx context.Context, consumer string) (time.Time, error)
-	// Reap removes some of the markers and rows below the low-water marks. It uses a transaction of its own,
-	// which waits for no lock.
+	// Reap removes some of the markers and rows that are older than the low-water marks. Reap uses a transaction of its
+	// own, which waits for no lock.
 	Reap(ctx context.Context, r Reaping) (Reaped, error)
 }

@@ -7,8 +7,8 @@ import (
 // String returns the stored name of the state.
 func (s RowState) String() string { return string(s) }
 
-// RowState is the state of an inbox row. The names are stored and never change. If this release does not know
-// the state of a row, a newer release wrote the row. Then this release shows the row and does not change it.
+// RowState is the state of an inbox row. The names are stored and never change. If this release does not know the state
+// of a row, a newer release wrote the row. This release shows a row with an unknown state, but does not change the row.
 type RowState string
 
 // The states of an inbox row.
@@ -23,8 +23,8 @@ const (
 	StateParked          RowState = "PARKED"
 	StateDeadLettered    RowState = "DEAD_LETTERED"
 	StateDiscarded       RowState = "DISCARDED"
-	// StateBlocked means that the row waits: for an earlier version of its stream, up to a longest time, or
-	// for an earlier row of its line.
+	// StateBlocked means that the row waits for an earlier version of its stream, up to a maximum time, or for an
+	// earlier row of its key or lane.
 	StateBlocked RowState = "BLOCKED"
 )
 
@@ -39,11 +39,10 @@ func (e RowEvent) String() string {
 // RowEvent is an event in the life of an inbox row.
 type RowEvent uint8
 
-// The events. Events of a row in progress come from its claim. In addition, an operator can discard or release
+// The events of rows. Events of a row in progress come from its claim. In addition, an operator can discard or release
 // the row.
 const (
-	// RowClaimed means that a worker claimed the row: the time of the row had come, or an earlier lease had
-	// ended.
+	// RowClaimed means that a worker claimed the row, because the row was due or an earlier lease had ended.
 	RowClaimed RowEvent = iota + 1
 	// RowCompleted means that the effect of the message is committed.
 	RowCompleted
@@ -54,19 +53,19 @@ const (
 	RowDiscarded
 	// RowReleased means that the worker released the claim without an attempt.
 	RowReleased
-	// RowRetried means that an operator scheduled the row to run now.
+	// RowRetried means that an operator made the row due now.
 	RowRetried
 	// RowBlocked means that the row must wait for an earlier row or version.
 	RowBlocked
-	// RowFreed means that the row no longer waits: the previous version was applied or skipped, or the
-	// previous row left the line.
+	// RowFreed means that the row no longer waits: the previous version was applied or skipped, or the previous row of
+	// its key or lane has ended or was skipped.
 	RowFreed
 	// RowResolved means that an operator found out that the effect of the row exists; see Resolver.
 	RowResolved
 	// RowSuppressed means that an operator prevents the row from being sent.
 	RowSuppressed
-	// RowStepped means that a step is committed and the next step can run now. Attempts are counted from zero
-	// again.
+	// RowStepped means that a step is committed and the next step can run now. Attempts of the next step are counted
+	// from zero.
 	RowStepped
 	// RowEmitted means that the row was completed and is sent again; see Emitter.
 	RowEmitted
@@ -75,7 +74,8 @@ const (
 	rowEvents = iota // number of events
 )
 
-// transitions maps a state and an event to the next state. Events that are missing cannot happen in the state.
+// transitions maps a state and an event to the next state. An event that is missing for a state cannot happen in that
+// state.
 var transitions = map[RowState]map[RowEvent]RowState{
 	StateReceived: {RowClaimed: StateInProgress, RowRetried: StateReceived, RowDiscarded: StateDiscarded, RowSuppressed: StateParked},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
@@ -95,8 +95,8 @@ func (s RowState) Known() bool {
 	return known
 }
 
-// After returns the state of a row in state s after an event. The result is false if the event is not allowed
-// in that state, or if this release does not know s.
+// After returns the state of a row in state s after an event. If the event is not allowed in the state s, or if this
+// release does not know s, the bool is false.
 func (s RowState) After(e RowEvent) (RowState, bool) {
 	next, legal := transitions[s][e]
 	return next, legal

@@ -28,7 +28,7 @@ func (h *fixture[Tx]) wantActs(number int64, want ...string) {
 	}
 }
 
-// retry, release and discard execute the operator command of that name on rows.
+// The methods retry, release and discard execute the operator's command with the same name on rows.
 func (h *fixture[Tx]) retry(rows ...store.RowRevision) error {
 	return errors.Join(h.requeuer().Requeue(h.t.context(), act("retry"), rows...)...)
 }
@@ -144,8 +144,7 @@ func (s suite[Tx]) requeues(t *T) {
 
 func (h *fixture[Tx]) requeuer() admin.Requeuer { return h.Store.(admin.Requeuer) }
 
-// works claims the row with this number, which must be the only row that can be claimed, and commits its
-// effect.
+// works claims the row with the given number, which must be the only row that can be claimed, and commits its effect.
 func (h *fixture[Tx]) works(number int64) {
 	h.t.Helper()
 	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
@@ -237,7 +236,7 @@ func (s suite[Tx]) manyActs(t *T) {
 		})
 }
 
-// wantEach checks that each error wraps the wanted error at the same index.
+// wantEach checks that each error in got wraps the error with the same index in want.
 func (h *fixture[Tx]) wantEach(got []error, want ...error) {
 	h.t.Helper()
 	if len(got) != len(want) {
@@ -272,7 +271,7 @@ func (s suite[Tx]) rowless(t *T) {
 		})
 }
 
-// looks looks up the markers of marks outside of any transaction, and returns the verdicts.
+// looks calls LookUpMarkers for marks, and returns the store's answers (new, duplicate, conflict).
 func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	v, err := h.Store.(store.Leases).LookUpMarkers(h.t.context(), marks)

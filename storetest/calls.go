@@ -44,7 +44,7 @@ func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.Store
 	return r
 }
 
-// calls tests what rows record of their calls.
+// calls tests what rows record about calls of other systems.
 func (s suite[Tx]) calls(t *T) {
 	s.run(t, "E3_a_call_is_remembered_before_it_is_made",
 		"A worker that claims a row after a process died during a call learns that the outcome is unknown, and when the first call began.", func(t *T, h *fixture[Tx]) {
@@ -190,8 +190,8 @@ func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
 	return errors.Join(h.Store.(admin.Resolver).Resolve(h.t.context(), as, act("resolve"), r.Seen())...)
 }
 
-// unknownCall returns a row whose only call has an unknown outcome. The claim of the row ended with the event
-// as.
+// unknownCall returns a row whose only call has an unknown outcome. The parameter as is the event with which the claim
+// of the row ended.
 func (h *fixture[Tx]) unknownCall(id string, as store.RowEvent) store.StoredRow {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
@@ -201,8 +201,8 @@ func (h *fixture[Tx]) unknownCall(id string, as store.RowEvent) store.StoredRow 
 	return h.number(n)
 }
 
-// callKnown returns the number of a row whose only call is known to have failed. The claim of the row ended
-// with the event as.
+// callKnown returns the number of a row whose only call is known to have failed. The parameter as is the event with
+// which the claim of the row ended.
 func (h *fixture[Tx]) callKnown(id string, as store.RowEvent, after time.Duration) int64 {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
@@ -224,7 +224,7 @@ func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 	return store.Claimed{}
 }
 
-// manyBytes returns n bytes with the values 0 to 255 in order, again from 0 after each 255.
+// manyBytes returns n bytes: the values 0 to 255 in order, repeated.
 func manyBytes(n int) []byte {
 	all := make([]byte, n)
 	for i := range all {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leased runs the cases of claims on a store that has transactions.
+// leased runs the cases about claims on a store that has transactions.
 func (s suite[Tx]) leased(t *T) {
 	leases(t, LeaseHarness{Open: func(tb testing.TB) LeaseInstance {
 		h := s.opened(&T{TB: tb})
@@ -37,7 +37,7 @@ func (s suite[Tx]) leased(t *T) {
 
 func (h *fixture[Tx]) leases() store.Leases { return h.Store.(store.Leases) }
 
-// receive delivers a message that waits in the inbox, and returns the message's row.
+// receive stores a message in the inbox, where it waits for the duration after, and returns the message's row.
 func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateReceived, After: after, Message: &semel.Message{Body: body}})
@@ -52,7 +52,7 @@ func (h *fixture[Tx]) number(n int64) store.StoredRow {
 	return rows[0]
 }
 
-// claimed receives messages with these ids, and claims their rows.
+// claimed receives messages with the given ids, and claims their rows.
 func (h *fixture[Tx]) claimed(ids ...string) []store.Claimed {
 	h.t.Helper()
 	for _, id := range ids {
@@ -178,7 +178,7 @@ func (s suite[Tx]) claims(t *T) {
 		})
 }
 
-// waiting tests copies of messages that wait in the inbox.
+// The method waiting tests copies of messages that wait in the inbox.
 func (s suite[Tx]) waiting(t *T) {
 	s.run(t, "law_9_a_copy_of_a_waiting_message_is_a_duplicate",
 		"A copy of a message in the inbox gets the verdict waiting, also while the row is claimed, and can be counted on the row.", func(t *T, h *fixture[Tx]) {

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyedEdit matches the beginning of the audit record of an edit, in a store that computes its hashes with a
+// keyedEdit is a pattern for the beginning of the audit record of an edit, in a store that computes the hashes with a
 // key (admin.EditAct).
 var keyedEdit = regexp.MustCompile(`^hmac-sha256 [0-9a-f]{64} \(1 bytes\) to [0-9a-f]{64} \(3 bytes\): `)
 
@@ -33,8 +33,8 @@ func (h *fixture[Tx]) edits(r store.StoredRow, body string) store.StoredRow {
 	return h.number(r.Number)
 }
 
-// wantEdits checks that the row's edits stored these bodies in this order. The last one is the row's current
-// body.
+// wantEdits checks that the edits of the row wrote the given bodies, in order. The last of the given bodies is the
+// row's current body.
 func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	h.t.Helper()
 	all, err := h.editor().Edits(h.t.context(), number, true)
@@ -142,7 +142,8 @@ func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	}
 }
 
-// editedAndReaped tests that the reaper removes the previous bodies of a row together with its current body.
+// editedAndReaped tests that the removal of old bodies removes the previous bodies of an edited row together with its
+// current body.
 func (s suite[Tx]) editedAndReaped(t *T) {
 	s.run(t, "law_11_bodies_before_an_edit_are_removed_with_the_current_body",
 		"When the reaper removes the bodies of finished messages, it also removes their bodies before edits; the hashes stay.", func(t *T, h *fixture[Tx]) {
@@ -159,7 +160,7 @@ func (s suite[Tx]) editedAndReaped(t *T) {
 		})
 }
 
-// bodiless calls the reaper until the row has no body.
+// bodiless removes old bodies until the row has no body.
 func (h *fixture[Tx]) bodiless(number int64) {
 	h.t.Helper()
 	ctx := h.t.context()
@@ -183,7 +184,7 @@ var auditKey = []byte("0123456789abcdef0123456789abcdef")
 
 func (h *fixture[Tx]) auditor() admin.Auditor { return h.Store.(admin.Auditor) }
 
-// does writes audit records that belong to no row, one with each of the verbs.
+// does writes audit records that belong to no row, one for each of the given verbs.
 func (h *fixture[Tx]) does(verbs ...string) {
 	h.t.Helper()
 	for _, verb := range verbs {
@@ -200,8 +201,8 @@ func (h *fixture[Tx]) wantSealed(o admin.Sealing, want int) {
 	}
 }
 
-// sealed returns the verbs of the lines in the audit chain, in order, and the lines. It reads two lines with
-// each call.
+// sealed returns the lines of the audit chain, and their verbs in order. Each call of the store's method Seals reads
+// two lines of the chain.
 func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	h.t.Helper()
 	for after := int64(math.MinInt64); ; {
@@ -216,7 +217,8 @@ func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	}
 }
 
-// wantChain checks that the audit chain contains exactly the acts with these verbs, and that it is unbroken.
+// wantChain checks that the audit chain contains exactly the audit records with the given verbs, and that the chain is
+// unbroken.
 func (h *fixture[Tx]) wantChain(key []byte, want ...string) {
 	h.t.Helper()
 	verbs, lines := h.sealed()
@@ -346,7 +348,7 @@ func (s suite[Tx]) audited(t *T) {
 		})
 }
 
-// wantUnsealed checks which acts are not yet in the audit chain.
+// wantUnsealed checks which audit records are not yet in the audit chain.
 func (h *fixture[Tx]) wantUnsealed(want ...string) {
 	h.t.Helper()
 	var verbs []string

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// emits makes the intents of these causes be sent again.
+// emits makes the intents of the given causes due again.
 func (h *fixture[Tx]) emits(o admin.EmitOptions, causes ...string) admin.Emitted {
 	h.t.Helper()
 	for _, c := range causes {
@@ -29,7 +29,7 @@ func (h *fixture[Tx]) wantEmitted(got, want admin.Emitted) {
 	}
 }
 
-// causes writes intents that wait to be sent, one with each id, all with the same cause.
+// The method causes writes intents that wait to be sent, one for each id, all with the same cause.
 func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	h.t.Helper()
 	b, _ := h.begin()
@@ -51,7 +51,7 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	return numbers
 }
 
-// callsFor claims a row, makes its call, and ends the claim with the event.
+// callsFor claims a row, records a call, and ends the claim with the given event.
 func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallOutcome) store.CallStarted {
 	h.t.Helper()
 	c := h.takes(number, long)
@@ -63,7 +63,7 @@ func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallO
 	return started
 }
 
-// sent writes intents of a cause and sends them.
+// The method sent writes intents of a cause and sends them.
 func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 	h.t.Helper()
 	numbers := h.causes(cause, ids...)
@@ -174,7 +174,7 @@ func (h *fixture[Tx]) revisions(numbers []int64) (all []int64) {
 	return all
 }
 
-// until waits until a condition is true that depends on the store's clock.
+// until waits until the function reached, which depends on the store's clock, returns true.
 func (h *fixture[Tx]) until(reached func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !reached(); moment(ctx) {
@@ -192,8 +192,8 @@ func hasIntents[Tx any](st store.TxStore[Tx]) bool {
 	return has[admin.Requeuer](st) && (queue || caller)
 }
 
-// writes writes messages in the transaction of a batch. With the reason none they wait; with another reason
-// they are parked for it. The returned verdicts are valid once the batch has committed.
+// writes writes messages in the transaction of a batch. If the reason is "", the messages wait; with any other reason,
+// the messages are parked. The returned answers are valid once the batch has committed.
 func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...store.Mark) *[]store.Verdict {
 	h.t.Helper()
 	messages := make([]*semel.Message, len(marks))

@@ -20,7 +20,7 @@ func hasErasure(store any) bool {
 	return able
 }
 
-// erases erases everything that a filter matches, with at most this number of identities in each transaction.
+// erases erases all data that a filter selects, with at most the given number of identities in each transaction.
 func (h *fixture[Tx]) erases(f admin.ErasureFilter, most int, dry bool) (sum admin.Erased) {
 	h.t.Helper()
 	for calls := 0; sum.Next.Part != admin.ErasureDone; calls++ {
@@ -36,7 +36,7 @@ func (h *fixture[Tx]) erases(f admin.ErasureFilter, most int, dry bool) (sum adm
 	return sum
 }
 
-// wantErased checks what an erasure has reported.
+// wantErased checks the numbers that an erasure has reported.
 func (h *fixture[Tx]) wantErased(got admin.Erased, identities, rows, results int64, left ...admin.ErasureWhy) {
 	h.t.Helper()
 	if got.Identities != identities || got.Rows != rows || got.Results != results || got.Keys != 0 {
@@ -51,7 +51,7 @@ func (h *fixture[Tx]) wantErased(got admin.Erased, identities, rows, results int
 	}
 }
 
-// wantGone checks that the erasure left nothing of a row's message except its identity.
+// wantGone checks that the erasure removed all contents of a row's message except its identity.
 func (h *fixture[Tx]) wantGone(number int64) {
 	h.t.Helper()
 	r := h.number(number)
@@ -62,7 +62,7 @@ func (h *fixture[Tx]) wantGone(number int64) {
 	}
 }
 
-// secret returns a message that contains the word in every field that a producer can write.
+// secret returns a message that contains the given word in every field that a producer can write.
 func secret(word string) *semel.Message {
 	return &semel.Message{
 		Topic: "payments", Key: []byte(word), Body: []byte("{\"mail\": \"" + word + "\"}"),
@@ -314,7 +314,7 @@ func (s suite[Tx]) erasedGenerations(t *T) {
 		})
 }
 
-// first returns a mark of a version in a stream that begins at the first version that the store sees. The
+// The method first returns a mark of a version in a stream that begins at the first version that the store sees. The
 // store checks the mark against the stream only if the message takes effect (as is store.Applied).
 func (h *fixture[Tx]) first(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.version(stream, n, as)
@@ -322,7 +322,7 @@ func (h *fixture[Tx]) first(stream string, n int64, as store.Outcome) store.Mark
 	return m
 }
 
-// firstSeen tests where a stream begins if the first versions that the store saw did not take effect.
+// firstSeen tests at which version a stream begins if the first versions that the store saw did not take effect.
 func (h *fixture[Tx]) firstSeen() {
 	row := func(i int, state store.RowState) store.Row {
 		return store.Row{Mark: i, State: state, Reason: semel.ReasonPermanent, Message: &semel.Message{}}
@@ -345,9 +345,9 @@ func (h *fixture[Tx]) firstSeen() {
 		h.wantKinds(h.asks(h.first(stream, 7, store.Applied)), gap)
 	}
 	h.wantAt("trimmed", 0)
-	// The stream "parked" has begun, so version 3 does not change its position. The stream "copied" has not
-	// begun: it only has a marker that was written without a version. Duplicates of that marker do not start
-	// the stream, but version 8 does.
+	// The stream "parked" has begun, so version 3 does not change its position. The stream "copied" has not begun: it
+	// only has a marker that was written without a version. Duplicates of a message that was marked without a version
+	// do not start the stream, but version 8 starts it.
 	b, _ = h.begin(h.first("parked", 3, store.Parked))
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("parked", 4)
@@ -362,7 +362,7 @@ func (h *fixture[Tx]) firstSeen() {
 	h.wantAt("copied", 7)
 }
 
-// passesParked skips a version that was parked, but not because of a gap in its stream: its row and its marker
+// passesParked skips a version whose row was parked for a reason other than a gap in its stream: the row and its marker
 // stay parked.
 func (h *fixture[Tx]) passesParked() {
 	m := h.version("passed", 1, store.Parked)

@@ -14,8 +14,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// changed is a fixture of a consumer whose derivation, the rule that finds a message's identity, has changed.
-// The field scope belongs to identities of the previous derivation, and now to those of the current one.
+// changed is a fixture of a consumer whose derivation, the rule that forms a message's identity, has changed. The field
+// scope is the number for identities of the previous derivation, and the field now is the number for identities of the
+// current derivation.
 type changed[Tx any] struct {
 	*fixture[Tx]
 	now int64
@@ -26,19 +27,19 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 	return changed[Tx]{h, h.scopeOf("billing", "shop", 1)}
 }
 
-// both returns a mark with a current identity and with a previous identity.
+// The method both returns a mark with a current identity and with a previous identity.
 func (h changed[Tx]) both(id, former string, content byte) store.Mark {
 	m := h.own(id, content)
 	m.Previous = &store.PreviousMark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 
-// own returns a mark with a current identity and without a previous one.
+// The method own returns a mark with a current identity and without a previous identity.
 func (h changed[Tx]) own(id string, content byte) store.Mark {
 	return h.under(h.print(id, content), h.now)
 }
 
-// formers tests marks that have a previous identity.
+// The method formers tests marks that have a previous identity.
 func (s suite[Tx]) formers(t *T) {
 	t.Run("A7_a_mark_is_fresh_if_both_identities_are",
 		"A message that is applied under both identities is seen under either; after a rollback or a trim it is seen under neither.", func(t *T) {
@@ -122,7 +123,7 @@ func (s suite[Tx]) formers(t *T) {
 	s.formersAtOnce(t)
 }
 
-// changedAtRandom processes random batches and compares the verdicts with those of a simple model. The
+// changedAtRandom processes random batches and compares the store's answers with the answers of a simple model. The
 // messages n and n+4000 have the same previous identity.
 func (s suite[Tx]) changedAtRandom(t *T) {
 	h := s.changed(t)
@@ -155,13 +156,14 @@ func (s suite[Tx]) changedAtRandom(t *T) {
 	}
 }
 
-// formerRows tests the rows of messages whose content conflicts with that of a previous identity.
+// formerRows tests the rows of messages whose content differs from the content that was marked under their previous
+// identity.
 func (s suite[Tx]) formerRows(t *T) {
 	t.Run("A7_a_conflict_with_a_previous_identity_has_its_own_row",
 		"The row of a conflict is under the current identity and counts its copies; a conflict found under a previous identity is counted on the row there.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
-			h.conflict("1", 3) // the older release parks it
+			h.conflict("1", 3) // the older release parks the message
 			h.park("2")
 			parked := h.both("c", "2", 1)
 			parked.Previous.Strict = false
@@ -232,7 +234,8 @@ func (s suite[Tx]) formerCallers(t *T) {
 		})
 }
 
-// formersAtOnce tests two releases of a consumer, with different derivations, that run at the same time.
+// formersAtOnce tests two releases of a consumer that form identities by different rules (derivations) and run at the
+// same time.
 func (s suite[Tx]) formersAtOnce(t *T) {
 	t.Run("A7_two_releases_at_once_have_one_effect",
 		"Batches that mark under previous identities only, and batches that mark under both, wait for each other in one order, and one of them has the effect.", func(t *T) {
@@ -275,7 +278,7 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 
 func (h *fixture[Tx]) derivations() admin.Derivations { return h.Store.(admin.Derivations) }
 
-// derivations tests what a store records about the derivations of a consumer.
+// The method derivations tests the records of a consumer's derivations (the rules that form identities).
 func (s suite[Tx]) derivations(t *T) {
 	if s.h.Can.OneConsumer {
 		s.oneDerivation(t)
@@ -369,7 +372,7 @@ func (s suite[Tx]) derivations(t *T) {
 		})
 }
 
-// oneDerivation tests a store that has markers for one generation only.
+// oneDerivation tests a store that can have markers for only one derivation (the rule that forms identities).
 func (s suite[Tx]) oneDerivation(t *T) {
 	t.Run("A7_a_store_of_one_generation_accepts_one_derivation",
 		"If a store cannot keep markers of another generation, it refuses to record another derivation.", func(t *T) {

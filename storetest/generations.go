@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fenceTime is the duration of the fences that a case removes itself.
+// fenceTime is the duration of fences that the case itself removes.
 const fenceTime = time.Minute
 
 // generations tests the interface admin.Generations.
@@ -122,13 +122,13 @@ func (s suite[Tx]) fencedAhead(t *T) {
 		}
 		h.wantRefused(0, generations.Active)
 	}
-	h.Ahead(t, fenceTime-admin.LongestFence) // shifts the stored times by the difference
+	h.Ahead(t, fenceTime-admin.LongestFence) // shifts the stored times by this difference
 	if all, err := h.gens.Generations(t.context(), "billing"); err != nil || all[0].Fenced > fenceTime {
 		t.Errorf("the fence is shortened in the answer, and ends in %v: %v", all[0].Fenced, err)
 	}
 }
 
-// fenceWaits holds a batch open while another goroutine sets a fence: the fence must wait for the batch.
+// fenceWaits leaves a batch open while another goroutine sets a fence: the fence must wait for the batch.
 func (s suite[Tx]) fenceWaits(t *T) {
 	h := s.generationed(t)
 	marks := h.markAll("frozen")
@@ -184,7 +184,7 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.wantStates(generations.Active, generations.Dropped, generations.Building)
 }
 
-// generationActs opens, switches and drops generations, and checks the audit records of these commands.
+// generationActs opens, switches and drops generations, and checks the audit records of the commands.
 func (s suite[Tx]) generationActs(t *T) {
 	h := s.generationed(t)
 	h.open()
@@ -207,7 +207,7 @@ func (s suite[Tx]) generationActs(t *T) {
 	}
 }
 
-// forgottenContents drops a generation that has a row, and a result if the store stores results.
+// forgottenContents drops a generation that has a row and, if the store stores results, a result.
 func (s suite[Tx]) forgottenContents(t *T) {
 	h := s.generationed(t)
 	h.open()
@@ -240,7 +240,7 @@ func (s suite[Tx]) forgottenContents(t *T) {
 	}
 }
 
-// generationed is a fixture of the consumer "billing", which has generations.
+// generationed is a fixture for the consumer "billing", which has generations.
 type generationed[Tx any] struct {
 	*fixture[Tx]
 	gens admin.Generations
@@ -313,7 +313,7 @@ func (h *generationed[Tx]) wantStates(want ...generations.State) {
 	}
 }
 
-// until calls so again and again until so returns true.
+// The method until calls the function so repeatedly until it returns true.
 func (h *generationed[Tx]) until(so func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !so(); {

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// handlers tests handlers that do something in their transaction that they must not do.
+// The method handlers tests handlers that do what is forbidden in their transaction, such as a commit.
 func (s suite[Tx]) handlers(t *T) {
 	s.run(t, "a_handlers_error_is_retryable",
 		"An error that the store does not know is retried, also when it is wrapped.", func(t *T, h *fixture[Tx]) {
@@ -39,7 +39,7 @@ func (s suite[Tx]) handlers(t *T) {
 		"If a handler rolls back the transaction itself, nothing of the batch is left, and the batch reports that it is broken.", func(t *T) { s.endsItself(t, false) })
 }
 
-// elsewhere lists errors that a handler may get from a provider or from another database.
+// elsewhere contains errors that a handler may get from a provider or from another database.
 var elsewhere = []error{
 	io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, os.ErrDeadlineExceeded,
 	&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, context.DeadlineExceeded, context.Canceled,
@@ -71,8 +71,8 @@ func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 	h.wantCount("a", 0)
 }
 
-// classify returns the class of an error that a handler returned. If the batch can classify it, the answer is
-// the batch's; otherwise it is the store's.
+// classify returns the class of an error that a handler returned. If the batch implements store.TxStatus, the batch
+// classifies the error; if not, the store does.
 func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	if knows, ok := b.(store.TxStatus); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
@@ -102,8 +102,7 @@ func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
 	s.whole(h, b.Commit(t.context(), store.Ending{Trim: []int{1}}), "a", "c")
 }
 
-// brokenAs checks that the error which aborted the batch has this class, provided that the batch reports such
-// an error.
+// brokenAs checks the class of the error that aborted the batch, if the batch reports such an error.
 func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 	knows, ok := b.(store.TxStatus)
 	if !ok {
@@ -148,8 +147,8 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	}
 }
 
-// statements tests handlers that send a statement which ends their transaction. The database driver does not
-// notice that.
+// statements tests handlers that send a statement which ends their transaction without the knowledge of the database
+// driver.
 func (s suite[Tx]) statements(t *T) {
 	t.Run("trap_T99_what_a_handler_writes_after_its_own_rollback_leaves_nothing",
 		"If a handler sends ROLLBACK or COMMIT, either nothing of the batch and of its later writes is left, or the statement was refused and everything commits with the marks. A store may declare that later writes stay (LeavesLate).", func(t *T) {
@@ -187,7 +186,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	if broken, ok := b.(store.TxStatus); ok && broken.TxAborted() {
 		b.Rollback(t.context())
 	} else if r := b.Commit(t.context(), store.Ending{}); r.Outcome == store.Committed {
-		want = 1 // the database refused the statement, so everything is still one batch
+		want = 1 // the database refused the statement, so the batch is still one transaction
 	}
 	if late := h.Count(t, "late"); late != want && !(late == 1 && s.h.Can.LeavesLate) {
 		t.Errorf("after %q %q: %d effects that the handler wrote afterwards are left, want %d", ending, again, late, want)
@@ -198,7 +197,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	}
 }
 
-// contents tests fingerprints.
+// The method contents tests the comparison of contents by their fingerprints.
 func (s suite[Tx]) contents(t *T) {
 	s.run(t, "trap_73_one_identity_with_another_content_is_a_conflict",
 		"The same identity with another fingerprint is a conflict, in the same batch and in a later one.", func(t *T, h *fixture[Tx]) {
@@ -239,8 +238,8 @@ func (s suite[Tx]) contents(t *T) {
 		})
 }
 
-// conflict delivers a message with the same identity and another content, as the consumer does: the content
-// gets a new row, or is counted on the row that it already has.
+// conflict delivers a message with the same identity and another content, as the consumer does: the store writes a new
+// row for the content, or counts the delivery on the row that the content already has.
 func (h *fixture[Tx]) conflict(id string, content byte) store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
@@ -307,7 +306,7 @@ func (s suite[Tx]) conflicts(t *T) {
 		})
 }
 
-// conflictsAtOnce tests conflicts that several batches meet at the same time.
+// conflictsAtOnce tests the same conflict in several batches at the same time.
 func (s suite[Tx]) conflictsAtOnce(t *T) {
 	s.run(t, "a_conflict_that_two_batches_meet_at_once_has_one_row",
 		"However many batches meet a conflict at once, its content has one row and every other delivery is counted on it.", func(t *T, h *fixture[Tx]) {

@@ -1,6 +1,6 @@
-// Package storetest is the conformance suite for implementations of store.TxStore, store.Leases and
-// keystore.Store: a set of tests that every such store must pass. Each case tests one law. If the store breaks
-// the law, the case fails and prints it. Cases count effects, not deliveries.
+// Package storetest is the conformance suite for implementations of store.TxStore, store.Leases and keystore.Store: a
+// set of tests that every such store must pass. Each case tests one law. If the store breaks the law, the case fails
+// and prints the law. Cases count effects, not deliveries.
 //
 // The test of a store calls Run with a Harness:
 //
@@ -26,25 +26,25 @@ type Harness[Tx any] struct {
 	// Open returns an empty store, and registers a function with t.Cleanup that closes the store.
 	Open func(t testing.TB) Instance[Tx]
 	Can  Abilities
-	// Only reports whether the suite should run the case with this name; nil runs all cases. Use Only if the
-	// store already passes all cases and you test another way of accessing it, such as another protocol.
+	// Only reports whether the suite should run the case with the given name. If Only is nil, all cases run. Use Only
+	// if the store already passes all cases and you test another way of accessing the store, such as another protocol.
 	Only func(name string) bool
 }
 
-// Abilities declares which interfaces a store implements in addition to store.TxStore. Package admin is
-// internal to Semel, so only Semel's own stores can implement its interfaces: other stores leave such a field
-// false.
+// Abilities declares which interfaces a store implements in addition to store.TxStore. Package admin is internal to
+// Semel, so only Semel's own stores can implement its interfaces. A store of your own leaves the fields for these
+// interfaces false.
 type Abilities struct {
 	// Inbox is true if the store implements store.Inbox.
 	Inbox bool
 	// Streams is true if the store implements admin.Streams, and accepts marks with versions in batches.
 	Streams bool
-	// Lines is true if the store implements admin.Lines, and accepts marks with lines in batches.
+	// Lines is true if the store implements admin.Lines, and accepts marks with a Line in batches.
 	Lines bool
-	// Retention is true if the store implements store.Reaper, and accepts marks with ages in batches.
+	// Retention is true if the store implements store.Reaper, and accepts marks with an Age in batches.
 	Retention bool
-	// Days is true if store.Limits.PartitionedBy is set for the consumer "billing". Such a store drops whole
-	// daily partitions, so the suite omits the cases in which single markers are removed.
+	// Days is true if store.Limits.PartitionedBy is set for the consumer "billing". A store with Days drops whole daily
+	// partitions, so the suite omits the cases in which single markers are removed.
 	Days bool
 	// Leases is true if the store implements store.Leases, and accepts claims in batches.
 	Leases bool
@@ -87,11 +87,11 @@ type Abilities struct {
 	// LongestID is the length of the longest id that the store can store, or 0 if there is no such limit. The
 	// store's store.Limits.FitIdentity must refuse longer ids.
 	LongestID int
-	// OneWriter is true if only one batch at a time can be open. Two copies of a message are then never
-	// processed at the same time, and MarkLock has no effect.
+	// OneWriter is true if only one batch at a time can be open, so that two copies of a message are never processed at
+	// the same time and MarkLock has no effect.
 	OneWriter bool
-	// LeavesLate is true if the store cannot refuse what a handler writes after the handler has ended its
-	// transaction with a statement, so that those later writes commit on their own.
+	// LeavesLate is true if the store cannot reject writes of a handler that has ended its transaction with a
+	// statement, so that these later writes are committed separately.
 	LeavesLate bool
 }
 
@@ -103,13 +103,13 @@ type Twins struct {
 	Owner            int64
 }
 
-// Instance is an open store, with functions that write and count effects in the store's database. A case that
-// needs a field which is nil is skipped.
+// Instance is an open store, with functions that write and count effects in the store's database. If a case needs a
+// field that is nil, the case is skipped.
 type Instance[Tx any] struct {
 	Store store.TxStore[Tx]
-	// Effect adds one to the count of effects with this name, in tx.
+	// Effect adds one to the count of effects with the given name, in tx.
 	Effect func(ctx context.Context, tx Tx, name string) error
-	// Count returns the number of committed effects with this name.
+	// Count returns the number of committed effects with the given name.
 	Count func(t testing.TB, name string) int
 	// Spoil runs a statement in tx that fails, and returns its error. Optional.
 	Spoil func(ctx context.Context, tx Tx) error
@@ -119,12 +119,11 @@ type Instance[Tx any] struct {
 	Send func(ctx context.Context, tx Tx, statement string) error
 	// Remove deletes a row in the database without using the store. Optional.
 	Remove func(t testing.TB, number int64)
-	// Ahead moves all stored times except those of markers into the future, as if the store's clock had been
-	// ahead by that duration and were now correct again. Optional.
+	// Ahead moves all stored times, except the times of markers, into the future, as if the store's clock had been
+	// ahead by the given duration and were now correct again. Optional.
 	Ahead func(t testing.TB, by time.Duration)
-	// Says checks what the commands of operators report about an identity of the consumer "billing": it must
-	// agree with the Twins. Agrees checks that no two records of that consumer contradict each other. Both are
-	// optional.
+	// Says checks that the operators' commands report about an identity of the consumer "billing" what the Twins say.
+	// Agrees checks that no two records of that consumer contradict each other. Says and Agrees are optional.
 	Says   func(t testing.TB, id string, is Twins)
 	Agrees func(t testing.TB)
 	// Damage makes a part of a row unreadable. Optional.
@@ -134,7 +133,7 @@ type Instance[Tx any] struct {
 // Run runs every case as a subtest of t.
 func Run[Tx any](t *testing.T, h Harness[Tx]) { cases(t, h.Only, func(t *T) { all(t, h) }) }
 
-// cases runs cases as subtests. If only is not nil, it selects the cases to run.
+// The function cases runs cases as subtests. If the function only is not nil, it selects the cases to run.
 func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		if only != nil && !only(name) {
@@ -154,13 +153,13 @@ func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 // Failure describes a case in which a store failed.
 type Failure struct{ Name, Law, Text string }
 
-// Check runs every case, and returns the failures in place of failing t. Use Check to test that the suite
-// finds a fault which was built into a store on purpose.
+// Check runs every case, and returns the failures, without failing t. Use Check to test that the suite finds a fault
+// which was built into a store on purpose.
 func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
 	return failing(t, func(t *T) { all(t, h) })
 }
 
-// failing runs cases and returns the failures.
+// The function failing runs cases and returns the failures.
 func failing(t testing.TB, all func(*T)) (failures []Failure) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		r := &recorder{TB: t}
@@ -217,11 +216,11 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 }
 
-// ability is a field of Abilities, with what the store must implement for it.
+// ability describes a field of Abilities, and the interfaces that the store must implement for the field.
 type ability struct {
 	name          string
 	declared, has bool
-	// needs names what the store must implement.
+	// The field needs contains the names of the interfaces that the store must implement.
 	needs string
 }
 

@@ -29,22 +29,22 @@ type KeyInstance struct {
 // RealTime implements KeyInstance.Pass for a server that uses its machine's clock: RealTime sleeps for d.
 func RealTime(_ testing.TB, d time.Duration) { time.Sleep(d) }
 
-// Keys runs every case of leased keys as a subtest of t.
+// Keys runs every case about leased keys as a subtest of t.
 func Keys(t *testing.T, h KeyHarness) { cases(t, nil, func(t *T) { leasedKeys(t, h) }) }
 
-// CheckKeys runs every case of leased keys, and returns the failures in place of failing t.
+// CheckKeys runs every case about leased keys, and returns the failures, without failing t.
 func CheckKeys(t testing.TB, h KeyHarness) []Failure {
 	return failing(t, func(t *T) { leasedKeys(t, h) })
 }
 
-// keys is an open store that is being tested.
+// The type keys is an open store of leased keys that is being tested.
 type keys struct {
 	t *T
 	KeyInstance
 }
 
-// keyLease is the duration of the leases in the cases. It is long enough for a few statements on a busy
-// machine. keyKeep is how long the store keeps keys.
+// keyLease is the duration of the leases in the cases, long enough for a few statements on a busy machine. keyKeep is
+// how long the store keeps keys.
 const (
 	keyLease = 500 * time.Millisecond
 	keyKeep  = time.Hour
@@ -166,7 +166,7 @@ func keyStages(run runKeyCase) {
 	})
 }
 
-// keyTimes tests how long keys are kept.
+// keyTimes tests how long the store keeps keys.
 func keyTimes(run runKeyCase) {
 	run("H3_a_key_is_kept_for_its_time", "A key exists until its time ends; then the store forgets it completely.", func(h *keys) {
 		token, _ := h.want("a", keystore.Claimed)
@@ -197,7 +197,7 @@ func keyFences(run runKeyCase) {
 		stale, _ := h.want("a", keystore.Claimed)
 		h.Pass(h.t, 2*keyLease)
 		token, _ := h.want("a", keystore.Claimed)
-		h.t.must(h.Store.ExtendKey(h.t.context(), keyOf("a"), token, 10*keyLease)) // trying all endings may take as long as a lease
+		h.t.must(h.Store.ExtendKey(h.t.context(), keyOf("a"), token, 10*keyLease)) // the attempts with all endings may take as long as a lease
 		for _, e := range []keystore.Event{keystore.Complete, keystore.Fail, keystore.Release, keystore.Abandon} {
 			if err := h.end("a", stale, e, ""); err == nil {
 				h.t.Errorf("a stale token could %v", e)
@@ -245,7 +245,7 @@ func keyFences(run runKeyCase) {
 	})
 }
 
-// keyDoubts tests answers that are lost on their way, and unknown outcomes.
+// keyDoubts tests lost responses of the store, and unknown outcomes.
 func keyDoubts(run runKeyCase) {
 	run("trap_119_a_lease_that_ended_leaves_an_unknown_outcome", "A claim after a lease that expired learns that the outcome is unknown, and since when.", func(h *keys) {
 		h.want("a", keystore.Claimed)

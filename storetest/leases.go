@@ -17,17 +17,17 @@ type LeaseHarness struct {
 // LeaseInstance is an open store of claims.
 type LeaseInstance struct {
 	Store store.Leases
-	// Put adds a row of the consumer "billing" and returns the row's number. The row can be claimed once the
-	// duration after has passed. Its message has a body of size bytes.
+	// Put adds a row of the consumer "billing" and returns the row's number. The row can be claimed once the duration
+	// after has passed. The message of the row has a body of size bytes.
 	Put func(t testing.TB, id string, after time.Duration, size int) int64
-	// Row returns the row with this number.
+	// Row returns the row with the given number.
 	Row func(t testing.TB, number int64) store.StoredRow
 }
 
-// Leases runs every case of claims as a subtest of t.
+// Leases runs every case about claims as a subtest of t.
 func Leases(t *testing.T, h LeaseHarness) { cases(t, nil, func(t *T) { leases(t, h) }) }
 
-// CheckLeases runs every case of claims, and returns the failures in place of failing t.
+// CheckLeases runs every case about claims, and returns the failures, without failing t.
 func CheckLeases(t testing.TB, h LeaseHarness) []Failure {
 	return failing(t, func(t *T) { leases(t, h) })
 }
@@ -40,13 +40,13 @@ type claims struct {
 
 func (h *claims) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
 
-// long is a lease that does not expire during a case; brief is a lease that expires almost at once.
+// The constant long is a lease that does not expire during a case; brief is a lease that expires almost at once.
 const (
 	long  = time.Hour
 	brief = time.Millisecond
 )
 
-// claim claims at most this number of rows that can be claimed now.
+// The method claim claims at most the given number of rows that can be claimed now.
 func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
 	h.t.Helper()
 	o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: most, Lease: lease}
@@ -60,7 +60,7 @@ func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// one claims the only row that can be claimed now.
+// The method one claims the only row that can be claimed now.
 func (h *claims) one(lease time.Duration) store.Claimed {
 	h.t.Helper()
 	got := h.claim(10, lease)
@@ -198,7 +198,7 @@ func claimCases(run runCase) {
 				seen[c.Number]++
 			}
 		}
-		for _, c := range h.claim(rows, long) { // these rows were skipped because another call had locked them
+		for _, c := range h.claim(rows, long) { // rows that were skipped because another call had locked them
 			seen[c.Number]++
 		}
 		for n, times := range seen {
@@ -218,7 +218,7 @@ var endings = map[store.RowEvent]store.RowState{
 	store.RowDeadLettered: store.StateDeadLettered, store.RowDiscarded: store.StateDiscarded, store.RowReleased: store.StateReceived,
 }
 
-// fenceCases tests that a claim's token is checked.
+// fenceCases tests that the store checks a claim's token.
 func fenceCases(run runCase) {
 	for event := range endings {
 		run("law_5_a_stale_token_does_not_end_a_claim/"+event.String(), "An ending under a stale token changes nothing.", func(h *claims) {
@@ -252,7 +252,7 @@ func fenceCases(run runCase) {
 				h.t.Errorf("%s: lost %v, %v, want the stale claim and the claim without a token", what, lost, err)
 			}
 		}
-		if r := h.Row(h.t, n); r.Started != 2 { // one for the new holder, and one because the first holder may have started
+		if r := h.Row(h.t, n); r.Started != 2 { // one start of the new claim, and one because the handler of the first claim may have started
 			h.t.Errorf("%d starts are recorded, want 2", r.Started)
 		}
 	})
@@ -273,7 +273,7 @@ func fenceCases(run runCase) {
 	})
 }
 
-// doubtCases tests answers that are lost on their way.
+// doubtCases tests lost responses of the store.
 func doubtCases(run runCase) {
 	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "The rows that a token holds can be queried by the token, and are not claimed a second time.", func(h *claims) {
 		n := h.put("a")

@@ -14,7 +14,7 @@ func (h *fixture[Tx]) lines() admin.Lines { return h.Store.(admin.Lines) }
 
 var behind = store.Verdict{Kind: store.Behind}
 
-// The states that the rows of a line have, while they are in the line or after they have left it.
+// The states of rows in a line (the queue of a key or lane), and of rows that were removed from the line.
 const (
 	received  = store.StateReceived
 	waiting   = store.StateFailedRetryable
@@ -25,14 +25,14 @@ const (
 	discarded = store.StateDiscarded
 )
 
-// inLine returns a mark of a message of a line.
+// inLine returns a mark of a message in a line (the queue of a key or lane).
 func (h *fixture[Tx]) inLine(line, id string, as store.Outcome) store.Mark {
 	m := h.print(id, 1)
 	m.As, m.Line = as, []byte(line)
 	return m
 }
 
-// enters writes rows of a line with one commit, and returns them.
+// enters writes rows of a line (the queue of a key or lane) with one commit, and returns the rows.
 func (h *fixture[Tx]) enters(line string, state store.RowState, ids ...string) (rows []store.StoredRow) {
 	h.t.Helper()
 	var marks []store.Mark
@@ -52,7 +52,7 @@ func (h *fixture[Tx]) enters(line string, state store.RowState, ids ...string) (
 	return rows
 }
 
-// claimsIn claims a row of a line, and returns the mark that contains the claim.
+// claimsIn claims a row of a line (the queue of a key or lane), and returns the mark that contains the claim.
 func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	h.t.Helper()
 	got := h.takes(number, long)
@@ -64,8 +64,8 @@ func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	return m
 }
 
-// ends claims a row of a line, and ends the claim in a batch. ends reports whether the commit unblocked
-// another row.
+// The method ends claims a row of a line (the queue of a key or lane), and ends the claim in a batch. The result says
+// whether the commit unblocked another row.
 func (h *fixture[Tx]) ends(line string, number int64, event store.RowEvent) (freed bool) {
 	h.t.Helper()
 	m := h.claimsIn(line, number)

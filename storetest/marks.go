@@ -13,7 +13,7 @@ import (
 
 var errHandler = errors.New("the handler failed")
 
-// marks tests batches of marks.
+// The method marks tests batches of marks.
 func (s suite[Tx]) marks(t *T) {
 	s.run(t, "law_1_marker_and_effect_commit_together", "A marker and its effect become visible in one commit.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.mark("a"))
@@ -40,7 +40,7 @@ func (s suite[Tx]) marks(t *T) {
 		})
 }
 
-// setbacks tests batches that fail.
+// setbacks tests batches in which a handler or the commit fails.
 func (s suite[Tx]) setbacks(t *T) {
 	s.run(t, "law_3_a_rollback_leaves_nothing", "After a rollback neither marker nor effect is left, and the message is fresh.", func(t *T, h *fixture[Tx]) {
 		for range 3 {
@@ -152,7 +152,7 @@ func (s suite[Tx]) batches(t *T) {
 		})
 }
 
-// ends tests batches that have ended.
+// The method ends tests calls of batches that have already ended.
 func (s suite[Tx]) ends(t *T) {
 	s.run(t, "a_batch_that_has_ended_accepts_nothing",
 		"After it has ended, a batch changes nothing, and its transaction refuses statements as aborted.", func(t *T, h *fixture[Tx]) {
@@ -192,8 +192,8 @@ func (s suite[Tx]) ends(t *T) {
 	})
 }
 
-// whole checks that the batch of these messages was stored completely or not at all, in agreement with the
-// result of its commit.
+// whole checks that the batch of the given messages was stored completely or not at all, in agreement with the result
+// of its commit.
 func (s suite[Tx]) whole(h *fixture[Tx], r store.Result, ids ...string) {
 	h.t.Helper()
 	want := already(store.Applied)
@@ -227,8 +227,8 @@ func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 	h.wantCount("late", 0)
 }
 
-// copies tests copies of a message that are processed at the same time. The laws hold in either order, so no
-// case needs to know which copy waits for the other.
+// copies tests copies of a message that are processed at the same time. The laws do not depend on the order of the
+// copies, so no case needs to know which copy waits for the other.
 func (s suite[Tx]) copies(t *T) {
 	t.Run("trap_7_a_copy_is_a_duplicate_only_after_the_winner_committed",
 		"A copy of a message in flight is reported as a duplicate only when the effect of the first is visible.", func(t *T) { s.race(t, true) })
@@ -251,7 +251,7 @@ func (s suite[Tx]) copies(t *T) {
 		})
 }
 
-// waits tests batches that wait for a copy of a message in another batch.
+// The method waits tests batches that wait for a copy of a message in another batch.
 func (s suite[Tx]) waits(t *T) {
 	s.run(t, "overlapping_batches_in_any_order_do_not_deadlock",
 		"Every batch marks in the same order, so batches with common identities wait for each other and none fails.", func(t *T, h *fixture[Tx]) {
@@ -305,7 +305,8 @@ func (s suite[Tx]) waits(t *T) {
 		})
 }
 
-// race processes a message and its copy at the same time. The first commits or rolls back, as commits says.
+// race processes a message and its copy at the same time. The first of the two batches commits or, if the parameter
+// commits is false, rolls back.
 func (s suite[Tx]) race(t *T, commits bool) {
 	h := s.opened(t)
 	for i := range 20 {
@@ -331,7 +332,7 @@ func (s suite[Tx]) race(t *T, commits bool) {
 	}
 }
 
-// copyOf delivers a copy of a message and returns the verdict. If the verdict is duplicate, copyOf checks that
+// copyOf delivers a copy of a message and returns the store's answer. If the copy is a duplicate, copyOf checks that
 // the effect of the message is visible.
 func (h *fixture[Tx]) copyOf(id string) store.Verdict {
 	b, v, err := h.Store.Begin(h.t.context(), store.TxOptions{}, h.markAll(id))

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// wrongCalls is a store with a fault in what it records about calls.
+// wrongCalls is a store that records calls wrongly.
 type wrongCalls struct {
 	*memstore.Store
 	told func(*store.CallStarted)
@@ -38,14 +38,14 @@ func (s wrongCalls) End(ctx context.Context, all []store.ClaimEnding) ([]int, er
 	return s.Store.End(ctx, all)
 }
 
-// startsBriefly records the start of calls without extending their leases.
+// startsBriefly is a store that records the start of calls without extending the leases.
 type startsBriefly struct{ *memstore.Store }
 
 func (s startsBriefly) StartCalls(ctx context.Context, claims []store.Claim, _ time.Duration) ([]store.CallStarted, error) {
 	return s.Store.StartCalls(ctx, claims, 0)
 }
 
-// retriesUnknown lets operators retry rows whose call has an unknown outcome.
+// retriesUnknown is a store that lets operators retry rows whose call has an unknown outcome.
 type retriesUnknown struct{ *memstore.Store }
 
 func (s retriesUnknown) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
@@ -59,14 +59,14 @@ func (s retriesUnknown) Requeue(ctx context.Context, a store.Act, rows ...store.
 	return errs
 }
 
-// alwaysRepeats resolves every call as not done, so that the call is repeated.
+// alwaysRepeats is a store that resolves every call as not done, so that the call is repeated.
 type alwaysRepeats struct{ *memstore.Store }
 
 func (s alwaysRepeats) Resolve(ctx context.Context, _ admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
 	return s.Store.Resolve(ctx, admin.ResolvedNotDone, a, rows...)
 }
 
-// resolvesKnown lets operators resolve rows that have no unknown outcome.
+// resolvesKnown is a store that lets operators resolve rows that have no unknown outcome.
 type resolvesKnown struct{ *memstore.Store }
 
 func (s resolvesKnown) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
@@ -80,8 +80,8 @@ func (s resolvesKnown) Resolve(ctx context.Context, as admin.Resolution, a store
 	return errs
 }
 
-// keepsKnownCalls removes only the unknown calls of a row from its counts when an operator resolves them as
-// not done.
+// keepsKnownCalls is a store with a fault: when an operator resolves calls as not done, it removes only the calls of
+// unknown outcome from the counts of the row.
 type keepsKnownCalls struct {
 	*memstore.Store
 	known map[int64]int
@@ -175,12 +175,12 @@ func (b endsBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.batch.Commit(ctx, e)
 }
 
-// ending returns a function that makes a store which changes the endings of claims.
+// ending returns a function that creates a store which changes the endings of claims.
 func ending(change func(*store.ClaimEnding)) func(*memstore.Store) store.TxStore[*memstore.Tx] {
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return endsClaims{s, change} }
 }
 
-// omitsLastStep returns claimed rows without their last step.
+// omitsLastStep is a store that returns claimed rows without their last step.
 type omitsLastStep struct{ *memstore.Store }
 
 func (s omitsLastStep) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
@@ -191,7 +191,7 @@ func (s omitsLastStep) Claim(ctx context.Context, o store.ClaimOptions) ([]store
 	return all, err
 }
 
-// recordsFirst ends claims in a separate commit, before the commit of their effects.
+// recordsFirst is a store that ends claims in a separate commit, before the commit of their effects.
 type recordsFirst struct{ *memstore.Store }
 
 func (s recordsFirst) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
@@ -214,7 +214,7 @@ func (b recordedBatch) Commit(ctx context.Context, e store.Ending) store.Result 
 	return b.batch.Commit(ctx, e)
 }
 
-// ignoresToken ends a claim whatever its token is: it replaces the token with the one that was issued last.
+// ignoresToken is a store that ends a claim whatever its token is, by replacing the token with the last issued token.
 type ignoresToken struct {
 	*memstore.Store
 	mutex sync.Mutex
@@ -272,7 +272,7 @@ var stepFaults = []fault{
 	})},
 }
 
-// wrongGathers is a store with a fault in transactions that several claims share.
+// wrongGathers is a store with a fault in transactions that end several claims.
 type wrongGathers struct {
 	*memstore.Store
 	commit func(ctx context.Context, s *memstore.Store, all []admin.QueuedBatch[*memstore.Tx]) store.Result

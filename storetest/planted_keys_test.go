@@ -167,7 +167,7 @@ func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of admin.Re
 	return s.keep(s.Store, tx, of, result)
 }
 
-// remembersResults is a store that never forgets a result; if forget is true, it loses empty results instead.
+// remembersResults is a store that never removes a result or, if forget is true, a store that loses empty results.
 type remembersResults struct {
 	*memstore.Store
 	told   map[string][]byte
@@ -194,7 +194,7 @@ func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of admin.Resul
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
 }
 
-// oneAtEnd stores only the last of the results that a commit should store.
+// oneAtEnd is a batch that stores only the last of the results that its commit should store.
 type oneAtEnd struct {
 	batch
 	of     admin.ResultOf

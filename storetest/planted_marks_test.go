@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// rowless is a store without an inbox. Its function commit commits batches that have rows.
+// rowless is a store without an inbox. The function commit of rowless commits batches that have rows.
 type rowless struct {
 	store.TxStore[*memstore.Tx]
 	commit func(context.Context, batch, store.Ending) store.Result
@@ -153,8 +153,8 @@ var lookFaults = []fault{
 	}},
 }
 
-// sortsScopes assigns numbers to scopes that are requested together in the order of their sources, and not in
-// the requested order.
+// sortsScopes is a store that, when several scopes are requested with one call, returns their numbers sorted by source
+// and not in the requested order.
 type sortsScopes struct{ *memstore.Store }
 
 func (s sortsScopes) Scopes(ctx context.Context, consumer string, sources []string, generation int64) (numbers []int64, err error) {
@@ -168,7 +168,7 @@ func (s sortsScopes) Scopes(ctx context.Context, consumer string, sources []stri
 	return numbers, nil
 }
 
-// restartsPass makes the reaper's pass start again at the first marker when only bodies are left to be
+// restartsPass is a store whose removal of old markers starts again at the first marker when only bodies are left to be
 // removed.
 type restartsPass struct{ *memstore.Store }
 
@@ -177,8 +177,8 @@ func (s restartsPass) Reap(ctx context.Context, r store.Reaping) (store.Reaped, 
 	return s.Store.Reap(ctx, r)
 }
 
-// closesAll closes the marker of an identity when the row of the identity's first content is discarded, even
-// if the marker belongs to another row.
+// closesAll is a store that closes the marker of an identity when the row of the identity's first content is discarded,
+// even if the marker belongs to another row.
 type closesAll struct {
 	broken
 	closed map[string]bool
@@ -193,7 +193,7 @@ func (s *closesAll) Discard(ctx context.Context, a store.Act, rows ...store.RowR
 	return s.Store.Discard(ctx, a, rows...)
 }
 
-// judge returns the verdict that a mark would get if the marker of a closed identity were closed.
+// judge returns the store's answer for a mark, changed as if the marker of a closed identity were closed.
 func (s *closesAll) judge(m store.Mark, v store.Verdict) store.Verdict {
 	switch {
 	case !s.closed[string(m.ID)]:

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// editsOtherwise is a store with a fault in how it edits bodies or lists edits.
+// editsOtherwise is a store that edits bodies, or lists edits, wrongly.
 type editsOtherwise struct {
 	*memstore.Store
 	edit func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error
@@ -39,7 +39,7 @@ func telling(tell func([]admin.StoredEdit) []admin.StoredEdit) func(*memstore.St
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return editsOtherwise{Store: s, tell: tell} }
 }
 
-// rowNow returns the row with this number as it is now stored.
+// rowNow returns the current row with the given number.
 func rowNow(s *memstore.Store, number int64) store.StoredRow {
 	rows, _ := s.Rows(context.Background(), store.RowFilter{Numbers: []int64{number}})
 	if len(rows) == 0 {
@@ -73,7 +73,7 @@ var editFaults = []fault{
 	})},
 }
 
-// erases is a store with a fault in erasures.
+// The type erases is a store with a fault in erasures.
 type erases struct {
 	*memstore.Store
 	erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error)
@@ -92,7 +92,7 @@ func erased(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
 	return s.Erase(context.Background(), o)
 }
 
-// remembers is a store that still has the bodies before edits after the row was erased.
+// remembers is a store that does not erase the bodies from before the edits of a row.
 type remembers struct{ *memstore.Store }
 
 func (r remembers) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
@@ -148,7 +148,7 @@ var erasureFaults = []fault{
 	})},
 }
 
-// wrongSeals is a store that changes the lines of the audit chain when they are read, or the request when
+// wrongSeals is a store that changes lines of the audit chain when the lines are read, or changes the request when
 // lines are added.
 type wrongSeals struct {
 	*memstore.Store
@@ -171,7 +171,7 @@ func (s wrongSeals) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, er
 	return s.Store.Seal(ctx, o)
 }
 
-// sealsTwice records an act again whenever it adds an act to the audit chain.
+// sealsTwice is a store that writes an audit record a second time whenever it adds that record to the audit chain.
 type sealsTwice struct{ *memstore.Store }
 
 func (s sealsTwice) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, error) {
@@ -184,7 +184,7 @@ func (s sealsTwice) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, er
 	return done, err
 }
 
-// anyKey sets a key if none was given.
+// anyKey sets a key for the audit chain if no key was given.
 func anyKey(o *admin.Sealing) {
 	if len(o.Key) == 0 {
 		o.Key = []byte("a key that the store makes up by itself")
@@ -220,7 +220,7 @@ var auditFaults = []fault{
 	}},
 }
 
-// pauseLifts removes the consumer's limit whenever the consumer is paused or resumed.
+// pauseLifts is a store that removes the consumer's limit whenever the consumer is paused or resumed.
 type pauseLifts struct{ *memstore.Store }
 
 func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a store.Act) error {
@@ -230,7 +230,7 @@ func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a s
 	return s.Limit(ctx, consumer, 0, a)
 }
 
-// oneControl has one control for all consumers together.
+// oneControl is a store with the same control for all consumers.
 type oneControl struct{ *memstore.Store }
 
 func (s oneControl) Control(ctx context.Context, _ string) (admin.Control, error) {
@@ -245,12 +245,13 @@ func (s oneControl) Limit(ctx context.Context, _ string, perSecond int, a store.
 	return s.Store.Limit(ctx, "all", perSecond, a)
 }
 
-// onlyScopes lists only the consumer of the first scope.
+// onlyScopes is a store that lists only the consumer with the first scope.
 type onlyScopes struct{ *memstore.Store }
 
 func (s onlyScopes) Consumers(context.Context) ([]string, error) { return []string{"billing"}, nil }
 
-// unrecorded returns only the audit records that belong to a row, so the records of controls are missing.
+// unrecorded is a store that returns only the audit records that belong to a row, so that the records of pauses and
+// limits are missing.
 type unrecorded struct{ *memstore.Store }
 
 func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]store.Act, error) {
@@ -264,7 +265,7 @@ func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]store.
 	return rows, err
 }
 
-// anyLimit accepts every limit.
+// anyLimit is a store that accepts every limit, also a negative limit.
 type anyLimit struct{ *memstore.Store }
 
 func (s anyLimit) Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ignoresReplayToken saves the progress of a replay whatever token the caller has.
+// ignoresReplayToken is a store that saves the progress of a replay whatever token the caller has.
 type ignoresReplayToken struct {
 	*memstore.Store
 	tokens *sync.Map
@@ -30,7 +30,7 @@ func (s ignoresReplayToken) SaveReplay(ctx context.Context, number int64, _ stor
 	return s.Store.SaveReplay(ctx, number, token, lease, p)
 }
 
-// allowsManyReplays lets a consumer have any number of open replays, each in a generation of its own.
+// allowsManyReplays is a store that lets a consumer have any number of open replays, each in a generation of its own.
 type allowsManyReplays struct{ *memstore.Store }
 
 func (s allowsManyReplays) NewReplay(ctx context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
@@ -43,7 +43,7 @@ func (s allowsManyReplays) NewReplay(ctx context.Context, r admin.Replay, t stor
 	}
 }
 
-// hidesStop does not tell the process that runs a replay that an operator stopped the replay.
+// hidesStop is a store that hides from a replay's process that an operator has stopped the replay.
 type hidesStop struct{ *memstore.Store }
 
 func (s hidesStop) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
@@ -51,7 +51,7 @@ func (s hidesStop) SaveReplay(ctx context.Context, number int64, t store.Token, 
 	return admin.ReplayRunning, err
 }
 
-// resumesFinished lets a process resume a replay that has finished.
+// resumesFinished is a store that lets a process resume a replay that has finished.
 type resumesFinished struct{ *memstore.Store }
 
 func (s resumesFinished) TakeReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (admin.Replay, error) {
@@ -62,7 +62,7 @@ func (s resumesFinished) TakeReplay(ctx context.Context, number int64, t store.T
 	return s.Replay(ctx, number)
 }
 
-// recordsProgress writes an audit record whenever a process saves the progress of a replay.
+// recordsProgress is a store that writes an audit record whenever a process saves the progress of a replay.
 type recordsProgress struct{ *memstore.Store }
 
 func (s recordsProgress) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
@@ -73,8 +73,8 @@ func (s recordsProgress) SaveReplay(ctx context.Context, number int64, t store.T
 	return state, s.Record(ctx, store.Act{Verb: "replay save", Who: "nobody"})
 }
 
-// previewsFresh predicts fresh for every message. previewWrites writes a marker for each message that it
-// predicts to be fresh.
+// previewsFresh is a store that predicts Fresh for every message. previewWrites is a store that writes a marker for
+// each message for which it predicts Fresh.
 type (
 	previewsFresh struct{ *memstore.Store }
 	previewWrites struct{ *memstore.Store }
@@ -138,14 +138,15 @@ func (s liftsAllFences) LiftFences(ctx context.Context, consumer string) error {
 	return s.Store.LiftFences(ctx, consumer)
 }
 
-// dropKeepsRows is a store that removes nothing when a generation is dropped.
+// dropKeepsRows is a store that removes no rows when a generation is dropped.
 type dropKeepsRows struct{ *memstore.Store }
 
 func (dropKeepsRows) ForgetGeneration(context.Context, string, int64, int) (int, error) {
 	return 0, nil
 }
 
-// previewsFirst is a store whose previews use the markers of the first derivation.
+// previewsFirst is a store that uses, for predictions, the markers of the first derivation (rule that forms
+// identities).
 type previewsFirst struct{ *memstore.Store }
 
 func (s previewsFirst) Preview(ctx context.Context, consumer string, _ int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
@@ -159,7 +160,7 @@ var generationFaults = []fault{
 	{"all derivations are previewed as the first", "G4_a_preview_predicts_the_verdict_of_a_mark", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return previewsFirst{s} }},
 }
 
-// lowersOffsets writes every offset that it gets, also a lower one.
+// lowersOffsets is a store that writes every offset, also an offset that is lower than the stored one.
 type lowersOffsets struct{ *memstore.Store }
 
 func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
@@ -172,7 +173,7 @@ func (s lowersOffsets) AdvanceOffsets(ctx context.Context, consumer string, to [
 	return before, err
 }
 
-// advancesEach advances each lane in a separate commit.
+// advancesEach is a store that advances the offset of each lane in a separate commit.
 type advancesEach struct{ *memstore.Store }
 
 func (s advancesEach) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) (all []laneoffset.LaneOffset, err error) {
@@ -220,7 +221,7 @@ func (s *wrongOffsets) AdvanceOffsets(ctx context.Context, consumer string, to [
 	return before, err
 }
 
-// keepsWrong is a store with a fault in its retention.
+// keepsWrong is a store that stores the retention policy, or computes the cutoff, wrongly.
 type keepsWrong struct {
 	*memstore.Store
 	retain   func(*store.Retention)
@@ -262,7 +263,7 @@ func (s *keepsWrong) Removed(ctx context.Context, consumer string) (time.Time, e
 	return s.Store.Removed(ctx, consumer)
 }
 
-// retentionFaults lists faults of the reaper, each with the case that must find it.
+// retentionFaults lists faults in the removal of old markers, each with the case that must find the fault.
 var retentionFaults = []fault{
 	{"the age of a copy is ignored", "H3_a_due_marker_is_removed_and_its_copy_is_old", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Age = time.Time{}; return m }}

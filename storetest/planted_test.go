@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// broken is a memstore with a fault: its functions replace correct values.
+// The type broken is a memstore with a fault: the functions in its fields replace correct values.
 type broken struct {
 	*memstore.Store
 	verdict func(store.Mark, store.Verdict) store.Verdict
@@ -47,7 +47,7 @@ func (s *broken) Begin(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, verdicts, err
 }
 
-// marksOutlive commits the marks when the batch is rolled back.
+// marksOutlive is a batch whose marks are committed when it is rolled back.
 type marksOutlive struct {
 	batch
 	store *memstore.Store
@@ -61,7 +61,8 @@ func (b marksOutlive) Rollback(ctx context.Context) {
 	}
 }
 
-// noTrim ignores which marks should be trimmed. noRows ignores the rows that should be written.
+// noTrim is a batch that ignores which marks must be removed. noRows is a batch that ignores the rows that must be
+// written.
 type noTrim struct{ batch }
 
 func (b noTrim) Commit(ctx context.Context, e store.Ending) store.Result {
@@ -76,7 +77,7 @@ func (b noRows) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.batch.Commit(ctx, e)
 }
 
-// halfCommit reports that it did not commit, although it did.
+// halfCommit is a batch that commits and reports that it did not commit.
 type halfCommit struct{ batch }
 
 func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
@@ -87,7 +88,7 @@ func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
 	return r
 }
 
-// splitCommit commits effects and marks in separate commits.
+// splitCommit is a batch that commits effects and marks in separate commits.
 type splitCommit struct {
 	batch
 	store *memstore.Store
@@ -116,7 +117,7 @@ func (s anyRevision) Discard(ctx context.Context, a store.Act, rows ...store.Row
 	return s.Store.Discard(ctx, a, rows...)
 }
 
-// oneForAll stops a command on many rows at the first row that it refuses, and never discards the last row.
+// oneForAll is a store that stops a command on many rows at the first rejected row, and never discards the last row.
 type oneForAll struct{ *memstore.Store }
 
 func (s oneForAll) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) (errs []error) {
@@ -134,14 +135,15 @@ func (s oneForAll) Discard(ctx context.Context, a store.Act, rows ...store.RowRe
 	return append(s.Store.Discard(ctx, a, rows[:max(1, len(rows)-1)]...), make([]error, min(1, len(rows)-1))...)
 }
 
-// overwritesKept overwrites a position that another process has stored first.
+// overwritesKept is a store that overwrites a position that another process has stored before.
 type overwritesKept struct{ *memstore.Store }
 
 func (s overwritesKept) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
 	return p, s.SavePosition(ctx, consumer, lane, p)
 }
 
-// looksUp looks up the markers of previous identities in a separate transaction, and writes no marks for them.
+// looksUp is a store that looks up the markers of previous identities in a separate transaction, and writes no markers
+// for previous identities.
 type looksUp struct{ *memstore.Store }
 
 func (s looksUp) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
@@ -163,7 +165,7 @@ func (s looksUp) Begin(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, verdicts, err
 }
 
-// ignoresDerivation accepts a second derivation for a generation.
+// ignoresDerivation is a store that accepts two derivations (rules that form identities) with the same number.
 type ignoresDerivation struct{ *memstore.Store }
 
 func (s ignoresDerivation) AddDerivation(ctx context.Context, d admin.Derivation) (bool, error) {
@@ -174,7 +176,7 @@ func (s ignoresDerivation) AddDerivation(ctx context.Context, d admin.Derivation
 	return s.Store.AddDerivation(ctx, d)
 }
 
-// takesNames sets a new owner without checking who the current owner is.
+// takesNames is a store that sets a new owner without checking the current owner.
 type takesNames struct{ *memstore.Store }
 
 func (s takesNames) SetOwner(ctx context.Context, consumer, _, owner string) (bool, error) {
@@ -189,7 +191,7 @@ type noInbox struct{ store.TxStore[*memstore.Tx] }
 
 type deafClassify struct{ *memstore.Store }
 
-// blamesStore reports io.EOF from a handler as an error of the store.
+// blamesStore is a batch that reports io.EOF from a handler as an error of the store.
 type blamesStore struct{ batch }
 
 func (blamesStore) TxAborted() bool   { return false }
@@ -211,7 +213,7 @@ func (deafClassify) Classify(err error) store.Class {
 
 type fault struct {
 	name string
-	// caught is a part of the name of the case that must fail.
+	// The field caught is a part of the name of the case that must fail.
 	caught string
 	store  func(*memstore.Store) store.TxStore[*memstore.Tx]
 }

@@ -24,7 +24,7 @@ const anHour = time.Hour
 
 func (h *fixture[Tx]) replays() admin.Replays { return h.Store.(admin.Replays) }
 
-// replaying begins a replay of a consumer, which runs under this token and lease, and returns its number.
+// replaying begins a replay of a consumer, with the given token and lease, and returns the number of the replay.
 func (h *fixture[Tx]) replaying(consumer string, generation int64, t store.Token, lease time.Duration) int64 {
 	h.t.Helper()
 	n, err := h.replays().NewReplay(h.t.context(), admin.Replay{Consumer: consumer, Kind: admin.ReplayAgain, Generation: generation, Progress: someProgress(1)}, t, lease, order("replay start", "ana", "lost"))
@@ -32,7 +32,7 @@ func (h *fixture[Tx]) replaying(consumer string, generation int64, t store.Token
 	return n
 }
 
-// someProgress returns a progress in which every field is set.
+// someProgress returns a ReplayProgress in which every field is set.
 func someProgress(n int64) admin.ReplayProgress {
 	return admin.ReplayProgress{
 		Range:  "all of \"orders\"",
@@ -107,7 +107,7 @@ func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
 	}
 }
 
-// tokens tests that only the process with the replay's current token can change the replay.
+// The method tokens tests that only the process with the replay's current token can change the replay.
 func (s suite[Tx]) tokens(t *T) {
 	s.run(t, "law_5_a_replay_changes_under_its_token_alone",
 		"Without the current token of a replay, a process can neither save progress nor end the replay.", func(t *T, h *fixture[Tx]) {
@@ -151,7 +151,7 @@ func (s suite[Tx]) tokens(t *T) {
 		})
 }
 
-// stops tests how a process stops a replay that another process runs.
+// The method stops tests how a process stops a replay that another process runs.
 func (s suite[Tx]) stops(t *T) {
 	s.run(t, "G1_a_replay_is_stopped_from_elsewhere",
 		"SaveReplay tells the process that runs a replay to stop; a replay that no process runs is stopped at once.", func(t *T, h *fixture[Tx]) {
@@ -288,7 +288,7 @@ func (s suite[Tx]) controls(t *T) {
 	}
 }
 
-// orders tests the audit records of pauses and limits.
+// orders tests the audit records of the operators' commands that pause or limit a consumer.
 func (s suite[Tx]) orders(t *T) {
 	s.run(t, "I0_a_control_is_recorded",
 		"A pause, a resume or a limit is recorded with who, why and the consumer's name, as an act without a row.", func(t *T, h *fixture[Tx]) {

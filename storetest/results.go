@@ -19,13 +19,13 @@ func hasResults[Tx any](st store.TxStore[Tx]) bool {
 	return keeps
 }
 
-// keeps writes the result of mark i of a batch, in the mark's transaction.
+// keeps stores a result for mark i of a batch, in the transaction of the mark.
 func (h *fixture[Tx]) keeps(b store.Batch[Tx], i int, m store.Mark, result []byte) {
 	h.t.Helper()
 	h.t.must(h.Store.(admin.Results[Tx]).KeepResult(h.t.context(), b.Tx(i), admin.ResultOf{Scope: m.Scope, ID: m.ID}, result))
 }
 
-// wantResults checks the stored results of marks; nil means that there is no result.
+// wantResults checks the stored results of marks; nil means that no result is stored.
 func (h *fixture[Tx]) wantResults(marks []store.Mark, want ...[]byte) {
 	h.t.Helper()
 	of := make([]admin.ResultOf, len(marks))
@@ -146,7 +146,7 @@ func (s suite[Tx]) results(t *T) {
 	}
 }
 
-// note stores a note with a key.
+// The method note stores a note (a request) with a key.
 func (h *keys) note(id string, t store.Token, note string) error {
 	h.t.Helper()
 	err := h.Store.(admin.RequestStore).SaveRequest(h.t.context(), keyOf(id), t, []byte(note))
@@ -156,7 +156,7 @@ func (h *keys) note(id string, t store.Token, note string) error {
 	return err
 }
 
-// left returns the notes of abandoned keys, by key, and checks that each call of the store respects its
+// The method left returns the abandoned keys with their notes, and checks that each call of the store respects its
 // limits.
 func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 	h.t.Helper()
@@ -193,7 +193,7 @@ func (h *keys) wantLeft(want ...string) {
 	}
 }
 
-// keyNotes tests notes, if the store keeps them.
+// keyNotes tests notes (stored requests), if the store supports notes.
 func keyNotes(run runKeyCase) {
 	able := func(name, law string, f func(h *keys)) {
 		run(name, law, func(h *keys) {
@@ -214,7 +214,7 @@ func keyNotes(run runKeyCase) {
 		if string(k.Note) != "of a" || k.Started != 1 || k.Quiet < keyLease/2 || k.Quiet > keyKeep {
 			h.t.Errorf("%+v", k)
 		}
-		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // the second time finds a store that uses a wrong unit
+		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // the second duration finds a store that uses a wrong unit
 			if all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
 				h.t.Errorf("%v is abandoned for %v", all, quiet)
 			}
@@ -262,7 +262,7 @@ func keyNotes(run runKeyCase) {
 			h.t.Helper()
 			c := keystore.Claim{Key: keyOf(id), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
 			a := h.ask(c)
-			if again := h.ask(c); again.State != a.State || again.Started != a.Started { // the first answer may be lost
+			if again := h.ask(c); again.State != a.State || again.Started != a.Started { // the first response may be lost
 				h.t.Errorf("%+v, and asked again %+v", a, again)
 			}
 			return c.Token, a

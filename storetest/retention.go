@@ -19,10 +19,10 @@ func (h *fixture[Tx]) retain(r store.Retention) {
 	h.t.must(h.reaper().Retain(h.t.context(), r))
 }
 
-// soon is a retention that ends almost at once.
+// The constant soon is a very short retention.
 const soon = time.Millisecond
 
-// kept returns the stored retention policy of the consumer.
+// The method kept returns the stored retention policy of the consumer.
 func (h *fixture[Tx]) kept() store.StoredRetention {
 	h.t.Helper()
 	all, err := h.reaper().Retentions(h.t.context(), "billing")
@@ -33,8 +33,8 @@ func (h *fixture[Tx]) kept() store.StoredRetention {
 	return all[0]
 }
 
-// pass runs one pass of the reaper over everything that can be removed now. Each call of the reaper looks at
-// no more than this number of markers.
+// pass removes, in one pass, all markers that can be removed now. Each call of Reap examines no more than the given
+// number of markers.
 func (h *fixture[Tx]) pass(most int) (sum store.Reaped) {
 	h.t.Helper()
 	_, err := h.reaper().Advance(h.t.context(), "billing")
@@ -55,7 +55,7 @@ func (h *fixture[Tx]) pass(most int) (sum store.Reaped) {
 	return sum
 }
 
-// reaped reports progress and runs passes of the reaper until the wanted number of markers was removed. One
+// reaped reports progress and runs passes that remove old markers until the wanted number of markers was removed. One
 // pass may not be enough, because a marker that was just written may not yet be older than the retention.
 func (h *fixture[Tx]) reaped(markers int64) (sum store.Reaped) {
 	h.t.Helper()
@@ -84,20 +84,20 @@ func moment(ctx interface{ Done() <-chan struct{} }) {
 	}
 }
 
-// aged returns a mark with an age that the store must check.
+// aged returns a mark with an Age that the store must check.
 func (h *fixture[Tx]) aged(id string, age time.Time) store.Mark {
 	m := h.print(id, 1)
 	m.Age = age
 	return m
 }
 
-// longAgo is a time earlier than everything that a store still has to keep.
+// longAgo is a time before all times that a store in the tests has to keep.
 var longAgo = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// retention tests how long markers are kept.
+// The method retention tests how long the store keeps markers.
 func (s suite[Tx]) retention(t *T) {
 	old := store.Verdict{Kind: store.Old}
-	gone := fresh // the verdict for an identity whose marker was removed, if the mark has no age
+	gone := fresh // the answer for an identity whose marker was removed, if the mark has no age
 	if s.h.Can.OneConsumer {
 		old, gone = already(store.Applied), already(store.Applied) // the markers are in the user's own table and are never removed
 	}
@@ -186,8 +186,8 @@ func (s suite[Tx]) retention(t *T) {
 	s.reaperLimits(t, old)
 }
 
-// lateInLine tests a message that is behind another message of its line and also older than the retention. All
-// stores must return the same verdicts for the first two marks.
+// lateInLine tests a message that waits for an earlier message of its line (the queue of a key or lane) and is also
+// older than the retention. All stores must return the same answers for the first two marks.
 func (s suite[Tx]) lateInLine(t *T) {
 	s.run(t, "H4_C8_a_late_message_gets_behind_before_old",
 		"A message that is too old and behind another of its line gets the verdict behind; if it asks to wait there, it gets the verdict old.", func(t *T, h *fixture[Tx]) {
@@ -208,9 +208,9 @@ func (s suite[Tx]) lateInLine(t *T) {
 		})
 }
 
-// withheld tests cases in which the reaper must remove nothing.
+// withheld tests cases in which no old marker may be removed.
 func (s suite[Tx]) withheld(t *T) {
-	// refuses checks that the reaper removes nothing and that the store returns semel.ErrState.
+	// refuses checks that the store removes no marker and returns semel.ErrState.
 	refuses := func(h *fixture[Tx], why string) {
 		h.t.Helper()
 		moment(h.t.context())
@@ -242,10 +242,10 @@ func (s suite[Tx]) withheld(t *T) {
 		"The cutoff is before the last progress, so that an outage removes nothing.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
 			moment(h.t.context())
-			h.deliver(h.print("a", 1)) // these messages are later than the progress that was recorded with the policy
+			h.deliver(h.print("a", 1)) // messages later than the progress that was recorded with the policy
 			for range 3 {
 				moment(h.t.context())
-				h.retain(store.Retention{Keep: soon}) // starting the process again is not progress
+				h.retain(store.Retention{Keep: soon}) // the start of a process does not count as progress
 				if r := h.pass(10); r.Markers != 0 {
 					t.Fatalf("%+v was removed", r)
 				}
@@ -307,7 +307,7 @@ func (s suite[Tx]) withheld(t *T) {
 		})
 }
 
-// bodies tests bodies that are kept for a shorter time than their identities.
+// The method bodies tests bodies that are kept for a shorter time than their markers.
 func (s suite[Tx]) bodies(t *T) {
 	s.run(t, "D7_a_body_is_removed_and_its_identity_stays",
 		"The bodies of completed and discarded rows are removed before the rows; bodies that can still be retried stay.", func(t *T, h *fixture[Tx]) {
@@ -338,7 +338,7 @@ func (s suite[Tx]) bodies(t *T) {
 	s.run(t, "D7_a_pass_continues_with_bodies_after_its_markers",
 		"Markers that a pass has looked at are not looked at again while bodies are left.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon, Bodies: soon})
-			for i := range 3 { // their markers stay because their messages have not ended
+			for i := range 3 { // markers that stay because their messages have not ended
 				h.put(fmt.Sprint("parked ", i), store.Row{State: parked, Message: &semel.Message{Body: []byte("a body")}})
 			}
 			moment(h.t.context())

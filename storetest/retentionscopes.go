@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// reaperLimits tests what a reaper must not remove: markers of other sources and consumers, and markers after
+// reaperLimits tests which markers must not be removed: markers of other sources and consumers, and markers later than
 // a low-water mark that was set under another policy.
 func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 	s.run(t, "trap_75_the_same_id_of_another_source_is_not_touched",
@@ -65,7 +65,7 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 			h.t.must(err)
 			due, _, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: "due"})
 			h.t.must(err)
-			keep := h.kept().Progress.Sub(due.At) - soon // only markers older than the first one may be removed
+			keep := h.kept().Progress.Sub(due.At) - soon // only markers older than the first marker may be removed
 			h.retain(store.Retention{Keep: keep})
 			if r := h.pass(10); r.Markers != 1 {
 				t.Errorf("%d markers were removed under a retention of %v, want the one that is due", r.Markers, keep)
@@ -83,7 +83,7 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
 			second := h.row("pair", true)
 			h.deliver(h.print("due", 1))
-			h.reaped(1) // the low-water mark is then later than all of them
+			h.reaped(1) // the low-water mark is then later than all these markers
 			for _, r := range []store.StoredRow{lone, second} {
 				h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act, r.Seen())...))
 			}
@@ -129,8 +129,8 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 	}
 }
 
-// apartReaped runs the reaper of one consumer. Another consumer has markers with the same ids, and its reaper
-// is off.
+// apartReaped removes old markers of one consumer. Another consumer has markers with the same ids, and its removal is
+// switched off.
 func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	ctx, reaper := t.context(), h.reaper()
 	audit := *h
@@ -211,7 +211,7 @@ func (s suite[Tx]) offsets(t *T) {
 	s.offsetsAtOnce(t)
 }
 
-// manyLanes is more lanes than most consumers have.
+// manyLanes is a number of lanes that few consumers reach.
 const manyLanes = 1500
 
 // offsetsAtOnce tests processes that advance offsets at the same time, and calls that fail.
@@ -289,7 +289,7 @@ func (o *laneOffsets) advances(all ...laneoffset.Advance) func(before ...int64) 
 	}
 }
 
-// stand checks the stored offsets.
+// stand checks that the given offsets are stored.
 func (o *laneOffsets) stand(want map[string]int64) {
 	o.t.Helper()
 	var lanes []string

@@ -21,13 +21,13 @@ func (h *fixture[Tx]) list(f store.RowFilter) []store.StoredRow {
 	return rows
 }
 
-// park delivers a message that is parked, and returns the message's row.
+// park delivers a message, parks it, and returns the message's row.
 func (h *fixture[Tx]) park(id string) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
 }
 
-// put delivers a message with this row and with the mark that the row's state requires.
+// put delivers a message with the given row and with the mark that the row's state requires.
 func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	h.t.Helper()
 	m := h.print(id, 1)
@@ -38,7 +38,7 @@ func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	return h.row(id, false)
 }
 
-// row returns the row of an identity, or, if conflict is true, the row of its conflict.
+// The method row returns the row of an identity or, if conflict is true, the row of its conflict.
 func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	h.t.Helper()
 	for _, r := range h.list(store.RowFilter{IDs: []string{id}}) {
@@ -233,7 +233,7 @@ var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 		store.RowStepped:      store.StateReceived,
 		store.RowBlocked:      store.StateBlocked,
 	},
-	store.StateBlocked: { // streams.go tests what unblocks it
+	store.StateBlocked: { // streams.go tests what unblocks such a row
 		store.RowClaimed:   store.StateInProgress, // when it has waited long enough
 		store.RowDiscarded: store.StateDiscarded,
 	},
@@ -254,7 +254,7 @@ var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
 	store.StateDiscarded: {},
 }
 
-// ways maps each state to the event that brings a claimed row into that state.
+// ways maps each state to the event that changes a claimed row to that state.
 var ways = map[store.RowState]store.RowEvent{
 	store.StateReceived: store.RowReleased, store.StateFailedRetryable: store.RowFailed, store.StateCompleted: store.RowCompleted,
 	store.StateParked: store.RowParked, store.StateDeadLettered: store.RowDeadLettered, store.StateDiscarded: store.RowDiscarded,
@@ -286,7 +286,7 @@ func (s suite[Tx]) transitions(t *T) {
 	}
 }
 
-// in brings a new row into a state, and returns the row's current or last claim.
+// The method in creates a row, brings it into the given state, and returns the row's current or last claim.
 func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim {
 	h.t.Helper()
 	n := h.receive(state.String()+event.String(), 0, nil).Number
@@ -324,8 +324,7 @@ func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// happens applies an event to a row that had the revision seen, and reports whether the store accepted the
-// event.
+// happens applies an event to a row, with the revision of seen, and reports whether the store accepted the event.
 func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// scopes tests scopes: the numbers that a store assigns to a consumer, a source and a generation.
+// The method scopes tests scopes: the numbers that a store assigns to a consumer, a source and a generation.
 func (s suite[Tx]) scopes(t *T) {
 	s.run(t, "a_scope_keeps_its_number",
 		"The same consumer, source and generation always get the same number, also from concurrent calls, and others get another number.", func(t *T, h *fixture[Tx]) {
@@ -54,7 +54,7 @@ func (s suite[Tx]) scopes(t *T) {
 		})
 }
 
-// internsMany requests many scopes with one call, if the store can do that.
+// internsMany requests many scopes with one call, if the store supports such a call.
 func (s suite[Tx]) internsMany(t *T) {
 	h := s.opened(t)
 	interner, able := h.Store.(admin.Interner)
@@ -283,13 +283,13 @@ func ids() []string {
 	return all
 }
 
-// ids returns those of the identities that the tested store can hold.
+// ids returns those identities that the tested store can store.
 func (s suite[Tx]) ids() []string {
 	most := s.h.Can.LongestID
 	return slices.DeleteFunc(ids(), func(id string) bool { return most > 0 && len(id) > most })
 }
 
-// identities tests when two messages have the same identity.
+// identities tests which ids the store treats as equal.
 func (s suite[Tx]) identities(t *T) {
 	s.run(t, "trap_78_ids_are_compared_as_bytes", "Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.", s.distinct)
 	s.run(t, "trap_79_ids_of_any_length_and_content_are_distinguished",

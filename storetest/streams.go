@@ -14,7 +14,7 @@ import (
 
 func (h *fixture[Tx]) streams() admin.Streams { return h.Store.(admin.Streams) }
 
-// version returns a mark of a version of a stream.
+// The method version returns a mark with a version of a stream.
 func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.print(stream+string(rune('0'+n)), 1)
 	m.As = as
@@ -40,7 +40,7 @@ func (h *fixture[Tx]) blocks(stream string, n int64, wait time.Duration) store.S
 	return h.row(string(m.ID), false)
 }
 
-// at returns the stored stream, or the zero value if the store does not know the stream.
+// The method at returns the stored stream, or the zero value if the store does not know the stream.
 func (h *fixture[Tx]) at(stream string) admin.StoredStream {
 	h.t.Helper()
 	all, err := h.streams().Streams(h.t.context(), admin.StreamFilter{Consumer: "billing", Stream: stream})

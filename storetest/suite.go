@@ -26,7 +26,7 @@ type fixture[Tx any] struct {
 	named map[int64]semel.Key // the consumer and source of each scope
 }
 
-// opened returns an empty store that has one scope.
+// opened returns a fixture with an empty store that has one scope.
 func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 	t.Helper()
 	h := &fixture[Tx]{t: t, Instance: s.h.Open(t), named: map[int64]semel.Key{}}
@@ -46,7 +46,8 @@ func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 	return n
 }
 
-// scopeNumber returns the number of a scope that no mark uses. Unlike scopeOf, it can be called concurrently.
+// scopeNumber returns the number of a scope that no mark uses. In contrast to scopeOf, scopeNumber can be called
+// concurrently.
 func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int64 {
 	h.t.Helper()
 	n, err := h.Store.Scope(h.t.context(), consumer, source, generation)
@@ -54,7 +55,7 @@ func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int
 	return n
 }
 
-// under returns the mark with another scope.
+// The method under returns the mark m with another scope.
 func (h *fixture[Tx]) under(m store.Mark, scope int64) store.Mark {
 	m.Scope, m.Consumer, m.Source = scope, h.named[scope].Consumer, h.named[scope].Source
 	return m
@@ -72,7 +73,7 @@ func (h *fixture[Tx]) markAll(ids ...string) []store.Mark {
 	return marks
 }
 
-// print returns a mark with a fingerprint of version 1.
+// The method print returns a mark with a fingerprint of version 1.
 func (h *fixture[Tx]) print(id string, content byte) store.Mark {
 	m := h.mark(id)
 	m.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{content}}
@@ -96,8 +97,8 @@ func (h *fixture[Tx]) commit(b store.Batch[Tx], e store.Ending) {
 	}
 }
 
-// deliver does with a batch what the consumer does: it writes the marks, applies the effects of fresh
-// messages, and commits. It returns the verdicts.
+// deliver processes a batch as the consumer does: it writes the marks, applies the effects of new messages, and
+// commits. The result contains the store's answers.
 func (h *fixture[Tx]) deliver(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
@@ -115,7 +116,7 @@ func (h *fixture[Tx]) apply(b store.Batch[Tx], marks []store.Mark, verdicts []st
 	}
 }
 
-// asks returns the verdicts for marks and rolls back, so that nothing is written.
+// asks returns the store's answers for marks and rolls back, so that no marker is written.
 func (h *fixture[Tx]) asks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
@@ -130,7 +131,7 @@ func (h *fixture[Tx]) wantCount(name string, want int) {
 	}
 }
 
-// wantClass checks that the store classifies an error as one of these classes.
+// wantClass checks that the store classifies an error as one of the given classes.
 func (h *fixture[Tx]) wantClass(err error, want ...store.Class) {
 	h.t.Helper()
 	if c := h.Store.Classify(err); !slices.Contains(want, c) {
@@ -138,7 +139,7 @@ func (h *fixture[Tx]) wantClass(err error, want ...store.Class) {
 	}
 }
 
-// Verdicts that the cases expect.
+// Answers of the store that the cases expect.
 var (
 	fresh    = store.Verdict{Kind: store.Fresh}
 	conflict = store.Verdict{Kind: store.Conflict}
@@ -149,7 +150,7 @@ func already(o store.Outcome) store.Verdict {
 	return store.Verdict{Kind: store.Seen, Was: o}
 }
 
-// wantKinds compares verdicts, but ignores whether a conflict already has a row.
+// wantKinds compares answers of the store, but ignores whether a conflict already has a row.
 func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	h.t.Helper()
 	for i := range want {
@@ -159,7 +160,7 @@ func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// together calls f n times concurrently, and waits until all calls have returned.
+// The function together calls f n times concurrently, and waits until all calls have returned.
 func together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
@@ -182,7 +183,7 @@ type T struct {
 // Run runs a case: its name, the law that it tests, and the test function.
 func (t *T) Run(name, law string, f func(t *T)) { t.run(name, law, f) }
 
-// patience is the timeout of a call to the store. Only a store that hangs reaches it.
+// patience is the timeout of a call to the store, which only a store that hangs reaches.
 const patience = 30 * time.Second
 
 // context returns a context with the timeout patience.
@@ -221,7 +222,7 @@ func (t *T) needs(field string, set bool) {
 // recorder records failures without failing the test.
 type recorder struct {
 	testing.TB
-	mu       sync.Mutex // protects the fields below
+	mu       sync.Mutex // protects the following fields
 	failed   bool
 	text     string
 	cleanups []func()

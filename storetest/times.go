@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// aDay is how far the store's clock was ahead.
+// aDay is the duration by which the store's clock was ahead.
 const aDay = 24 * time.Hour
 
 // storesTime returns the time of the store's clock.
@@ -218,7 +218,7 @@ func (s suite[Tx]) wrongTimes(t *T) {
 		})
 }
 
-// shown tests what the store reports to operators and to cron jobs.
+// shown tests what the store reports to operators' commands and to cron jobs.
 func (s suite[Tx]) shown(t *T) {
 	s.run(t, "H3_a_dry_run_counts_and_changes_nothing", "A dry run returns what the next call removes.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon})
@@ -263,8 +263,8 @@ func (s suite[Tx]) shown(t *T) {
 		})
 }
 
-// newer tests markers that a newer release has written. A store may refuse to write such an outcome; the case
-// then has nothing to read.
+// newer tests markers that a newer release has written. A store may refuse to write an outcome of a newer release; the
+// case then ends without a check.
 func (s suite[Tx]) newer(t *T) {
 	t.Run("trap_T104_an_outcome_of_a_newer_release_is_reported_as_such",
 		"A marker with an outcome that this release does not know is never read as a known outcome or as missing, whatever its content.", func(t *T) {
@@ -282,7 +282,7 @@ func (s suite[Tx]) newer(t *T) {
 		})
 }
 
-// marked writes a marker with this outcome, and returns false if the store refuses to write it.
+// The method marked writes a marker with the given outcome, and returns false if the store refuses to write it.
 func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)
@@ -304,7 +304,7 @@ func (s suite[Tx]) unknownStates(t *T) {
 		})
 }
 
-// hasRow writes a row in this state, and returns false if the store refuses to write it.
+// hasRow writes a row in the given state, and returns false if the store refuses to write it.
 func (h *fixture[Tx]) hasRow(id string, state store.RowState) bool {
 	h.t.Helper()
 	m := h.mark(id)
@@ -340,7 +340,7 @@ func (s suite[Tx]) untouched(h *fixture[Tx], state store.RowState) {
 	h.wantActs(r.Number)
 }
 
-// wantNewer checks that an error names the state and says that a newer release wrote the row.
+// wantNewer checks that the text of an error contains the state, and that a newer release wrote the row.
 func (h *fixture[Tx]) wantNewer(err error, state store.RowState) {
 	h.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), string(state)) || !strings.Contains(err.Error(), "newer release") {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twins parks the first content of an identity, and a second content as a conflict. It returns both rows.
+// twins parks the first content of an identity, and a second content as a conflict. The results are the two rows.
 func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 	h.t.Helper()
 	h.park(id)
@@ -110,7 +110,7 @@ func (s suite[Tx]) markerOwner(t *T) {
 		})
 }
 
-// reopened tests discards that an operator has undone.
+// reopened tests discarded rows that an operator has reopened.
 func (s suite[Tx]) reopened(t *T) {
 	reopen := func(h *fixture[Tx], r store.StoredRow) error {
 		return errors.Join(h.requeuer().Reopen(t.context(), act("reopen"), r.Seen())...)
@@ -244,7 +244,7 @@ func (s suite[Tx]) concurrentActs(t *T) {
 		})
 }
 
-// partlyApplied returns functions by name. Each parks a row whose message took effect in part, or may have
+// partlyApplied returns functions by name. Each function parks a row whose message took effect in part, or may have
 // taken effect.
 func (s suite[Tx]) partlyApplied() map[string]func(h *fixture[Tx], id string) store.StoredRow {
 	all := map[string]func(h *fixture[Tx], id string) store.StoredRow{}
@@ -344,8 +344,8 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	return h.number(number)
 }
 
-// gapTwins tests an identity that has two rows with the same content: the second one was written because a
-// copy of the first content arrived while the marker belonged to a conflict.
+// gapTwins tests an identity that has two rows with the same content: the second row was written because a copy of the
+// first content arrived while the marker belonged to a conflict.
 func (s suite[Tx]) gapTwins(t *T) {
 	for name, prepare := range map[string]func(h *fixture[Tx], copied store.StoredRow){
 		"both_parked_for_it": func(h *fixture[Tx], copied store.StoredRow) { h.endsGap(h.retries(copied).Number) },

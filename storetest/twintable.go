@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// twinStates returns the names of all states in which a row of an identity may be when an operator changes it.
-// The method into brings a row into such a state.
+// twinStates returns the names of all states in which a row of an identity may be when an operator changes it. The
+// method into of twinWorld brings a row into each of these states.
 func (s suite[Tx]) twinStates() []string {
 	states := []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
 	if s.h.Can.Steps {
@@ -31,21 +31,21 @@ func (s suite[Tx]) twinStates() []string {
 	return states
 }
 
-// twinActs are the commands of operators on a row. twinArrivals are the contents that arrive after the
+// twinActs contains the commands of operators on a row. twinArrivals contains the contents that arrive after the
 // command.
 var (
 	twinActs     = []string{"retry", "discard", "release", "edit", "reopen", "resolve", "skip"}
 	twinArrivals = []byte{1, 2, 3}
 )
 
-// States of rows that wait for another message: for an earlier message of their line, or for an earlier
-// version of their stream.
+// States of rows that wait for another message: for an earlier message of their line (the queue of a key or lane), or
+// for an earlier version of their stream.
 const (
 	behindAnother = "blocked behind another"
 	behindAGap    = "blocked behind a gap"
 )
 
-// into brings a row towards a state, as far as the store allows. A step that the store refuses leaves the row
+// The method into brings a row to a state, as far as the store allows. An event that the store rejects leaves the row
 // unchanged.
 func (w *twinWorld[Tx]) into(state string, number int64) {
 	switch state {
@@ -84,23 +84,24 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 	}
 }
 
-// twinWorld is an identity with two contents. It counts how often each content took effect.
+// twinWorld is an identity with two contents. A twinWorld counts how often each content took effect.
 type twinWorld[Tx any] struct {
 	*fixture[Tx]
 	effects map[byte]int
-	// stepped contains the contents of which a step took effect.
+	// stepped contains the contents for which a step took effect.
 	stepped map[byte]bool
-	// waits maps a content to what it waits behind: behindAnother or behindAGap. ahead is the number of the
-	// first row of the line. Version 1 of the stream is missing.
+	// The field waits maps a content to the reason why it waits: behindAnother or behindAGap. The field ahead is the
+	// number of the first row of the line (the queue of a key or lane). In the cases behindAGap, version 1 of the
+	// stream is missing.
 	waits map[byte]string
 	ahead int64
 }
 
-// line and stream return the names of an identity's line and stream.
+// The functions line and stream return the names of an identity's line (the queue of a key or lane) and stream.
 func line(id string) string   { return "line of " + id }
 func stream(id string) string { return "stream of " + id }
 
-// asked returns a mark of a content, in the content's line or stream if it has one.
+// The method asked returns a mark for a content, with the content's line or stream if the content has one.
 func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	m := w.print(id, content)
 	switch w.waits[content] {
@@ -112,7 +113,7 @@ func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	return m
 }
 
-// meet delivers both contents of an identity, and stores them as the consumer would.
+// meet delivers the two contents of an identity, and stores them as the consumer would.
 func (w *twinWorld[Tx]) meet(id string) (first, second store.StoredRow) {
 	w.t.Helper()
 	one, row := w.asked(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte{1}}}
@@ -159,8 +160,8 @@ func (w *twinWorld[Tx]) step(c store.Claimed) {
 	w.stepped[c.Row.Fingerprint.Sum[0]] = true
 }
 
-// act executes a command of an operator. If the store refuses it, act checks that the error is one of those
-// expected.
+// act executes a command of an operator. If the store rejects the command, act checks that the error is an expected
+// one.
 func (w *twinWorld[Tx]) act(verb string, number int64) {
 	w.t.Helper()
 	r := w.number(number)
@@ -196,7 +197,7 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 	}
 }
 
-// work claims all rows that can be claimed and applies them, until there are no more.
+// work claims and applies rows until no row can be claimed.
 func (w *twinWorld[Tx]) work() {
 	w.t.Helper()
 	for range 4 {
@@ -256,7 +257,8 @@ func (w *twinWorld[Tx]) arrives(id string, content byte) {
 	}
 }
 
-// holds checks that nothing was applied twice, lost or stuck, and that the marker agrees with one of the rows.
+// holds checks that no content was applied twice, was lost or waits forever, and that the marker agrees with one of the
+// rows.
 func (w *twinWorld[Tx]) holds(id string) {
 	w.t.Helper()
 	all := 0
@@ -299,9 +301,9 @@ func (w *twinWorld[Tx]) holds(id string) {
 	}
 }
 
-// repeats reports whether a pair of states gives the same results as the pair in which the conflict is parked.
-// This holds while the first content waits, is applied, or may be applied in part: every command on the
-// conflict except a discard is then refused.
+// repeats reports whether a pair of states gives the same results as the pair in which the conflict is parked. The
+// results are the same while the first content waits, is applied, or may be applied in part, because every command on
+// the conflict except a discard is then rejected.
 func repeats(one, two string) bool {
 	wait := []string{behindAnother, behindAGap}
 	if slices.Contains(wait, one) {
@@ -310,8 +312,8 @@ func repeats(one, two string) bool {
 	return slices.Contains(wait, two) && !slices.Contains([]string{"parked", "parked again", "discarded"}, one)
 }
 
-// twinTable tests every pair of states of a first content and a conflict, with every command on either of
-// them, and with every content that arrives afterwards.
+// twinTable tests every pair of states of a first content and a conflict, with every command on one of the two rows,
+// and with every content that arrives after the command.
 func (s suite[Tx]) twinTable(t *T) {
 	for _, one := range s.twinStates() {
 		s.run(t, "law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
@@ -337,7 +339,8 @@ func (s suite[Tx]) twinTable(t *T) {
 	}
 }
 
-// pair tests one entry of the table. If a check fails, the message contains the entry's identity.
+// pair tests one combination of states, command and arriving content. If a check fails, its error contains the identity
+// of the combination.
 func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.t.Helper()
 	before := w.t.Failed()
@@ -348,7 +351,7 @@ func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.into(two, second.Number)
 	w.act(verb, numbers[on])
 	w.arrives(id, arrival)
-	for _, n := range numbers { // end each claim that is still held
+	for _, n := range numbers { // end each claim that is still valid
 		if w.number(n).State == store.StateInProgress {
 			w.act("release", n)
 		}

@@ -1,10 +1,9 @@
 // Package upsert writes an SQL statement that keeps each row at its newest version. The
 // statement inserts the row, or changes it if the stored version is older.
 //
-// The statement is idempotent: a duplicate or an older version changes nothing. Messages may
-// arrive in any order, and versions may be missing. Use it for effects that are a state (a
-// search index, a cache, a read model), and not for effects that add to one. If every version
-// must take effect in order, use consumer.VersionPolicy.
+// The statement is idempotent: a duplicate or an older version changes nothing. Messages may arrive in any order, and
+// versions may be missing. Use package upsert for effects that replace a state (a search index, a cache, a read model),
+// and not for effects that add to a state. If every version must take effect in order, use consumer.VersionPolicy.
 package upsert
 
 import (
@@ -15,14 +14,13 @@ import (
 	"strings"
 )
 
-// Newer describes the statement for one table. If two transactions write the same key at the
-// same time, the newer version wins. A statement that changes no row has found the same or a
-// newer version: the first content of a version stays. A row whose version is NULL is older
-// than every version, and a NULL version replaces no row. In SQLite, where a column can hold
-// values of any type, a version that is not a number is older than a number.
+// Newer describes the statement for one table. If two transactions write the same key at the same time, the newer
+// version wins. If the row has the same or a newer version, the statement changes no row: the first content of a
+// version stays. A row whose version is NULL is older than every version, and a NULL version replaces no row. In
+// SQLite, where a column can hold values of any type, a version that is not a number is older than a number.
 type Newer struct {
-	// Table is the name of the table. Put the schema and a dot in front of it if the search
-	// path does not find it.
+	// Table is the name of the table. If the table is not in the search path, put the schema and a dot in front of the
+	// name.
 	Table string
 	// Key lists the columns of the primary key, or of another unique key.
 	Key []string
@@ -54,11 +52,11 @@ func (n Newer) NamedSQLite() (string, error) { return n.text(olderOfAnyKind, nam
 
 func named(_ int, column string) string { return ":" + column }
 
-// older returns the condition that the stored version is older than the new one.
+// older returns the SQL condition that the stored version is older than the new version.
 func older(version string) string { return "present." + version + " < excluded." + version }
 
-// olderOfAnyKind is older for columns that can hold values of any type. In SQLite every text is
-// greater than every number, so a text as version would block its row permanently.
+// olderOfAnyKind does the same as older, for columns that can hold values of any type. In SQLite every text is greater
+// than every number, so a text as version would block its row permanently.
 func olderOfAnyKind(version string) string {
 	ranked := func(row string) string {
 		return "(typeof(" + row + "." + version + ") in ('integer', 'real'), " + row + "." + version + ")"

@@ -8,16 +8,15 @@ import (
 // answer is the HTTP answer for a Fate.
 type answer struct {
 	status int
-	// title and detail are fields of the problem document. Both are empty for 200.
+	// The fields title and detail are fields of the problem document; they are empty for the status 200.
 	title, detail string
-	// again means that the request may be sent again after a second.
+	// The field again means that the request may be sent again after a second.
 	again bool
-	// close means that the connection is closed.
+	// The field close means that the connection is closed.
 	close bool
 }
 
-// refused does not say why a signature is not accepted, so that an attacker learns nothing about secrets or
-// clocks.
+// The text does not say why a signature is not accepted, so that an attacker learns nothing about secrets or clocks.
 const refused = "The webhook's signature is not accepted"
 
 var answers = [fates]answer{

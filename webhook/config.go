@@ -28,15 +28,15 @@ type Config struct {
 	// 1000), and the bytes of their bodies together with the bodies that are being read (default 64 MiB).
 	// Requests beyond a limit get 429.
 	InHand source.Bound
-	// Wait is how long a request waits for the commit; default 8 s, because GitHub waits 10 s. After Wait the
-	// request gets 503. The message is usually committed later. When the provider sends the request again,
-	// that request is then a duplicate.
+	// Wait is how long a request waits for the commit; default 8 s, because GitHub waits 10 s. After Wait the request
+	// gets 503. The message is usually committed later, so that the request is a duplicate when the provider sends it
+	// again.
 	Wait time.Duration
 	// ReadWithin is the maximum time for reading a body; default 10 s. If the server has a shorter timeout,
 	// the shorter timeout applies.
 	ReadWithin time.Duration
-	// Repeats is how long the provider may send an event again, automatically or because a person orders it;
-	// default 30 days. The retention of consumers must be longer.
+	// Repeats is the time for which the provider may send an event again, automatically or on the command of a person;
+	// default 30 days. The retention of consumers must be longer than Repeats.
 	Repeats time.Duration
 	// Observe, if not nil, is called with the outcome of each request, from the goroutine of the
 	// request. Observe must not block.
@@ -101,7 +101,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.Unsigned.validate(c.Scheme)
 }
 
-// named reports whether text is a valid name of a header.
+// The function named reports whether text is a valid name of a header.
 func named(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
@@ -109,7 +109,7 @@ func named(text string) bool {
 	})
 }
 
-// neverKept are headers with credentials.
+// Headers with credentials, which are never kept.
 var neverKept = []string{"authorization", "cookie", "proxy-authorization"}
 
 func (u Unsigned) validate(s Scheme) error {

@@ -15,17 +15,17 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// ofAddress limits the bodies of one client address that are being read, because their signatures cannot be
-// checked yet: they may use 1/ofAddress of InHand.
+// The bodies of one client address that are being read may use 1/ofAddress of InHand, because their signatures cannot
+// be checked yet.
 const ofAddress = 4
 
-// leastOfAddress is the number of bodies of one address that may always be read at a time.
+// The number of bodies of one address that may always be read at the same time.
 const leastOfAddress = 16
 
-// addressOf returns the client address to which the limits apply. For an IPv4 address, this is the address.
-// For an IPv6 address, it is the /64 network, because one client usually has the whole network. For an
-// address of this host, addressOf returns "", because such requests come from a proxy, and the addresses of
-// its clients are unknown.
+// addressOf returns the client address to which the limits apply. For an IPv4 address, the result is the address
+// itself. For an IPv6 address, the result is the /64 network, because one client usually has the whole network. For an
+// address of this host, the result is "", because such requests come from a proxy, and the addresses of the proxy's
+// clients are unknown.
 func addressOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -42,7 +42,7 @@ func addressOf(remote string) string {
 	}
 }
 
-// enter starts reading a body. If the request must be rejected, enter returns the fate of the request.
+// enter starts reading a body. If the request must be rejected, enter returns the outcome of the request.
 func (r *Receiver) enter(address string) Fate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *Receiver) leave(address string, n int64) {
 	r.reading[address] = now
 }
 
-// hold counts n bytes of a body against InHand. If the request must be rejected, hold returns the fate of the
+// hold counts n bytes of a body against InHand. If the request must be rejected, hold returns the outcome of the
 // request.
 func (r *Receiver) hold(address string, n int64) Fate {
 	r.mu.Lock()
@@ -101,15 +101,15 @@ func (r *Receiver) release(n int64) {
 	r.bytes -= n
 }
 
-// firstPiece is the size of the first buffer for a body. piece is the maximum by which the buffer grows. So
-// memory is allocated only for bytes that have arrived, and not for a Content-Length or for idle requests. An
-// HTTP/2 connection can have hundreds of idle requests.
+// The constant firstPiece is the size of the first buffer for a body. The constant piece is the maximum by which the
+// buffer grows. So memory is allocated only for bytes that have arrived, and not for a Content-Length or for idle
+// requests. An HTTP/2 connection can have hundreds of idle requests.
 const (
 	firstPiece = 512
 	piece      = 32 << 10
 )
 
-// readBody reads the whole body. The returned bytes count against InHand, even if readBody returns a fate.
+// readBody reads the whole body. The returned bytes count against InHand, even if the request must be rejected.
 func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address string) ([]byte, Fate) {
 	from := http.MaxBytesReader(w, q.Body, r.config.MaxBody)
 	var body []byte
@@ -128,9 +128,9 @@ func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address stri
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			// From now on the server reads from the connection to notice a disconnect. The server would
-			// mistake the end of the deadline for a disconnect, so the deadline is removed. For other
-			// requests the server reads the rest of the body before it answers, so the deadline must remain.
+			// After the body was read, the server reads from the connection to notice a disconnect. The server would
+			// mistake the end of the deadline for a disconnect, so the deadline is removed. For other requests the
+			// server reads the rest of the body before it answers, so the deadline must remain.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // if there was a deadline
 			return body, 0
 		case errors.As(err, &large):
@@ -141,7 +141,7 @@ func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address stri
 	}
 }
 
-// enqueue adds a message. Its bytes are counted already.
+// enqueue adds a message whose bytes are already counted.
 func (r *Receiver) enqueue(a *arrival) Fate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +157,8 @@ func (r *Receiver) enqueue(a *arrival) Fate {
 	return 0
 }
 
-// settle passes the outcome to the waiting request. Only the first call for a request has an effect.
+// settle passes the outcome (ack or nack) of a message to the waiting request. Only the first call for a request has an
+// effect.
 func (r *Receiver) settle(a *arrival, s source.Settlement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +177,7 @@ func (r *Receiver) rouse() {
 	}
 }
 
-// mostBodies is the number of bodies whose hashes are remembered.
+// The number of bodies whose hashes are remembered.
 const mostBodies = 4096
 
 // bodies remembers the hashes of the last bodies and of their unsigned headers.
@@ -187,7 +188,7 @@ type bodies struct {
 	next  int                   // guarded by mu
 }
 
-// repeats reports whether the same body has arrived before with other unsigned headers.
+// The method repeats reports whether the same body has arrived before with other unsigned headers.
 func (b *bodies) repeats(body []byte, unsigned semel.Headers) bool {
 	h := sha256.New()
 	for _, header := range unsigned {

@@ -24,7 +24,7 @@ type HMACOptions struct {
 	Signed string
 	// Timestamp is the header of {timestamp}, in seconds since 1970.
 	Timestamp string
-	// ID is the header of {id}. This header may be used as identity.
+	// ID is the header of {id}. The header ID may be used as identity.
 	ID string
 }
 
@@ -82,8 +82,8 @@ func (o HMACOptions) withDefaults() HMACOptions {
 	return o
 }
 
-// placed reports faults of the placeholders: a missing placeholder, or a placeholder that is not separated
-// from the next one. In the second case two different requests could have the same signature.
+// The method placed reports faults of the placeholders: a missing placeholder, or a placeholder that is not separated
+// from the next placeholder. Without a separator, two different requests could have the same signature.
 func (o HMACOptions) placed(before string) error {
 	for place, header := range map[string]string{"{timestamp}": o.Timestamp, "{id}": o.ID} {
 		at := strings.Index(before, place)

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// Fate says how a request was answered.
+// Fate is the outcome of a request.
 type Fate uint8
 
 // The fates. With Received, Duplicate, Parked and Ended, all necessary data are stored and the answer is 200.
@@ -88,7 +88,7 @@ type counts struct {
 	repeat atomic.Uint64
 }
 
-// Count returns the number of requests with this fate.
+// Count returns the number of requests with the fate f.
 func (r *Receiver) Count(f Fate) uint64 {
 	if f == 0 || int(f) >= len(r.counts.by) {
 		return 0

@@ -22,19 +22,19 @@ type Receiver struct {
 	counts   counts
 	bodies   bodies
 
-	// mu protects the fields below. While mu is held, no function is called that can block.
+	// mu protects the fields below. A goroutine that holds mu calls no function that can block.
 	mu sync.Mutex
-	// queue contains the messages that were not fetched yet, in order of arrival.
+	// The messages that were not fetched yet, in order of arrival.
 	queue []*arrival
-	// open contains the messages that are in the queue, and the messages that were fetched and not acked yet.
+	// The messages that are in the queue, and the messages that were fetched and not acked yet.
 	open map[*arrival]struct{}
-	// bytes is the size of all bodies that are being read or belong to open messages.
+	// The size of all bodies that are being read or belong to open messages.
 	bytes int64
-	// reading counts the bodies that are being read, by client address.
+	// The number and size of the bodies that are being read, by client address.
 	reading               map[string]source.Bound
 	given, paused, closed bool
 
-	// wake receives a value if a waiting Fetch should look at the queue again.
+	// The channel wake receives a value if a waiting Fetch must check the queue again.
 	wake chan struct{}
 }
 
@@ -48,7 +48,7 @@ type arrival struct {
 	message semel.Message
 	at      time.Time
 	size    int64
-	// settled receives the outcome of the message. There is exactly one outcome.
+	// The channel settled receives the outcome of the message, exactly once.
 	settled chan source.Settlement
 }
 
@@ -66,8 +66,8 @@ func New(c Config) (*Receiver, error) {
 		open: map[*arrival]struct{}{}, reading: map[string]source.Bound{}, wake: make(chan struct{}, 1)}, nil
 }
 
-// ServeHTTP answers one request. If the message is committed or is a duplicate, the answer is 200. Otherwise
-// the answer is a problem document (RFC 9457) with a code. After 429 and 503 the provider should send the
+// ServeHTTP answers one request. If the message is committed or is a duplicate, the answer is 200. For all other
+// outcomes, the answer is a problem document (RFC 9457) with a code. After 429 and 503 the provider should send the
 // request again after Retry-After.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	began := time.Now()
@@ -80,16 +80,16 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.release(size)
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // the server's deadline began before the wait
-	answers[fate].write(w, fate)                                                    // also after a disconnect
+	answers[fate].write(w, fate)                                                    // also written after a disconnect
 	r.counts.by[fate].Add(1)
 	r.config.Observe(Observation{Fate: fate, Status: answers[fate].status, Bytes: size, Took: time.Since(began)})
 }
 
-// writeWithin is the maximum time for writing an answer.
+// The maximum time for writing an answer.
 const writeWithin = 5 * time.Second
 
 // read returns the body of a request whose headers pass the first check. The body counts against InHand. If
-// the request must be rejected, read returns the fate of the request.
+// the request must be rejected, read returns the outcome of the request.
 func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	switch {
 	case q.Method != http.MethodPost:
@@ -111,12 +111,12 @@ func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	return body, fate
 }
 
-// encoded reports whether one of the values is a content encoding.
+// The function encoded reports whether one of the values is a content encoding.
 func encoded(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return v != "" && !strings.EqualFold(v, "identity") })
 }
 
-// refusal returns the fate for an error of Verify.
+// refusal returns the outcome (Fate) for an error of Verify.
 func refusal(err error) Fate {
 	switch {
 	case errors.Is(err, ErrUnsigned):
@@ -175,7 +175,7 @@ func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *
 	return a
 }
 
-// fateOf returns the fate for a settlement.
+// fateOf returns the outcome of a request (Fate) for the ack or nack of its message.
 func fateOf(s source.Settlement) Fate {
 	if s.Kind != semel.Ack {
 		return Unavailable

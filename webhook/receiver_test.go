@@ -31,7 +31,7 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// receiver returns a Receiver with Stripe's scheme. set may change the configuration.
+// receiver returns a Receiver with Stripe's scheme. The function set may change the configuration.
 func receiver(t *testing.T, set func(*webhook.Config)) *webhook.Receiver {
 	t.Helper()
 	c := webhook.Config{Name: "hooks", Scheme: webhook.Stripe(), Secrets: []string{stripeSecret}}
@@ -60,7 +60,7 @@ func post(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// received is a running consumer of a receiver. Its handler counts the applied messages.
+// received is a running consumer of a receiver, with a handler that counts the applied messages.
 type received struct {
 	*consumer.Consumer[*memstore.Tx]
 	group worker.Group
@@ -255,7 +255,7 @@ func TestBackPressure(t *testing.T) {
 			t.Errorf("the third: %d %s", w.Code, w.Body)
 		}
 		clients.Wait()
-		// Both messages are still in memory, and a consumer that starts now gets them.
+		// The two messages are still in memory, and a consumer that starts now gets them.
 		store := memstore.New()
 		running := receives(t, store, r, nil)
 		<-time.After(time.Minute)

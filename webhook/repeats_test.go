@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The provider sends every event several times, whatever the response is, and the service is restarted
-// meanwhile. Events that got a 200 are never lost, and no effect happens twice.
+// The provider sends every event several times, independently of the response, and the service is restarted during this
+// time. Events that got a 200 are never lost, and no effect happens twice.
 func TestAProviderThatRepeatsForThreeDays(t *testing.T) {
 	bubble(t, "F3_each_event_takes_effect_once_over_three_restarts", func(t *testing.T) {
 		const events, days = 20, 3

@@ -21,29 +21,28 @@ import (
 // Stripe or HMAC.
 type Scheme struct {
 	name string
-	// headers are the headers that a request must contain exactly once. The names are in lower case.
+	// The headers that a request must contain exactly once, in lower case.
 	headers []string
-	// aliases are the names that older senders use for headers.
+	// The names that older senders use for headers.
 	aliases map[string]string
-	// signs are the headers that are signed, or derived from signed data. These headers are copied into
-	// messages.
+	// The headers that are signed, or derived from signed data. Signed headers are copied into messages.
 	signs []string
-	// timed reports that a time is signed.
+	// The field timed is true if a time is signed.
 	timed bool
 	hash  func() hash.Hash
-	// key returns the HMAC key of a secret.
+	// The function key returns the HMAC key of a secret.
 	key func(secret string) ([]byte, error)
-	// read parses the headers of a request.
+	// The function read parses the headers of a request.
 	read func(headers map[string]string) (claim, error)
 }
 
 // claim is the parsed signature of a request.
 type claim struct {
-	// before and after surround the body in the signed bytes.
+	// The signed bytes are the field before, the body, and the field after.
 	before, after string
-	// at is the signed time in seconds since 1970.
+	// The signed time in seconds since 1970.
 	at int64
-	// signatures are the decoded signatures. One of them must match.
+	// The decoded signatures; one of the signatures must match.
 	signatures [][]byte
 }
 
@@ -64,10 +63,10 @@ func (s Scheme) Signs(header string) bool {
 	return false
 }
 
-// mostSignatures is the maximum number of signatures in a request.
+// The maximum number of signatures in a request.
 const mostSignatures = 16
 
-// The errors of Verify. Each wraps ErrSignature.
+// The errors of Verify. Each error wraps ErrSignature.
 var (
 	// ErrSignature is wrapped by every error of Verify.
 	ErrSignature = errors.New("semel: the webhook's signature is not accepted")
@@ -78,11 +77,11 @@ var (
 	ErrMalformed = fmt.Errorf("%w: its headers cannot be read", ErrSignature)
 	// ErrForged means that the signature of the body matches no secret.
 	ErrForged = fmt.Errorf("%w: no secret makes it of this body", ErrSignature)
-	// ErrOld means that the signed time is too long ago. Verify checks the signature before the time. Signed
-	// cannot check the signature.
+	// ErrOld means that the signed time is too long ago. Verify checks the signature before the time; the method Signed
+	// does not check the signature.
 	ErrOld = fmt.Errorf("%w: it was made too long ago", ErrSignature)
-	// ErrEarly means that the signed time is too far ahead. Verify checks the signature before the time.
-	// Signed cannot check the signature.
+	// ErrEarly means that the signed time is too far ahead. Verify checks the signature before the time; the method
+	// Signed does not check the signature.
 	ErrEarly = fmt.Errorf("%w: its time is too far ahead; compare the clocks", ErrSignature)
 )
 
@@ -124,9 +123,9 @@ func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier
 	return v, nil
 }
 
-// Signed checks the headers of a request before its body is read. It checks that the headers of the scheme
-// exist, that there is a signature of the right length, and that the signed time is within the tolerance of
-// now. The error is ErrUnsigned, ErrMalformed, ErrOld or ErrEarly.
+// Signed checks the headers of a request before its body is read. Signed checks that the headers of the scheme exist,
+// that there is a signature of the right length, and that the signed time is within the tolerance of now. The error is
+// ErrUnsigned, ErrMalformed, ErrOld or ErrEarly.
 func (v *Verifier) Signed(h http.Header, now time.Time) error {
 	_, c, err := v.read(h)
 	if err != nil {
@@ -135,7 +134,7 @@ func (v *Verifier) Signed(h http.Header, now time.Time) error {
 	return v.timely(c, now)
 }
 
-// timely checks the signed time, if the scheme signs a time.
+// The method timely checks the signed time, if the scheme signs a time.
 func (v *Verifier) timely(c claim, now time.Time) error {
 	if !v.scheme.timed {
 		return nil
@@ -170,8 +169,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	return out, nil
 }
 
-// signed reports whether a signature matches a secret. signed compares all signatures with all secrets, in
-// constant time.
+// The method signed reports whether a signature matches a secret. The method compares all signatures with all secrets,
+// in constant time.
 func (v *Verifier) signed(c claim, body []byte) bool {
 	right := false
 	for _, key := range v.keys {
@@ -216,13 +215,13 @@ func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 	return found, c, err
 }
 
-// seconds parses whole seconds since 1970 in canonical form.
+// The function seconds parses whole seconds since 1970 in canonical form.
 func seconds(text string) (int64, bool) {
 	at, err := strconv.ParseInt(text, 10, 64)
 	return at, err == nil && at >= 0 && at < 1<<40 && strconv.FormatInt(at, 10) == text
 }
 
-// leastSecret is the minimum length of a secret in bytes.
+// The minimum length of a secret in bytes.
 const leastSecret = 16
 
 // plainKey returns a secret unchanged as its key.
@@ -230,11 +229,11 @@ func plainKey(secret string) ([]byte, error) {
 	switch {
 	case len(secret) < leastSecret:
 		return nil, fmt.Errorf("it has %d bytes; use at least %d", len(secret), leastSecret)
-	case strings.TrimSpace(secret) != secret: // such as a text from a file with a line end: no signature would match
+	case strings.TrimSpace(secret) != secret: // for example a text from a file with a line end, which would match no signature
 		return nil, errors.New("it begins or ends with white space, such as the line end of a file; remove that")
 	}
 	return []byte(secret), nil
 }
 
-// hashes are the hash functions of HMAC.
+// The hash functions of HMAC.
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New, "sha1": sha1.New}

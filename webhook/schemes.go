@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// StandardWebhooks is the scheme of https://www.standardwebhooks.com, which Svix and other providers use. The
-// signature is an HMAC-SHA256 of the headers webhook-id and webhook-timestamp and of the body. When an event
-// is sent again, webhook-id is the same, so use header:webhook-id as the identity. The header names svix-id,
-// svix-timestamp and svix-signature are accepted too; messages then contain webhook-id. A secret is the
-// base64 form of 24 to 64 bytes, with or without the prefix whsec_.
+// StandardWebhooks is the scheme of https://www.standardwebhooks.com, which Svix and other providers use. The signature
+// is an HMAC-SHA256 of the headers webhook-id and webhook-timestamp and of the body. When an event is sent again,
+// webhook-id is the same, so use header:webhook-id as the identity. The header names svix-id, svix-timestamp and
+// svix-signature are also accepted; the messages of such requests contain webhook-id. A secret is the base64 form of 24
+// to 64 bytes, with or without the prefix whsec_.
 func StandardWebhooks() Scheme {
 	return Scheme{
 		name:    "standard_webhooks",
@@ -51,8 +51,8 @@ func readStandard(h map[string]string) (claim, error) {
 	return c, nil
 }
 
-// dotted reports whether an id ends in a way that makes the signed text ambiguous. Id, time and body are
-// joined by points. So in the signed text a.1.2.b, the id can be a or a.1.
+// The function dotted reports whether an id ends in a way that makes the signed text ambiguous. In the signed text,
+// points separate id, time and body. So in the signed text a.1.2.b, the id can be a or a.1.
 func dotted(id string) bool {
 	labels := strings.Split(id, ".")
 	for _, label := range labels[1:] {
@@ -63,10 +63,10 @@ func dotted(id string) bool {
 	return false
 }
 
-// GitHub is the scheme of GitHub's webhooks and of providers that copy this scheme. The header
-// X-Hub-Signature-256 contains an HMAC-SHA256 of the body. Neither a time nor an id is signed. When an event
-// is sent again, X-GitHub-Delivery is the same, but anybody who has seen a signed body can replace that
-// header. The older header X-Hub-Signature with SHA-1 is not accepted.
+// GitHub is the scheme of GitHub's webhooks and of providers that copy this scheme. The header X-Hub-Signature-256
+// contains an HMAC-SHA256 of the body. Neither a time nor an id is signed. When an event is sent again,
+// X-GitHub-Delivery is the same, but anybody who has seen a signed body can replace X-GitHub-Delivery. The older header
+// X-Hub-Signature with SHA-1 is not accepted.
 func GitHub() Scheme {
 	s, _ := HMAC(HMACOptions{Header: "x-hub-signature-256", Prefix: "sha256="}) // these options are valid
 	s.name = "github"

@@ -17,7 +17,7 @@ func (r *Receiver) Info() source.Info {
 	return source.Info{Idle: r.idle, Ages: r.ages, Horizon: r.horizon}
 }
 
-// Lanes implements source.Source. There is one lane, which is assigned with the first Fetch.
+// Lanes implements source.Source. A Receiver has one lane, which is assigned with the first Fetch.
 func (r *Receiver) Lanes(o source.LaneObserver) { r.observer = o }
 
 // Fetch implements source.Source. Fetch returns the messages of waiting requests. After Close, the error
@@ -42,7 +42,7 @@ func (r *Receiver) Fetch(ctx context.Context, most source.Bound) ([]source.Deliv
 	return nil, nil
 }
 
-// begin returns true once, when the lane must be assigned.
+// begin returns true once: when the lane must be assigned.
 func (r *Receiver) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,9 +69,9 @@ func (r *Receiver) take(most source.Bound) (out []source.Delivery, closed bool) 
 	return out, false
 }
 
-// Settle implements source.Source. Settle answers the waiting requests, without I/O. A nacked message gets
-// 503, and the provider sends it again. A webhook source has no dead letters. If a settlement is a dead
-// letter, Settle returns an error that wraps semel.ErrUnsupported.
+// Settle implements source.Source. Settle answers the waiting requests, without I/O. A nacked message gets 503, and the
+// provider sends it again. A webhook source has no dead letters. If the consumer asks for a dead letter, Settle returns
+// an error that wraps semel.ErrUnsupported.
 func (r *Receiver) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {
@@ -101,8 +101,8 @@ func (r *Receiver) Flow(l source.Lane, on bool) {
 	}
 }
 
-// idle is source.Info.Idle. The source is idle if no request waits to be fetched. Requests of a paused lane
-// do not count.
+// The method idle implements source.Info.Idle. The source is idle if no request waits to be fetched. Requests of a
+// paused lane do not count.
 func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
 	return len(r.queue) == 0, nil, nil
 }
 
-// ages is source.Info.Ages.
+// The method ages implements source.Info.Ages.
 func (r *Receiver) ages() (lanes []source.LaneAge, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +125,7 @@ func (r *Receiver) ages() (lanes []source.LaneAge, all bool) {
 	return []source.LaneAge{age}, true
 }
 
-// horizon is source.Info.Horizon. It returns how long the provider may send an event again.
+// horizon implements source.Info.Horizon. The horizon is the time for which the provider may send an event again.
 func (r *Receiver) horizon(context.Context) (source.Horizon, error) {
 	return source.Horizon{Late: r.config.Repeats, Why: fmt.Sprintf("webhook %s: the provider repeats for %s", r.config.Name, legible.Span(r.config.Repeats))}, nil
 }

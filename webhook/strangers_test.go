@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// unread is a body that reports whether it was read.
+// unread is a request body that records whether it was read.
 type unread struct {
 	io.Reader
 	read bool
@@ -67,7 +67,8 @@ func TestABodyIsNotReadIfTheSignatureHeadersAreWrong(t *testing.T) {
 	})
 }
 
-// from returns a request of this address whose body ends when end is called.
+// The function from returns a request of the given client address, with a body that ends when the function end is
+// called.
 func from(address string) (q *http.Request, end func()) {
 	reader, writer := io.Pipe()
 	q = paidRequest("")

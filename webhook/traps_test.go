@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// handles runs a consumer of a receiver with this handler.
+// The function handles runs a consumer of a receiver with the handler h.
 func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(context.Context, *memstore.Tx, *semel.Message) error, set func(*consumer.Config)) *received {
 	t.Helper()
 	c := consumer.Config{
@@ -42,7 +42,7 @@ func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(co
 	return running
 }
 
-// says compares a response with the expected response.
+// The function says compares a response with the expected response.
 func says(t *testing.T, w *httptest.ResponseRecorder, status int, result string) {
 	t.Helper()
 	if want := fmt.Sprintf("{\"result\":%q}\n", result); w.Code != status || status == 200 && w.Body.String() != want {
@@ -234,7 +234,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	bubble(t, "F3_a_thousand_requests_that_only_stand_there_take_little_memory", func(t *testing.T) {
 		const requests = 1_000
 		r := receiver(t, nil)
-		used := func() int64 { // memory of earlier tests may be freed meanwhile
+		used := func() int64 { // memory of earlier tests may be freed during this test
 			runtime.GC()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)

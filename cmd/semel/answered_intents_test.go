@@ -51,7 +51,7 @@ type sent struct {
 	body   string
 }
 
-// answeringIntents runs semel with an endpoint. The endpoint responds to each id with the text in answers.
+// answeringIntents runs semel with an endpoint. The map answers has the endpoint's response to each id.
 // answeringIntents returns the calls that senders made.
 func answeringIntents(t *testing.T, answers map[string]string) (folder string, counts map[string]semel.Counts, mails []sent) {
 	t.Helper()

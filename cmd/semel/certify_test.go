@@ -19,7 +19,8 @@ import (
 )
 
 // The script command "certify NAME [BY]" writes a certificate for this machine to NAME.pem and its private
-// key to NAME.key. The certificate BY signs the new certificate. Without BY, the certificate signs itself.
+// key to NAME.key. The certificate BY signs the new certificate. Without BY, the new certificate signs
+// itself.
 func certify(ts *testscript.TestScript, _ bool, args []string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)

@@ -27,11 +27,12 @@ func TestARunIsPausedAndResumed(t *testing.T) {
 	t.Run("I0_a_process_that_runs_takes_nothing_while_it_is_paused_and_goes_on_where_it_was", func(t *testing.T) {
 		folder := folderWith(t, `"insert into done values (:id)"`)
 		run := startSemel(t, folder, "-o", "json")
-		run.await(t, "duplicate") // for the second line; the first line was applied earlier
+		run.await(t, "duplicate") // wait for the duplicate in the second line; the first line was applied earlier
 		output(t, folder, "semel", "consumers", "pause", "--all", "--because", "the disk is full", "--as", "ann")
 		run.await(t, "paused: no new messages are fetched")
 		appendTo(t, folder, `{"id":"p2"}`+"\n"+`{"id":"p2"}`+"\n")
-		// A second process reads the pause before it fetches messages. SIGTERM stops the process.
+		// A second process finds the consumer paused before the process fetches messages. SIGTERM stops the second
+		// process.
 		other := startSemel(t, folder, "-o", "json")
 		other.await(t, `"by":"ann: the disk is full"`)
 		if err := other.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -18,7 +18,7 @@ type demonstration struct {
 	Consumers        []map[string]any
 }
 
-// of returns one of the numbers that the demonstration printed about a consumer.
+// The method "of" returns a number that the demo printed about a consumer.
 func (d demonstration) of(consumer, figure string) (int, error) {
 	for _, c := range d.Consumers {
 		if c["name"] == consumer {

@@ -25,7 +25,7 @@ func effectsExample(t *testing.T, name string) string {
 	return handlerExample(t, name, "semel.yaml", "setup.sql", "transfers.jsonl", command[len(command)-1])
 }
 
-// booked is a query for the content of the database. The test compares the result, which shows whether a
+// The constant booked is a query for the content of the database. The result of the query shows whether a
 // message was lost or applied twice.
 const booked = "select sum(balance) || ' in the accounts, ' || (select count(*) from notes) || ' notes' from accounts"
 

@@ -38,8 +38,9 @@ consumers:
             note: {sql: "insert into notes values (:text)", params: {text: text}}
 `
 
-// answering runs semel with an endpoint. The endpoint responds to each id with status 200 and the effects in
-// answers. answering returns the counts of the run and the number of calls by id.
+// answering runs semel with an endpoint. The endpoint responds with status 200 and the effects that the map
+// answers has for the id of the message. answering returns the counts of the run, and for each id the number
+// of calls.
 func answering(t *testing.T, answers map[string]string) (folder string, counts semel.Counts, calls map[string]int) {
 	t.Helper()
 	calls = map[string]int{}

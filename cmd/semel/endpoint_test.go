@@ -17,7 +17,6 @@ import (
 	"github.com/semel-go/semel/internal/freeport"
 )
 
-// called is one call to an endpoint.
 type called struct{ id, key, attempt string }
 
 // endpoint is an HTTP endpoint that records its calls and also sends each call to arrived.
@@ -29,8 +28,8 @@ type endpoint struct {
 	calls []called
 }
 
-// newEndpoint returns an endpoint. answer writes the response to a call. before is the number of earlier
-// calls for the same message.
+// newEndpoint returns an endpoint. The function answer writes the response to a call; its parameter before is
+// the number of earlier calls for the same message.
 func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte, before int)) *endpoint {
 	e := &endpoint{arrived: make(chan called, 1<<16)}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +48,7 @@ func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte
 	return e
 }
 
-// seen returns all calls so far.
+// The method seen returns all calls that the endpoint has received until now.
 func (e *endpoint) seen() []called {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -58,8 +57,8 @@ func (e *endpoint) seen() []called {
 
 // The script command "answers" starts an endpoint and sets ENDPOINT to its URL. The request's body lists the
 // responses: {"answers": ["503 7", "302", 204]} has the statuses for successive calls of the message. A
-// number after the status is the value of Retry-After. The last response is repeated. The script command
-// "calls" checks the calls.
+// number after the status is the value of Retry-After. When the list is at its end, the endpoint repeats the
+// last response. The script command "calls" checks the calls to the endpoint.
 func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	e := newEndpoint(func(w http.ResponseWriter, _ *http.Request, body []byte, before int) {
 		var b struct{ Answers []any }
@@ -83,12 +82,12 @@ func answers(ts *testscript.TestScript, _ bool, _ []string) {
 	endpoints.Store(ts, e)
 }
 
-// endpoints has the endpoint of each script. Scripts run concurrently.
+// endpoints maps scripts to their endpoints. endpoints is a sync.Map, because scripts run concurrently.
 var endpoints sync.Map
 
-// The script command "calls TEXT" compares the calls so far with TEXT. Each call is "id attempt"; calls are
-// sorted by id and attempt. All calls for one message must have the same key. Calls for different messages
-// must have different keys.
+// The script command "calls TEXT" compares the calls that the endpoint has received with TEXT. Each call is
+// "id attempt"; calls are sorted by id and attempt. All calls for one message must have the same key. Calls
+// for different messages must have different keys.
 func calls(ts *testscript.TestScript, _ bool, args []string) {
 	e, _ := endpoints.Load(ts)
 	keys, ids, all := map[string]string{}, map[string]string{}, []string{}

@@ -27,7 +27,7 @@ func exampleIn(t *testing.T) string {
 	return folder
 }
 
-// output runs a program in folder and returns what the program writes to standard output.
+// output runs a program in folder and returns the standard output of the program.
 func output(t *testing.T, folder, program string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(program, args...)

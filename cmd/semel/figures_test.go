@@ -29,14 +29,14 @@ consumers:
     handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
 `
 
-// figured are the metrics that the benchmark records each second.
+// The variable figured lists the metrics that the benchmark records each second.
 var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
 	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
 
 // BenchmarkFiguresOfARun measures nothing. The benchmark records metrics of a consumer for the picture in
-// docs/reference/metrics.md. The run takes 75 seconds, and 100 payments per second arrive. From second 15 to
-// 30, each payment arrives twice. From second 30 to 45, some payments cannot be booked. From second 50 to
-// 60, another session holds the write lock of the database.
+// docs/reference/metrics.md. The recorded run takes 75 seconds, and 100 payments per second arrive. From
+// second 15 to 30, each payment arrives twice. From second 30 to 45, some payments cannot be booked. From
+// second 50 to 60, another session holds the write lock of the database.
 //
 //	go test ./cmd/semel -run '^$' -bench FiguresOfARun -benchtime 1x -figures FILE
 func BenchmarkFiguresOfARun(b *testing.B) {
@@ -79,7 +79,7 @@ func BenchmarkFiguresOfARun(b *testing.B) {
 	write(*figuresFile, table.String())
 }
 
-// feed appends the payments for a tenth of a second to the source file.
+// feed appends to the source file the payments that arrive in a tenth of a second.
 func feed(b *testing.B, n int) {
 	f, err := os.OpenFile("in.jsonl", os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -101,7 +101,7 @@ func feed(b *testing.B, n int) {
 	}
 }
 
-// occupy takes the write lock of the database. The caller must call release.
+// occupy takes the write lock of the database. The caller must call the returned function release.
 func occupy(b *testing.B) (release func()) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(".", "shop.db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {
@@ -114,7 +114,7 @@ func occupy(b *testing.B) (release func()) {
 	return func() { _ = tx.Rollback(); _ = db.Close() }
 }
 
-// scraped returns the values of the recorded metrics. The value of a missing metric is 0.
+// The function scraped returns the values of the recorded metrics. The value of a missing metric is 0.
 func scraped(port string) []string {
 	values := make([]string, len(figured))
 	for i := range values {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// endless is a SQL statement that takes longer than the drain of a shutdown.
+// The constant endless is a SQL statement that takes longer than the drain of a shutdown.
 const endless = `"insert into done (id) select :id where (with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n) > 0"`
 
 func TestATerminalThatGoesAwayDrains(t *testing.T) {

@@ -51,7 +51,7 @@ func startHandler(t *testing.T, folder string, command ...string) *python {
 	return p
 }
 
-// await reads the log up to the first line that contains text.
+// await reads the log up to the first line that contains the given text.
 func (p *python) await(t *testing.T, text string) {
 	t.Helper()
 	guard := time.AfterFunc(longest, func() { _ = p.cmd.Process.Kill() })
@@ -117,7 +117,7 @@ func TestTheExampleInPythonDoesWhatItsTextSays(t *testing.T) {
 		folder := httpExample(t)
 		startPython(t, folder)
 		t.Setenv("WEBHOOK_SECRET", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==")
-		replace(t, folder, "semel.yaml", func(policy string) string { // otherwise the circuit breaker opens and the run does not end
+		replace(t, folder, "semel.yaml", func(policy string) string { // with the default policy, the circuit breaker would open and the run would not end
 			return strings.Replace(policy, "    handler:\n", "    retry: {disable_breaker: true}\n    handler:\n", 1)
 		})
 		output(t, folder, "semel", "run")
@@ -169,7 +169,7 @@ func killBoth(t *testing.T, folder string, kills int, call string, handler func(
 	run.stopWith(t, syscall.SIGTERM)
 }
 
-// ended reports whether n rows of the inbox are completed.
+// The function ended reports whether n rows of the inbox are completed.
 func ended(t *testing.T, folder, database string, n int) bool {
 	t.Helper()
 	return string(output(t, folder, "sqlite", database, "select count(*) from semel_inbox where state = 'COMPLETED'")) == fmt.Sprintf("%d\n", n)

@@ -44,7 +44,7 @@ func TestTheInboxExampleDoesWhatItsTextSays(t *testing.T) {
 		}
 		output(t, folder, binary, "messages", "ls")
 		waits := string(output(t, folder, "sqlite", "invoices.db", "select count(*) from semel_inbox where state in ('FAILED_RETRYABLE', 'PARKED') and finished > 0"))
-		if waits != "2\n" { // a payment whose invoice never arrives, and an invoice that the database rejects
+		if waits != "2\n" { // two rows wait: a payment whose invoice never arrives, and an invoice that the database rejects
 			t.Errorf("%s rows wait or are parked", waits)
 		}
 	})

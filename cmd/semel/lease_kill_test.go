@@ -46,7 +46,7 @@ func leasedFolder(t *testing.T, url string, n int) string {
 	return folder
 }
 
-// next waits for the next call to the endpoint.
+// The method "next" waits for the next call to the endpoint.
 func (e *endpoint) next(t *testing.T) called {
 	t.Helper()
 	select {
@@ -81,7 +81,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 		defer e.Close()
 		folder := leasedFolder(t, e.URL, messages)
 		keys, ids, calls := map[string]string{}, map[string]bool{}, map[string]int{}
-		round := map[string]bool{} // ids of the calls by the current process
+		round := map[string]bool{} // the ids of the calls that the current process has made
 		note := func(c called) {
 			switch known := keys[c.id]; {
 			case known == "" && ids[c.key]:
@@ -100,7 +100,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 				note(e.next(t))
 			}
 			run.stopWith(t, syscall.SIGKILL)
-			e.CloseClientConnections() // returns after all calls in progress have arrived
+			e.CloseClientConnections() // CloseClientConnections returns after all calls in progress have arrived
 			for len(e.arrived) > 0 {
 				note(<-e.arrived)
 			}

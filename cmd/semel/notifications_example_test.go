@@ -56,7 +56,7 @@ func TestTheExampleOfIntentsDoesWhatItsTextSays(t *testing.T) {
 
 func TestTheExampleOfIntentsUnderKillsOfBothProcesses(t *testing.T) {
 	t.Run("law_1_E1_E3_no_order_is_without_its_mail_and_none_has_two", func(t *testing.T) {
-		const orders, kills = 700, 6 // more orders than the run sends before the last kill, but a log that fits into the pipe
+		const orders, kills = 700, 6 // so many orders that the run still sends after the last kill, but so few that the log fits into the pipe
 		folder := notifications(t)
 		var lines strings.Builder
 		for i := range orders {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// acted is the JSON output of `semel messages retry -o json`.
+// The type acted is the JSON output of `semel messages retry -o json`.
 type acted struct {
 	Results []struct{ Number, Result, Error json.RawMessage }
 	Failed  int
@@ -54,7 +54,7 @@ func stopFollowing(t *testing.T, folder string) {
 	edit(t, filepath.Join(folder, "semel.yaml"), "follow: true", "follow: false")
 }
 
-// edit replaces old in a file. The file must contain old.
+// edit replaces old in a file. The file must contain the text old.
 func edit(t *testing.T, path, old, with string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -94,7 +94,7 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 			all.Go(func() { results[i] = act(t, folder, []string{"retry", "discard"}[i%2], "1") })
 		}
 		all.Wait()
-		recorded := func(a acted) int { // 0 if the row was already due
+		recorded := func(a acted) int { // the number of recorded retries; 0 if the row was already due
 			if a.Failed > 0 || a.Results[0].Error != nil {
 				return 0
 			}

@@ -88,8 +88,8 @@ func TestAStuckRunIsReplayedFromItsRecording(t *testing.T) {
 	})
 }
 
-// planted builds programs with a planted fault: if an environment variable is set, the programs commit the
-// transaction of a failed handler. planted returns the setting as its last result.
+// The function planted builds programs with a planted fault: if an environment variable is set, the programs
+// commit the transaction of a failed handler. The last result of planted is the setting of that variable.
 func planted(t *testing.T) (semel, simulate, setting string) {
 	t.Helper()
 	root, err := mutation.Root()

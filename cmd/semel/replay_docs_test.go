@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// documented returns a folder in which the commands of docs/operate/replay.md work. The folder has the files
-// of the script about replays, and a consumer with the name search.
+// The function documented returns a folder in which the commands of docs/operate/replay.md work. The folder
+// has the files of the script about replays, and a consumer with the name search.
 func documented(t *testing.T) string {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/script/replay.txtar")
@@ -39,7 +39,7 @@ func documented(t *testing.T) string {
 	return folder
 }
 
-// quoted matches the words of a shell command line.
+// The variable quoted matches the words of a shell command line.
 var quoted = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestTheCommandsOfThePageAboutReplays(t *testing.T) {

@@ -53,7 +53,7 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 		args := []string{"replay", "start", "billing", "--because", "lost", "--rate", "500", "--log-level", "error"}
 		for round := range kills {
 			r := startAs(t, folder, exec.Command("semel", args...))
-			least := (round + 1) * messages / (kills + 8) // leaves messages for the next round, even if a busy machine reacts late
+			least := (round + 1) * messages / (kills + 8) // the number leaves messages for the next round, even if a busy machine reacts late
 			eventually(t, fmt.Sprintf("no %d messages are booked", least), func() bool {
 				n, err := strconv.Atoi(asked("select count(*) from booked"))
 				return err == nil && n > least

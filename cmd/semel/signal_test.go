@@ -32,8 +32,8 @@ func startSemel(t *testing.T, folder string, args ...string) *running {
 // startAs starts a command that runs semel in folder.
 func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	t.Helper()
-	// Under nohup, the test process ignores SIGHUP, and a child process would ignore it too. A child does
-	// not ignore a signal that its parent handles.
+	// Under nohup, the test process ignores SIGHUP, and a child process would ignore SIGHUP too. A child process
+	// does not ignore a signal that its parent process handles.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	r := &running{cmd: cmd}
 	cmd.Dir, cmd.Stdout = folder, &r.summary
@@ -49,10 +49,10 @@ func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	return r
 }
 
-// await reads the log up to the first line that contains text.
+// await reads the log up to the first line that contains the given text.
 func (r *running) await(t *testing.T, text string) {
 	t.Helper()
-	// If no line contains text, the guard kills the process, which ends the log.
+	// If no line contains the text, the timer guard kills the process, which ends the log.
 	guard := time.AfterFunc(longest, func() { _ = r.cmd.Process.Kill() })
 	defer guard.Stop()
 	var seen []string
@@ -71,11 +71,11 @@ func (r *running) end(t *testing.T) int {
 	for r.log.Scan() {
 		t.Log(r.log.Text())
 	}
-	_ = r.cmd.Wait() // the exit code is checked by the caller
+	_ = r.cmd.Wait() // the caller checks the exit code
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// counts returns the counts in the summary of a run that has ended.
+// The method counts returns the counts in the summary of a run that has ended.
 func (r *running) counts(t *testing.T) semel.Counts {
 	t.Helper()
 	var summary struct{ Consumers map[string]semel.Counts }
@@ -149,8 +149,9 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// awaitWriter waits until another process keeps a write transaction open. That transaction belongs to a
-// running handler. Short write transactions, for instance when tables are created, do not count.
+// awaitWriter waits until another process keeps a write transaction open. The transaction that awaitWriter
+// waits for belongs to a running handler. Short write transactions, for instance when tables are created, do
+// not count.
 func awaitWriter(t *testing.T, folder string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=busy_timeout(2000)")

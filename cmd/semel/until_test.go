@@ -15,11 +15,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// longest is the timeout for reactions of other processes. Only a failing test reaches the timeout. One
-// minute is too short when many tests run at the same time.
+// The constant longest is the timeout for reactions of other processes. Only a failing test waits that long.
+// A timeout of one minute is too short when many tests run at the same time.
 const longest = 5 * time.Minute
 
-// eventually waits until ok returns true. ok may start a process, so eventually pauses between calls.
+// eventually waits until ok returns true. The function ok may start a process, so eventually pauses between
+// calls.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
@@ -58,7 +59,7 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// The script command "says PATTERN COMMAND..." repeats a command until it prints a line that matches
+// The script command "says PATTERN COMMAND..." repeats a command until the command prints a line that matches
 // PATTERN.
 func says(ts *testscript.TestScript, _ bool, args []string) {
 	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)

@@ -17,7 +17,7 @@ type receiving struct {
 	log *bufio.Scanner
 }
 
-// receives starts a run in folder and waits until the run listens.
+// The function receives starts a run in folder and waits until the run listens.
 func receives(t *testing.T, binary, folder string) *receiving {
 	t.Helper()
 	r := &receiving{cmd: exec.Command(binary, "run", "--config", "semel.yaml")}
@@ -52,7 +52,7 @@ func (r *receiving) end(t *testing.T) {
 	}
 }
 
-// settled repeats a query on a database in folder until the result is want.
+// The function settled repeats a query on a database in folder until the result equals the parameter want.
 func settled(t *testing.T, folder, database, query, want string) {
 	t.Helper()
 	got := ""

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// books is a card company that charges once for each key. If books has faults, the first response to each
-// new charge is lost.
+// books is a card company that charges once for each key. If the field faults is set, the first response to each new
+// charge is lost.
 type books struct {
 	receipts map[string]string // by key
 	calls    int

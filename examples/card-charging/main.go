@@ -53,7 +53,7 @@ func NewCharger(st keystore.Store, company Company) (*Charger, error) {
 	return &Charger{keys, company}, err
 }
 
-// Charge charges an order and returns the receipt. A copy of the order gets the same receipt.
+// Charge charges an order and returns the receipt. If the order arrives again, Charge returns the same receipt.
 func (c *Charger) Charge(ctx context.Context, o Order) (receipt string, err error) {
 	answer, err := c.keys.Do(ctx, leasedkey.Request{Source: "shop", ID: o.ID}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
 		receipt, err := c.company.Charge(ctx, a.IdempotencyKey, o)

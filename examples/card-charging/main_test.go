@@ -42,7 +42,7 @@ func TestALostAnswerIsAskedForAgainUnderTheSameKey(t *testing.T) {
 	}
 }
 
-// dying is a company whose caller dies after the charge.
+// dying is a card company whose calling process dies after the charge.
 type dying struct{ *books }
 
 func (d dying) Charge(ctx context.Context, key string, o Order) (string, error) {

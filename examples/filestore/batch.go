@@ -17,9 +17,9 @@ var _ store.Batch[*Tx] = (*Batch)(nil)
 // can begin.
 type Batch struct {
 	store *Store
-	// marks has one entry per mark: the marker to write, or nil if the identity already has a marker.
+	// One entry for each message: the marker to write, or nil if the identity already has a marker.
 	marks []*markRecord
-	// own are the markers that this batch will write.
+	// The markers that this batch will write.
 	own map[markerKey]marker
 	tx  Tx
 }
@@ -29,7 +29,7 @@ type Batch struct {
 type Tx struct {
 	mu   sync.Mutex
 	open bool
-	// base are the committed values. The values do not change while the batch is open.
+	// The committed values, which do not change while the batch is open.
 	base    map[string][]byte
 	changed map[string]change
 }
@@ -104,8 +104,8 @@ func (t *Tx) set(key string, c change) {
 	t.changed[key] = c
 }
 
-// end closes the transaction and reports whether the transaction was open. Only a caller that gets true may
-// commit. That caller must then let the next batch begin.
+// end closes the transaction and reports whether the transaction was open. Only a caller that gets true may commit, and
+// must let the next batch begin after the commit.
 func (t *Tx) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +114,8 @@ func (t *Tx) end() bool {
 	return was
 }
 
-// mark adds a marker, unless the identity already has one. The existing marker is committed, or belongs to
-// an earlier mark of this batch.
+// mark adds a marker, unless the identity already has one. An existing marker is committed, or was added earlier in the
+// same batch.
 func (b *Batch) mark(i int, m *store.Mark) store.Verdict {
 	key := markerKey{m.Scope, string(m.ID)}
 	old, ok := b.store.state.markers[key]

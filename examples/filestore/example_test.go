@@ -19,7 +19,7 @@ type payment struct {
 	Amount  int64
 }
 
-// A program with its own loop passes each message to Process. The third message is a copy of the first.
+// A program with its own loop passes each message to Process. The third message is a duplicate of the first message.
 func Example() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "filestore")

@@ -4,5 +4,5 @@ package filestore
 
 import "os"
 
-// lock does nothing on this system. The operator must make sure that only one process opens the file.
+// The function lock does nothing on this system. The operator must make sure that only one process opens the file.
 func lock(*os.File) error { return nil }

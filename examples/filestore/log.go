@@ -62,12 +62,12 @@ func (r *record) empty() bool {
 // log is the open log file. Only one goroutine may use log at a time.
 type log struct {
 	file *os.File
-	// size is the offset after the last complete record.
+	// The offset after the last complete record.
 	size int64
-	// dirty means that the file may have bytes after the offset size. The bytes belong to a record that was
+	// The field dirty means that the file may have bytes after the offset size. These bytes belong to a record that was
 	// not reported as committed.
 	dirty bool
-	// sync is file.Sync. Tests replace sync.
+	// The function sync is file.Sync; tests replace this function.
 	sync func() error
 }
 
@@ -87,8 +87,8 @@ func openLog(path string, apply func(record)) (*log, error) {
 	return l, nil
 }
 
-// load reads the records of the file. If the file is empty, load writes the header. If the last record is
-// cut off, load removes it.
+// load reads the records of the file. If the file is empty, load writes the header. If the last record is cut off, load
+// removes this record.
 func (l *log) load(path string, apply func(record)) error {
 	data, err := io.ReadAll(l.file)
 	if err != nil {
@@ -114,7 +114,7 @@ func (l *log) load(path string, apply func(record)) error {
 		apply(r)
 		last, l.size = l.size, l.size+int64(length)
 	}
-	// The sync after the last record may have failed, so the record may not be on disk. Write and sync it
+	// The sync after the last record may have failed, so the record may not be on disk. Write and sync this record
 	// again.
 	if _, err := l.file.WriteAt(data[last:], last); err != nil {
 		return l.must(err)
@@ -202,11 +202,11 @@ func encode(r record) ([]byte, error) {
 	return append(data, payload...), nil
 }
 
-// decode reads the first record in data and returns its length. data is the rest of the file. If the record
-// is incomplete and no other record follows, decode returns errTorn.
+// decode reads the first record in data and returns its length. The parameter data is the rest of the file. If the
+// record is incomplete and no other record follows, decode returns errTorn.
 func decode(data []byte) (r record, length int, err error) {
 	if len(data) < headLength || len(bytes.Trim(data[headLength:], "\x00")) == 0 {
-		return r, 0, errTorn // zeros are space that the file system allocated but did not fill
+		return r, 0, errTorn // zero bytes are space that the file system allocated but did not fill
 	}
 	if binary.BigEndian.Uint32(data[8:]) != crc32.Checksum(data[:8], checksums) {
 		return r, 0, errors.New("the head of the record was changed")

@@ -54,7 +54,7 @@ func TestACrashWithinTheLastRecordLosesThisCommitAlone(t *testing.T) {
 	for end := whole; end < int64(len(data)); end++ {
 		cut := data[:end:end]
 		reopenTorn(t, scope, cut)
-		// The file system may have allocated space for the rest of the record.
+		// After a crash, the file system may have allocated space for the rest of the cut-off record.
 		reopenTorn(t, scope, append(cut, make([]byte, int64(len(data))-end)...))
 	}
 }
@@ -200,7 +200,7 @@ func scopeOf(t testing.TB, s *Store, source string) int64 {
 	return number
 }
 
-// begin begins a batch with one mark. If the message is new, begin also writes the effect.
+// begin opens a batch with one marker to write. If the message is new, begin also writes the effect.
 func begin(t testing.TB, s *Store, scope int64, id string) (store.Batch[*Tx], store.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(context.Background(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: store.Applied}})

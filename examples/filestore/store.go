@@ -1,5 +1,5 @@
-// Package filestore is a small store for Semel: a map from strings to bytes in memory and in one log file.
-// filestore shows how little a store needs. It is not a database.
+// Package filestore is a small store for Semel: a map from strings to bytes in memory and in one log file. filestore
+// shows how little a store needs. A filestore is not a database.
 //
 // A batch is a transaction. Only one batch is open at a time, so a handler reads committed values and values
 // that its own batch has written. A commit appends one record with markers and values to the file. The
@@ -41,14 +41,16 @@ var (
 
 // Store is an open file and its contents in memory. Store is safe for concurrent use.
 type Store struct {
-	// turn is full while a batch is open. Markers and values change only while turn is full.
+	// The channel turn contains a token while a batch is open. Markers and values change only while the channel has the
+	// token.
 	turn chan struct{}
-	// writing is held while a record is written. writing guards log and closed. Scopes change only while
-	// writing is held.
+	// The mutex writing is locked while a record is written. The mutex guards the fields log and closed. Scopes (the
+	// numbers of consumer, source and generation) change only while the mutex is locked.
 	writing sync.Mutex
 	log     *log
 	closed  bool
-	// mu guards state. A goroutine that holds writing or has filled turn may read state without mu.
+	// mu guards state. A goroutine that holds the mutex writing, or has put the token into turn, may read state without
+	// mu.
 	mu    sync.RWMutex
 	state state
 }
@@ -112,7 +114,7 @@ func (s *Store) Get(key string) ([]byte, bool) {
 	return append([]byte(nil), v...), ok
 }
 
-// Limits tells the consumer that only one batch can be open at a time.
+// Limits reports that only one batch can be open at a time.
 func (s *Store) Limits() store.Limits { return store.Limits{SingleWriter: true} }
 
 // Scope returns the number for a consumer, source and generation. A new number is written to the file before
@@ -156,7 +158,7 @@ func (s *Store) Begin(ctx context.Context, _ store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
-// supported returns an error for a mark that needs an inbox.
+// The function supported returns an error for a message that needs an inbox.
 func supported(m *store.Mark) error {
 	switch {
 	case m.Claim.Token != 0:
@@ -192,8 +194,8 @@ func (s *Store) IsStoreFault(err error) bool {
 	return errors.Is(err, ErrFile) || errors.Is(err, ErrTurn)
 }
 
-// enter waits until no other batch is open. enter then removes what a commit with an unknown outcome may
-// have left in the file.
+// enter waits until no other batch is open. After the wait, enter removes the bytes that a commit with an unknown
+// outcome may have left in the file.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrTurn, err)
@@ -217,9 +219,9 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { <-s.turn }
 
-// write writes a record to the file and applies it to the state. The caller must hold writing and, for
-// markers and values, must have filled turn. After an error, unknown reports whether the record may have
-// been written.
+// write writes a record to the file and applies it to the state. The caller must hold the mutex writing and, for
+// markers and values, must have put the token into turn. After an error, the result unknown reports whether the record
+// may have been written.
 func (s *Store) write(r record) (unknown bool, err error) {
 	if s.closed {
 		return false, ErrClosed

@@ -24,7 +24,7 @@ const orders = `{"specversion":"1.0","id":"order-1","source":"shop","type":"plac
 {"specversion":"1.0","id":"order-2","source":"shop","type":"placed","data":{"item":"chair","euro":90}}
 `
 
-// lease is how long the messages of a dead process wait for another process.
+// The time for which the messages of a dead process wait for another process.
 const lease = time.Second
 
 func main() {
@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// run fulfils the orders in several processes. The first processes die, each at another step. The store
-// plays the role of a database, because it remains when a process dies.
+// run fulfils the orders in several processes. All processes but the last die, each at another step. The store plays
+// the role of a database, because it remains when a process dies.
 func run(ctx context.Context) error {
 	var dead atomic.Bool
 	store := memstore.New(memstore.Fail(func(string) error {

@@ -3,10 +3,10 @@
 //
 //	go run ./examples/http-orders
 //
-// An order is placed in the transaction of the request's key. A card is charged at a company, which is a
-// function of this program, under a leased key. Both stores are in memory, so the example runs without a
-// server. In production, pass durable stores to New and NewLeased: PostgreSQL or SQLite (sqlstore,
-// pgxstore), or Redis (redisstore) for leased keys.
+// An order is placed in the transaction of the request's key. A card is charged at a company, which is a function of
+// this program, under a leased key. Orders and keys are stored in memory, so the example runs without a server. In
+// production, pass durable stores to New and NewLeased: PostgreSQL or SQLite (sqlstore, pgxstore), or Redis
+// (redisstore) for leased keys.
 package main
 
 import (
@@ -29,7 +29,7 @@ type Company interface {
 	Charge(key string) (receipt string, err error)
 }
 
-// routes returns the routes of the API.
+// The function routes returns the routes of the API.
 func routes(orders *memstore.Store, keys *memstore.Keys, company Company) (http.Handler, error) {
 	placing, err := httpkey.New(orders, httpkey.Config{Name: "orders", Caller: account, Keep: 72 * time.Hour})
 	if err != nil {
@@ -73,7 +73,7 @@ func placeOrder(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "order placed at %v\n", time.Now().UnixNano())
 }
 
-// charge charges a card under the key of its request.
+// charge charges a card with the idempotency key of the request.
 func charge(company Company) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		attempt, _ := httpkey.AttemptFrom(r.Context())

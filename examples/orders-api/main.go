@@ -68,7 +68,7 @@ func serve(ctx context.Context, dsn, listen string) error {
 	return group.Wait()
 }
 
-// protect has all the code that protects an endpoint.
+// protect returns a guard; the function contains all the code that protects an endpoint.
 func protect(ctx context.Context, pool *pgxpool.Pool, mux *http.ServeMux) (*httpkey.Guard, error) {
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Resolution is the finding about a row with an unknown outcome.
+// Resolution is what an operator found out about a row with an unknown outcome.
 type Resolution uint8
 
 const (
@@ -31,14 +31,14 @@ func (r Resolution) Fits() error {
 	return nil
 }
 
-// Resolver is implemented by an Inbox with Leases in which operators can resolve unknown outcomes. Each
-// change writes an audit record, whose Result is the Resolution. If a Requeuer is a Resolver, it rejects rows
-// that were parked with semel.ReasonOutcomeUnknown (semel.ErrState), because a retry could repeat the call.
+// Resolver is implemented by an Inbox with Leases in which operators can resolve unknown outcomes. Each change writes
+// an audit record, whose Result is the Resolution. A Requeuer that is a Resolver rejects rows that were parked with
+// semel.ReasonOutcomeUnknown (semel.ErrState), because a retry could repeat the call.
 type Resolver interface {
-	// Resolve ends the uncertainty about rows. ResolvedDone completes the rows and marks them as Applied.
-	// ResolvedNotDone clears their calls and makes the rows due now, with Waiting markers. The rows must have
-	// an unknown outcome, and must be parked, dead-lettered or waiting for a retry. Resolve returns one error
-	// for each row, as a Requeuer does. semel.ErrConflict means that the identity is applied, or that another
+	// Resolve records the outcome of rows whose outcome was unknown. ResolvedDone completes the rows and marks them as
+	// Applied. ResolvedNotDone removes the records of the rows' calls and makes the rows due now, with Waiting markers.
+	// The rows must have an unknown outcome, and must be parked, dead-lettered or waiting for a retry. Resolve returns
+	// one error for each row, as a Requeuer does. semel.ErrConflict means that the identity is applied, or that another
 	// row of the identity waits.
 	Resolve(ctx context.Context, r Resolution, a store.Act, rows ...store.RowRevision) []error
 }

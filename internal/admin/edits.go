@@ -22,23 +22,23 @@ type StoredEdit struct {
 	// removed together with the row's body (Removed).
 	Was     []byte
 	Removed bool
-	// Before and After are the SHA-256 hashes of the two bodies. SizeBefore and SizeAfter are their lengths.
+	// Before and After are the SHA-256 hashes of the body before and after the edit. SizeBefore and SizeAfter are the
+	// lengths of the two bodies.
 	Before, After         [sha256.Size]byte
 	SizeBefore, SizeAfter int
 }
 
-// Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row.
-// When the row is retried, the handler gets the new body. The rest of the row is not changed, including the
-// fingerprint of the producer's message. So copies of that message are duplicates before and after the retry.
-// A message with the same identity and any other content is a conflict, even if its content is that of the
-// edit.
+// Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row. When the
+// row is retried, the handler gets the new body. An edit does not change other fields of the row, such as the
+// fingerprint of the producer's message. So copies of the producer's message are duplicates before and after the retry.
+// A message with the same identity and any other content is a conflict, even if its content is that of the edit.
 type Editor interface {
 	store.Inbox
-	// Edit replaces the body of a row and keeps the old body. The same transaction writes an audit record
-	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged means that the row has another
-	// revision. semel.ErrConflict means that the identity is applied or waits; for a conflict, that the first
-	// content is applied or waits. semel.ErrState means that MayEdit rejects the edit. After these errors
-	// nothing is changed.
+	// Edit replaces the body of a row and saves the old body. In the same transaction, Edit writes an audit record
+	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged means that the row has another revision.
+	// semel.ErrConflict means that a message with the identity was applied or waits; for a conflict, that the message
+	// with the first content was applied or waits. semel.ErrState means that MayEdit rejects the edit. If Edit returns
+	// an error of these kinds, the row was not changed.
 	Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error
 	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)
@@ -47,8 +47,8 @@ type Editor interface {
 // MaxEdit is the maximum size of an edited body in bytes.
 const MaxEdit = 16 << 20
 
-// MayEdit returns nil if the body of a row may be replaced by body. Otherwise the error wraps semel.ErrState
-// and says why the body may not be replaced.
+// MayEdit returns nil if the body of a row may be replaced by body. If the body may not be replaced, MayEdit returns an
+// error that wraps semel.ErrState and contains the cause.
 func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {
@@ -70,8 +70,8 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	return fmt.Errorf("row %d %s: %w", r.Number, why, semel.ErrState)
 }
 
-// EditAct returns an audit record whose Why contains the hashes of both bodies. If secret is not nil, the
-// hashes are keyed, so that a short body cannot be guessed from its hash.
+// EditAct returns an audit record whose Why contains the hashes of both bodies. If secret is not nil, the hashes are
+// computed with this key, so that a short body cannot be guessed from its hash.
 func EditAct(a store.Act, before, after, secret []byte) store.Act {
 	name, h := "sha256", sha256.New()
 	if secret != nil {

@@ -8,17 +8,16 @@ import (
 // Emitter is implemented by a store with CallerTx or QueueStore and Leases that can send the outputs of a
 // message again. An output of a message is a row that was written with the message as its Mark.Cause.
 type Emitter interface {
-	// Emit makes the outputs of causes due again under their identities, each in its own transaction. When
-	// Emit returns, these transactions are committed. Emit returns counts. An output that an earlier Emit
-	// made due is not counted again. After an error some outputs are due, and Emit can be called again.
-	// Without causes, Emit only reports whether the store supports it.
+	// Emit makes the outputs of causes due again under their identities, each in its own transaction. When Emit
+	// returns, the transactions of the outputs are committed. Emit returns the numbers of outputs. An output that an
+	// earlier Emit made due is not counted again. After an error some outputs are due, and Emit can be called again. If
+	// there are no causes, Emit only reports whether the store supports Emit.
 	//
-	// An output is made due if all of these conditions hold: its row is completed, its marker is Applied, all
-	// its calls have a known outcome, its body was not removed, at least EmitOptions.Every has passed since
-	// it ended, and less than its sender's window has passed since its first call. The row then waits like a
-	// row that was just received, without attempts. CallStarted.Again tells the sender that the row is sent
-	// again. A row that was completed in a transaction has no calls, so an effect in a transaction is never
-	// repeated.
+	// An output is made due if all of these conditions hold: its row is completed, its marker is Applied, all its calls
+	// have a known outcome, its body was not removed, at least EmitOptions.Every has passed since it ended, and less
+	// than its sender's window has passed since its first call. An output that was made due waits like a row that was
+	// just received, without attempts. CallStarted.Again reports to the sender that the row is sent again. A row that
+	// was completed in a transaction has no calls, so an effect in a transaction is never repeated.
 	Emit(ctx context.Context, o EmitOptions) (Emitted, error)
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// CommitResultWriter is implemented by a store.Batch of a store with admin.Results. It sends the result
-// together with the statements of the commit, so the result costs no round trip.
+// CommitResultWriter is implemented by a store.Batch of a store with admin.Results. A CommitResultWriter sends the
+// result of a handler together with the statements of the commit, so that the result costs no round trip.
 type CommitResultWriter interface {
 	// WriteResultAtCommit makes Commit write a result, as admin.Results.KeepResult does. If writing the
 	// result fails, Commit returns the error. The caller must not change result until the batch has ended.
@@ -16,8 +16,8 @@ type CommitResultWriter interface {
 // fetch, before the first transaction after a failure of the store, and once an hour. If a later check
 // returns an error, the store counts as down.
 type SchemaChecker interface {
-	// Check returns nil if the tables fit this release. Otherwise the error wraps semel.ErrSchema and names
-	// the remedy. Check is safe for concurrent use.
+	// Check returns nil if the tables fit this release. If the tables do not fit, Check returns an error that wraps
+	// semel.ErrSchema and names the remedy. Check is safe for concurrent use.
 	Check(ctx context.Context) error
 }
 
@@ -25,9 +25,9 @@ type SchemaChecker interface {
 // sources, so a batch may have as many new sources as messages. Without Interner, the engine calls
 // store.TxStore.Scope for each new source.
 type Interner interface {
-	// Scopes does what store.TxStore.Scope does, for several sources of one consumer. It returns the numbers
-	// in the order of the sources. If each statement costs a round trip, the number of statements does not
-	// depend on the number of sources.
+	// Scopes does what store.TxStore.Scope does, for several sources of one consumer. Scopes returns the numbers in the
+	// order of the sources. A store in which each statement costs a round trip uses the same number of statements for
+	// any number of sources.
 	Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error)
 }
 
@@ -38,11 +38,11 @@ type QueuedStatements interface {
 	// store.TxOptions.Statement for each queued statement. If the server does not respond, Commit ends
 	// earlier, after store.TxOptions.Answer.
 	Queued() int
-	// OnCallback registers begin. It is called before Commit, because Commit may call functions of handlers,
-	// such as functions that read result rows before COMMIT is sent. consumer.Config.Timeout limits these
-	// functions as it limits handlers. The batch calls begin with the marker's index of the message before
-	// each such function, and calls ended after the function has returned. If a function exceeds the timeout,
-	// the engine kills the batch while the function runs. That counts as an attempt of the message, whatever
-	// the function returns.
+	// OnCallback registers the function begin. The engine calls OnCallback before Commit, because Commit may call
+	// functions of handlers (callbacks), such as functions that read result rows before COMMIT is sent.
+	// consumer.Config.Timeout limits callbacks as it limits handlers. Before each callback, the batch calls begin with
+	// the index of the message's marker, and after the callback the result ended. If a callback exceeds the timeout,
+	// the engine kills the batch while the callback runs. An exceeded timeout counts as an attempt of the message,
+	// whatever the callback returns.
 	OnCallback(begin func(mark int) (ended func()))
 }

@@ -15,10 +15,10 @@ import (
 type StoredGeneration struct {
 	Number int64
 	State  generations.State
-	// Since is the time of the last change of state. Opened is the time of creation. Both are by the store's
-	// clock.
+	// Since is the time of the last change of state. Opened is the time of creation. Since and Opened are by the
+	// store's clock.
 	Since, Opened time.Time
-	// By says who opened the generation, and Why says why. Both are empty for the first generation.
+	// By is the person who opened the generation, and Why is the reason. By and Why are empty for the first generation.
 	By, Why string
 	// Fenced is the remaining time of the generation's fence, which exists during a switch. No batch may use
 	// a fenced generation.
@@ -28,15 +28,15 @@ type StoredGeneration struct {
 // LongestFence is the maximum duration of a fence.
 const LongestFence = 10 * time.Minute
 
-// Generations is implemented by a store that keeps the generations of consumers. A batch with
-// TxOptions.Working begins and commits only while its generation has the required state and is not fenced.
-// Otherwise Begin returns generations.ErrNotUsable, which has ClassDown, and no transaction is open.
+// Generations is implemented by a store that keeps the generations of consumers. A batch with TxOptions.Working begins
+// and commits only while its generation has the required state and is not fenced. If the generation may not be used,
+// Begin returns generations.ErrNotUsable, which has ClassDown, and no transaction is open.
 //
 // The records of a generation are stored under the consumer name that GenerationName returns.
 type Generations interface {
-	// Generations returns the generations of a consumer in the order of their numbers. If the store's clock
-	// was ahead when a fence was set, the fence may end later than LongestFence from now. Generations then
-	// shortens the fence to LongestFence.
+	// Generations returns the generations of a consumer in the order of their numbers. If the store's clock was ahead
+	// when a fence was set, the fence may end later than LongestFence from now. Generations shortens a fence that would
+	// last too long to LongestFence.
 	Generations(ctx context.Context, consumer string) ([]StoredGeneration, error)
 	// BeginGenerations creates generation 0 as the active generation of a consumer that has no generations.
 	BeginGenerations(ctx context.Context, consumer string) error
@@ -44,23 +44,23 @@ type Generations interface {
 	// also writes the audit record a. semel.ErrState means that another generation is being built, or that the consumer has
 	// no generations; nothing is changed.
 	OpenGeneration(ctx context.Context, consumer string, a store.Act) (number int64, err error)
-	// FenceGeneration fences a building or active generation for the duration most, at most LongestFence, by
-	// the store's clock. It returns after all batches that began before the fence have ended. No batch may
-	// use a fenced generation. After an error the fence may exist; LiftFences removes it. semel.ErrState
-	// means that the generation has another state or is fenced already; nothing is changed.
+	// FenceGeneration fences a building or active generation for the duration most, at most LongestFence, by the
+	// store's clock: no batch may use a fenced generation. FenceGeneration returns after all batches that began before
+	// the fence have ended. After an error the fence may exist; LiftFences removes the fence. semel.ErrState means that
+	// the generation has another state or is fenced already; nothing is changed.
 	FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error
 	// LiftFences removes the fences of all generations of a consumer.
 	LiftFences(ctx context.Context, consumer string) error
-	// SwitchGeneration makes the building generation active and the active generation old, in one
-	// transaction. Both generations must be fenced until the commit. SwitchGeneration writes a as an audit
-	// record. semel.ErrState means that they are not fenced; nothing is changed.
+	// SwitchGeneration makes the building generation active and the active generation old, in one transaction. The
+	// generations from and to must be fenced until the commit. SwitchGeneration also writes the audit record a.
+	// semel.ErrState means that a generation is not fenced; nothing is changed.
 	SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error
-	// EndGeneration sets a building or old generation to GenerationDropped and writes a as an audit record.
+	// EndGeneration sets a building or old generation to GenerationDropped and writes the audit record a.
 	// semel.ErrState means that the generation has another state; nothing is changed.
 	EndGeneration(ctx context.Context, consumer string, number int64, a store.Act) error
-	// ForgetGeneration removes up to most records of a dropped generation and returns the number of removed
-	// records. If that number is less than most, no records are left. semel.ErrState means that the
-	// generation is not dropped.
+	// ForgetGeneration removes up to most records of a dropped generation and returns the number of removed records. If
+	// ForgetGeneration removed fewer records than most, no records are left. semel.ErrState means that the generation
+	// is not dropped.
 	ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error)
 }
 

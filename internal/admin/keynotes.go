@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// RequestStore is implemented by a KeyStore that can store a request with a claim, so that another process
-// can finish the request. It can also find abandoned claims.
+// RequestStore is implemented by a KeyStore that can store a request with a claim, so that another process can finish
+// the request. A RequestStore can also find abandoned claims.
 type RequestStore interface {
-	// SaveRequest stores a note of 1 to MaxKeyResult bytes with a valid claim and replaces an earlier note. A
-	// note is the stored request. The note is kept, also for later claims, until every claim has a known
-	// outcome. SaveRequest returns ErrClaimLost in the same cases as ExtendKey.
+	// SaveRequest stores a note (the request) of 1 to MaxKeyResult bytes with a valid claim, and replaces an earlier
+	// note. The store keeps the note, also for later claims, until every claim has a known outcome. SaveRequest returns
+	// ErrClaimLost in the same cases as ExtendKey.
 	SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error
-	// AbandonedKeys reads a page of keys. It returns the keys of the consumer that have a note and no known
-	// outcome, and whose lease ended at least AbandonedKeysQuery.Quiet ago.
+	// AbandonedKeys returns a page of the consumer's keys that have a note and no known outcome, and whose lease ended
+	// at least AbandonedKeysQuery.Quiet ago.
 	AbandonedKeys(ctx context.Context, of AbandonedKeysQuery) (AbandonedKeys, error)
 }
 
@@ -37,7 +37,7 @@ type AbandonedKeysQuery struct {
 	Quiet time.Duration
 	// After is AbandonedKeys.Next of the previous page; nil for the first page.
 	After []byte
-	// Most is the number of keys to read, of all consumers; at least 1.
+	// Most is the number of keys that are examined, including keys of other consumers; at least 1.
 	Most int
 }
 
@@ -48,10 +48,10 @@ type AbandonedKeys struct {
 	Next []byte
 }
 
-// AbandonedKey is a key whose last claim was not ended before its lease ended.
+// AbandonedKey is a key whose last claim did not end before the lease of the claim expired.
 type AbandonedKey struct {
 	Key semel.Key
-	// Note is nil if it was encrypted with a key that the store no longer has.
+	// Note is nil if the note was encrypted with a key that the store no longer has.
 	Note []byte
 	// Started is the number of claims.
 	Started int

@@ -27,14 +27,14 @@ const (
 	Retry Verb = "retry"
 	// Send makes an intent due now, even if the intent was suppressed.
 	Send Verb = "send"
-	// Release ends the claim of a row in progress. If a received row is due later, Release makes it due now.
+	// Release ends the claim of a row in progress. If a received row is due later, Release makes the row due now.
 	Release Verb = "release"
 	// Discard closes a row without an effect. Reopen parks a discarded row again.
 	Discard Verb = "discard"
 	Reopen  Verb = "reopen"
 	// Edit replaces the payload of a row.
 	Edit Verb = "edit"
-	// Skip removes a row from its line (the rows of a key or lane), so that the rows behind it can be
+	// Skip removes a row from its queue (the rows of a key or lane), so that the later rows of the queue can be
 	// processed.
 	Skip Verb = "skip"
 	// Resolve records the outcome of calls whose outcome was unknown.
@@ -89,9 +89,9 @@ func (v Verb) From() (all []store.RowState) {
 	return all
 }
 
-// May returns nil if the command v may change a row. May calls MayAct or MaySkip, and also checks three rules
-// of commands: retry does not send a suppressed intent; no command retries a message without a usable
-// identity; skip changes only the first row of a line.
+// May returns nil if the command v may change a row. May calls MayAct or MaySkip, and also checks three rules of
+// commands: retry does not send a suppressed intent; no command retries a message without a usable identity; skip
+// changes only the first row of a queue.
 func (v Verb) May(r *store.StoredRow, due bool) error {
 	switch {
 	case v == Retry && r.Reason == reasonname.Suppressed && r.State == store.StateParked:
@@ -110,13 +110,13 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 	return err
 }
 
-// MayAct returns nil if an operator may change a row with this event. Otherwise the error wraps
-// semel.ErrState and says why the change is not allowed, and what to do. due means that a waiting row is due
-// already; the error for RowRetried is then ErrDueAlready. MayAct does not check the other rows of the
-// identity; MayRun checks these rows.
+// MayAct returns nil if an operator may change a row with the event e. If the operator may not, MayAct returns an error
+// that wraps semel.ErrState, with the cause and the remedy. The parameter due means that a waiting row is due already;
+// the error for RowRetried is then ErrDueAlready. MayAct does not check the other rows of the identity, which MayRun
+// checks.
 //
-// Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked.
-// So both reject the same rows with the same text.
+// Commands call MayAct for rows that they have read, and stores call MayAct for rows that they have locked. So commands
+// and stores reject the same rows with the same text.
 func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	_, legal := r.State.After(e)
 	switch {
@@ -140,7 +140,7 @@ func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	return nil
 }
 
-// MaySkip is MayAct for Lines.Skip: the row must be in a line.
+// MaySkip does for Lines.Skip what MayAct does for other commands: the row must be in a queue.
 func MaySkip(r *store.StoredRow) error {
 	if r.Place == 0 || r.State != store.StateParked && r.State.Outcome() != store.Waiting {
 		return refuse(r, "no message waits behind it: with on_parked: block, messages of its key or partition wait while it waits or is parked")
@@ -152,7 +152,7 @@ func refuse(r *store.StoredRow, why string) error {
 	return fmt.Errorf("row %d: %s: %w", r.Number, why, semel.ErrState)
 }
 
-// illegal says why the state of a row does not allow an event, and which command does allow it.
+// illegal returns a text: why an event is not possible in the state of a row, and which command to use instead.
 func illegal(e store.RowEvent, r *store.StoredRow) string {
 	is := fmt.Sprintf("it is %s", StateOf(r.State))
 	switch {
@@ -176,7 +176,7 @@ func illegal(e store.RowEvent, r *store.StoredRow) string {
 	return is
 }
 
-// notRetried says why a row cannot be made due, and which command helps.
+// notRetried returns a text: why a row cannot be made due, and which command to use instead.
 func notRetried(r *store.StoredRow) string {
 	switch {
 	case r.State == store.StateReceived:
@@ -193,7 +193,7 @@ func notRetried(r *store.StoredRow) string {
 	return ""
 }
 
-// neverRuns says why a row without a usable identity is not run again, and what to do.
+// neverRuns returns a text: why a row without a usable identity is not run again, and what to do.
 func neverRuns(reason semel.Reason) string {
 	switch reason {
 	case semel.ReasonTooLarge:

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// StoredMarker is the stored marker of an identity. Markers are kept for a long time and must be small, so a
-// marker does not contain the place from which the message came.
+// StoredMarker is the stored marker of an identity. Markers are kept for a long time and must be small, so a marker
+// does not contain the partition and offset of the message.
 type StoredMarker struct {
 	Outcome store.Outcome
 	// At is the time of the last change, by the store's clock.
@@ -17,9 +17,8 @@ type StoredMarker struct {
 	Fingerprint semel.Fingerprint
 }
 
-// Owner returns the row to which the marker belongs, or nil if no row has the marker's content. If several
-// rows have that content, Owner prefers a row whose state matches the marker's outcome. If there are several
-// such rows, Owner prefers a row that is not a conflict.
+// Owner returns the row to which the marker belongs, or nil if no row has the marker's content. If several rows have
+// the content, Owner prefers a row whose state matches the marker's outcome, and then a row that is not a conflict.
 func (m StoredMarker) Owner(rows []store.StoredRow) *store.StoredRow {
 	var owner *store.StoredRow
 	better := func(r *store.StoredRow) bool {

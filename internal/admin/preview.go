@@ -8,20 +8,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// PreviewQuery is a message whose verdict will be predicted.
+// PreviewQuery is a message for which Preview predicts what the store will answer.
 type PreviewQuery struct {
-	// Source is the source of the identity. Mark.Scope is ignored.
+	// Source is the source of the identity. The field Mark.Scope is ignored.
 	Source string
 	Mark   store.Mark
 }
 
-// Previewer is implemented by a TxStore that can predict verdicts. A prediction may become wrong, because
-// another transaction may change the markers at any time.
+// Previewer is implemented by a TxStore that can predict what Begin would return for messages (store.Verdict). A
+// prediction may become wrong, because another transaction may change the markers at any time.
 type Previewer interface {
-	// Preview returns for each message the verdict that Begin would return now: Fresh, Seen, Conflict or
-	// Newer. Preview ignores versions, lines and ages. Preview writes nothing, waits for no lock and does not
-	// see open transactions. If the verdicts of this consumer cannot be predicted, the error wraps
-	// semel.ErrUnsupported.
+	// Preview returns for each message the Verdict that Begin would return now: Fresh, Seen, Conflict or Newer. Preview
+	// ignores versions, queues of the inbox, and ages. Preview writes nothing, waits for no lock and does not see open
+	// transactions. If predictions are not possible for the consumer, the error wraps semel.ErrUnsupported.
 	Preview(ctx context.Context, consumer string, generation int64, all []PreviewQuery) ([]store.Verdict, error)
 }
 
@@ -36,6 +35,6 @@ type Prediction struct {
 	End source.End
 	// Was, with EndDuplicate, is the outcome of the existing marker.
 	Was store.Outcome
-	// Reason says why the delivery would not be applied, or why its end cannot be predicted.
+	// Reason is the reason why the delivery would not be applied, or why the result cannot be predicted.
 	Reason string
 }

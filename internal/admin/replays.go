@@ -23,11 +23,11 @@ const (
 type ReplayState string
 
 const (
-	// ReplayRunning means that the replay has started and has not ended. Replay.Left says whether a process
-	// runs it.
+	// ReplayRunning means that the replay has started and has not ended. Replay.Left says whether a process runs the
+	// replay.
 	ReplayRunning ReplayState = "running"
-	// ReplayStopping means that an operator has stopped the replay, and that its process has not noticed that
-	// yet.
+	// ReplayStopping means that an operator has stopped the replay, and that the process of the replay has not noticed
+	// the command yet.
 	ReplayStopping ReplayState = "stopping"
 	// ReplayStopped means that the replay was stopped and can be resumed.
 	ReplayStopped ReplayState = "stopped"
@@ -47,11 +47,11 @@ type Replay struct {
 	Generation int64
 	// Effects allows effects outside of the store.
 	Effects bool
-	// Start says who started the replay, and why. Stop says who last stopped the replay, and why.
+	// Start contains who started the replay, and why. Stop contains who last stopped the replay, and why.
 	Start, Stop Order
 	State       ReplayState
-	// Left is the remaining lease of the process that runs the replay, by the store's clock. Left is 0 if no
-	// process runs it.
+	// Left is the remaining lease of the process that runs the replay, by the store's clock. If no process runs the
+	// replay, Left is 0.
 	Left time.Duration
 	// Saved is the time of the last SaveReplay. Ended is the time when the replay ended, or zero if it has
 	// not ended.
@@ -64,7 +64,7 @@ type ReplayProgress struct {
 	// Range describes the messages that are replayed.
 	Range string       `json:"range,omitempty"`
 	Lanes []ReplayLane `json:"lanes,omitempty"`
-	// Since (inclusive) and Until (exclusive), if not zero, limit the time of the messages. They are used if
+	// Since (inclusive) and Until (exclusive), if not zero, limit the time of the messages. Since and Until are used if
 	// offsets do not limit the range.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
@@ -76,12 +76,12 @@ type ReplayProgress struct {
 
 // ReplayLane is the progress of a replay in one lane.
 type ReplayLane struct {
-	// Lane is the source's name of the lane. Is identifies the lane, for example by a topic's id or by a hash
+	// Lane is the source's name of the lane. The field Is identifies the lane, for example by a topic's id or by a hash
 	// of the end of a file.
 	Lane string `json:"lane"`
 	Is   string `json:"is,omitempty"`
-	// From is the offset of the first message. To is the offset after the last message. Messages after offset
-	// After are not acked yet. After starts below From.
+	// From is the offset of the first message, and To is the offset after the last message. Messages with an offset
+	// greater than After are not acked yet. At first, After is less than From.
 	From  int64 `json:"from"`
 	To    int64 `json:"to"`
 	After int64 `json:"after"`
@@ -91,11 +91,11 @@ type ReplayLane struct {
 type ReplayCounts struct {
 	// Read counts all messages.
 	Read int64 `json:"read"`
-	// Applied counts messages that the replay has applied. Skipped counts messages that had ended before, or
+	// Applied counts messages that the replay has applied. Skipped counts messages that ended before the replay, or
 	// that another process handles.
 	Applied int64 `json:"applied"`
 	Skipped int64 `json:"skipped"`
-	// Conflicts counts messages with other content than the message that ended before.
+	// Conflicts counts messages whose identity is known with other content.
 	Conflicts int64 `json:"conflicts"`
 	// Received and Waiting count messages that are in the inbox and are processed later.
 	Received     int64 `json:"received"`
@@ -105,35 +105,35 @@ type ReplayCounts struct {
 	Discarded    int64 `json:"discarded"`
 	// Foreign counts messages that the consumer's filter does not select.
 	Foreign int64 `json:"foreign"`
-	// TooOld counts messages that are older than the policy allows. Timeless counts messages that have no
-	// timestamp. The consumer gets neither.
+	// TooOld counts messages that are older than the policy allows. Timeless counts messages that have no timestamp.
+	// The consumer gets neither messages that are too old nor messages without a timestamp.
 	TooOld   int64 `json:"too_old"`
 	Timeless int64 `json:"timeless"`
 	// Unknown, in a prediction, counts messages whose outcome cannot be predicted.
 	Unknown int64 `json:"unknown,omitempty"`
 }
 
-// The errors of Replays. Each error wraps semel.ErrState and means that nothing was changed.
+// Errors of the interface Replays. Each error wraps semel.ErrState and means that nothing was changed.
 var (
-	// ErrReplayOpen means that another replay of the consumer in this generation has not ended.
+	// ErrReplayOpen means that another replay of the consumer in the same generation has not ended.
 	ErrReplayOpen = fmt.Errorf("another replay of the consumer has not ended: %w", semel.ErrState)
 	// ErrReplayHeld means that another process runs the replay.
 	ErrReplayHeld = fmt.Errorf("another process runs the replay: %w", semel.ErrState)
 	// ErrReplayEnded means that the replay has ended.
 	ErrReplayEnded = fmt.Errorf("the replay has ended: %w", semel.ErrState)
-	// ErrNoReplay means that there is no replay with this number.
+	// ErrNoReplay means that there is no replay with the given number.
 	ErrNoReplay = fmt.Errorf("there is no replay of this number: %w", semel.ErrState)
 )
 
-// Replays is implemented by a store that keeps the replays of its consumers. One process at a time runs a
-// replay, with a token and a lease by the store's clock. A consumer has at most one replay per generation
-// that has not ended. The transaction of each change also writes an audit record (store.Act) without a row.
-// The Why of that record starts with the consumer's name.
+// Replays is implemented by a store that keeps the replays of its consumers. Only one process at a time runs a replay,
+// with a token and a lease by the store's clock. A consumer has at most one replay per generation that has not ended.
+// The transaction of each change also writes an audit record (store.Act) without a row. The Why of the audit record
+// starts with the consumer's name.
 type Replays interface {
 	// NewReplay starts a replay with the Consumer, Kind, Generation, Effects and Progress of r and returns
 	// its number. ErrReplayOpen means that a replay of the consumer has not ended.
 	NewReplay(ctx context.Context, r Replay, t store.Token, lease time.Duration, a store.Act) (int64, error)
-	// TakeReplay assigns a replay that no process runs to the caller, with this token.
+	// TakeReplay assigns a replay that no process runs to the caller, with the token t.
 	TakeReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (Replay, error)
 	// SaveReplay stores the progress, extends the lease and returns the state. ReplayStopping means that the
 	// caller should stop. ErrClaimLost means that the replay has another token or has ended; nothing is
@@ -142,9 +142,9 @@ type Replays interface {
 	// EndReplay ends the replay as ReplayDone or ReplayStopped. EndReplay returns ErrClaimLost in the same
 	// cases as SaveReplay.
 	EndReplay(ctx context.Context, number int64, t store.Token, s ReplayState, p ReplayProgress, a store.Act) error
-	// StopReplay stops the replay. If no process runs the replay, it stops at once. Otherwise its process
-	// notices the stop with the next SaveReplay. ErrReplayEnded means that the replay has ended or is
-	// stopped.
+	// StopReplay stops the replay. If no process runs the replay, the replay stops at once. If a process runs the
+	// replay, the process notices the stop with its next SaveReplay. ErrReplayEnded means that the replay has ended or
+	// is stopped.
 	StopReplay(ctx context.Context, number int64, a store.Act) (Replay, error)
 	// Replay returns a replay, or ErrNoReplay.
 	Replay(ctx context.Context, number int64) (Replay, error)

@@ -6,7 +6,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// State is the state of a message as operators see it. Several stored states can be one State.
+// State is the state of a message as operators see it. Several states of the store (store.RowState) can be one State.
 type State string
 
 const (
@@ -37,7 +37,7 @@ func StateOf(s store.RowState) State {
 	return State(s)
 }
 
-// Stored returns the stored states that s stands for, or nil if there are none.
+// Stored returns the states of the store (store.RowState) that belong to the State s, or nil if there are none.
 func (s State) Stored() []store.RowState {
 	switch s {
 	case Waiting:

@@ -8,18 +8,18 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// refuseOpen returns an error that wraps ErrOpen. Its text names the row that prevents another row of the
+// refuseOpen returns an error that wraps ErrOpen. The text of the error names the row that prevents another row of the
 // same identity from being processed.
 func refuseOpen(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), ErrOpen}
 }
 
-// MayRun returns nil if a row may be processed although its identity has other rows, each with other content.
-// The row may be processed if no other row is completed, waiting or in progress, no other row was applied in
-// part, and no open row has an unknown outcome. Otherwise the error wraps semel.ErrConflict, and ErrOpen
-// unless another content is applied. The error names the row that prevents processing, and the remedy. marker
-// is the outcome of the identity's marker, or 0 if there is no marker. own means that the marker belongs to
-// the row itself.
+// MayRun returns nil if a row may be processed although its identity has other rows, each with other content. A row may
+// be processed if no other row is completed, waiting or in progress, no other row was applied in part, and no open row
+// has an unknown outcome. If the row may not be processed, the error wraps semel.ErrConflict, and also ErrOpen unless
+// another content was applied. The error names the row that prevents processing, and the remedy. The parameter marker
+// is the outcome of the identity's marker, or 0 if there is no marker. The parameter own means that the marker belongs
+// to the row itself.
 func MayRun(number int64, marker store.Outcome, own bool, others []store.StoredRow) error {
 	for i := range others {
 		if err := lets(&others[i], number); err != nil {
@@ -59,9 +59,8 @@ func lets(r *store.StoredRow, number int64) error {
 // ReasonReopened is the reason of a reopened row that has no other reason to be parked.
 const ReasonReopened semel.Reason = "reopened"
 
-// ReopenedReason returns the reason of a reopened row whose reason was was. ReopenedReason replaces the
-// reasons of gaps and lines: rows with these reasons are unblocked automatically, but a reopened row must
-// wait for an operator.
+// ReopenedReason returns the reason of a reopened row that had the reason was. Reasons of gaps and of queues are
+// replaced: rows with such a reason are unblocked automatically, but a reopened row must wait for an operator.
 func ReopenedReason(was semel.Reason) semel.Reason {
 	switch was {
 	case reasonname.None, semel.ReasonGap, reasonname.Behind:

@@ -13,21 +13,23 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Options name the table and its columns; see sqlstore.Adopted.
+// Options contain the names of the user's table and its columns; see sqlstore.Adopted.
 type Options struct {
 	Consumer, Source, Table, ID            string
 	ConsumerColumn, SourceColumn, AtColumn string
 	Values                                 map[string]string
 }
 
-// Adoption is an adopted table that meets the requirements, with the texts for its statements.
+// Adoption is a table of the user in which Semel keeps its markers (an adopted table), with the texts for the
+// statements.
 type Adoption struct {
 	Options
 	table  *Table
 	id     *Column
 	source *Column // nil if the table has no column for sources
 	names  *strings.Replacer
-	// owner is the text by which the table is owned. Two consumers must not have the same owner.
+	// owner is a text that identifies the consumer to which the table belongs. Two consumers must not have the same
+	// owner.
 	owner string
 
 	db     Database
@@ -35,8 +37,8 @@ type Adoption struct {
 	prefix string
 }
 
-// New checks that the table can be adopted, and records the consumer that has adopted it. prefix is the prefix of
-// the names of Semel's tables.
+// New checks that the user's table can be used for markers (adopted), and records the consumer that uses it. The
+// parameter prefix is the prefix of the names of Semel's tables.
 func New(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string, o Options) (*Adoption, error) {
 	a, err := plan(ctx, db, sql, prefix, o)
 	if err == nil {
@@ -45,7 +47,7 @@ func New(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string,
 	return a, err
 }
 
-// Check checks the table again.
+// Check checks again that the user's table can be used for markers.
 func (a *Adoption) Check(ctx context.Context) error {
 	_, err := plan(ctx, a.db, a.sql, a.prefix, a.Options)
 	return err
@@ -57,8 +59,8 @@ func (a *Adoption) Name() string { return a.table.Name }
 // Statement replaces the placeholders in the text of a statement.
 func (a *Adoption) Statement(text string) string { return a.names.Replace(text) }
 
-// Missing wraps the error of a marker that was not written although no marker exists. The new error says what
-// to look for.
+// Missing wraps the error of a marker that was not written although no marker exists. The new error contains possible
+// causes.
 func (a *Adoption) Missing(err error) error {
 	return fmt.Errorf("%w: look for a trigger or a rule on the adopted table %s that keeps rows out, and remove it", err, a.table.Name)
 }
@@ -87,7 +89,7 @@ func plan(ctx context.Context, db Database, sql *sqlform.Postgres, prefix string
 	return a, a.inspect(ctx)
 }
 
-// fill determines the value of each column of a row, and writes the columns into the statements.
+// fill determines the value of each column of a new row, and adds the names of the columns to the statements.
 func (a *Adoption) fill(d *dialect) error {
 	values := map[string]string{}
 	for name, value := range a.Values {
@@ -151,7 +153,7 @@ func (c *Column) constant(d *dialect, value string) (string, error) {
 	return d.literal(value) + "::" + c.Kind, nil
 }
 
-// key returns the columns of the unique key, and the condition that the row t has the identity k.
+// key returns the columns of the unique key, and the SQL condition that the row t has the identity k.
 func (a *Adoption) key(values map[string]string) (columns, same string) {
 	var names, equal []string
 	for _, c := range a.table.Columns {
@@ -162,9 +164,9 @@ func (a *Adoption) key(values map[string]string) (columns, same string) {
 	return strings.Join(names, ", "), strings.Join(equal, " and ")
 }
 
-// equals returns the operator that compares values of the column. PostgreSQL looks up operators in all
-// schemas of the search_path. For some built-in types, such as varchar, PostgreSQL has no operator of its
-// own, so another schema could define one.
+// equals returns the operator that compares values of the column. PostgreSQL looks up operators in all schemas of the
+// search_path. For some built-in types, such as varchar, PostgreSQL has no operator of its own, so another schema could
+// define an operator.
 func (c *Column) equals() string {
 	if c.BuiltIn {
 		return "operator(pg_catalog.=)"
@@ -224,8 +226,8 @@ func (a *Adoption) inspect(ctx context.Context) error {
 	return nil
 }
 
-// claim records which consumer has adopted the table. So another consumer cannot treat the rows of the table
-// as its own.
+// claim records which consumer has adopted the table. After claim, another consumer cannot use the rows of the table as
+// its own markers.
 func (a *Adoption) claim(ctx context.Context) error {
 	key := "adopted " + a.owner
 	owner, err := a.ownerOf(ctx, key)
@@ -255,7 +257,8 @@ func (a *Adoption) ownerOf(ctx context.Context, key string) (consumer string, er
 	return consumer, err
 }
 
-// Admit returns an error if the rows of the table cannot distinguish this consumer, source or generation.
+// Admit returns an error if the rows of the table cannot distinguish the given consumer, source or generation from
+// others.
 func (a *Adoption) Admit(consumer, source string, generation int64) error {
 	switch {
 	case consumer != a.Consumer:

@@ -18,14 +18,14 @@ type dialect struct {
 }
 
 // The maximum lengths in bytes of an id and of a source that fit into an index entry of PostgreSQL (2,704 bytes)
-// together with a consumer's name, even if they cannot be compressed.
+// together with a consumer's name, even if the values cannot be compressed.
 const (
 	longestOld       = 2000
 	longestOldSource = 400
 )
 
-// Fit returns the id in the form in which the table returns it. If the table cannot hold the id or its
-// source, Fit returns an error.
+// Fit returns the id in the spelling in which the table returns the id. If the table cannot store the id or its source,
+// Fit returns an error.
 func (a *Adoption) Fit(source, id string) (string, error) {
 	if c := a.source; c != nil {
 		if err := c.holds(source, longestOldSource); err != nil {
@@ -35,7 +35,7 @@ func (a *Adoption) Fit(source, id string) (string, error) {
 	return a.id.fit(id)
 }
 
-// fit returns the id in the form in which its column returns it.
+// fit returns the id in the spelling in which the column returns the id.
 func (c *Column) fit(id string) (string, error) {
 	switch c.Kind {
 	case "bytea":
@@ -72,7 +72,7 @@ func isUUID(id string) bool {
 	return true
 }
 
-// holds returns an error if a text column cannot hold text. text may have at most most bytes.
+// holds returns an error if a text column cannot store text, or if text has more than most bytes.
 func (c *Column) holds(text string, most int) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return fmt.Errorf("bytes that column %s of the adopted table cannot hold: invalid UTF-8, or a zero byte", c.Name)
@@ -102,8 +102,8 @@ func postgres() *dialect {
 	}
 }
 
-// postgresID returns the SQL that reverses sqlform.ID. The CASE prevents generated ids from being converted to the
-// column's type.
+// postgresID returns the SQL that reverses sqlform.ID. The CASE expression prevents generated ids from being converted
+// to the column's type.
 func postgresID(c *Column) string {
 	const uuid = "pg_catalog.encode(pg_catalog.substr(a.id, 2), 'hex')::uuid"
 	bytes := "case pg_catalog.get_byte(a.id, 0) when 0 then pg_catalog.substr(a.id, 2) when 1 then pg_catalog.convert_to(" + uuid + "::text, 'UTF8') else a.long_id end"

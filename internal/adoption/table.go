@@ -26,21 +26,21 @@ type Column struct {
 	Length int    // maximum number of characters; 0 if unlimited
 	Needed bool   // not null and without default
 	Exact  bool   // values are equal only if their bytes are equal
-	// Collate is the COLLATE clause of the column, or empty if there is none. Without that clause no index
-	// would be used, and the order would differ.
+	// Collate is the COLLATE clause of the column, or empty if there is none. Without the clause, PostgreSQL would not
+	// use the index, and would sort in another order.
 	Collate string
 	// BuiltIn reports that PostgreSQL itself defines the operators of the column's type.
 	BuiltIn bool
 }
 
-// Database reads the catalogue. A *sql.DB implements it.
+// Database reads the catalogue of the database. A *sql.DB implements Database.
 type Database interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Describe reads the description of a user's table. The name is written as in SQL. If a person must correct
+// Describe reads the description of a user's table. The parameter table is a name as in SQL. If a person must correct
 // the table, the error wraps semel.ErrSchema.
 func Describe(ctx context.Context, db Database, s *sqlform.Statements, table string) (*Table, error) {
 	t := &Table{}
@@ -66,7 +66,7 @@ func Describe(ctx context.Context, db Database, s *sqlform.Statements, table str
 	return t, rows.Err()
 }
 
-// Column returns the column with this name, spelt as in the catalogue.
+// Column returns the column with the given name, which must be written as in the catalogue.
 func (t *Table) Column(name string) (*Column, error) {
 	var known []string
 	for i := range t.Columns {
@@ -78,7 +78,7 @@ func (t *Table) Column(name string) (*Column, error) {
 	return nil, fmt.Errorf("%s has no column %q: its columns are %s: %w", t.Name, name, strings.Join(known, ", "), semel.ErrSchema)
 }
 
-// IDColumn returns the column of the ids. Its type must be one of kinds.
+// IDColumn returns the column of the ids. The type of the column must be one of kinds.
 func (t *Table) IDColumn(name string, kinds []string) (*Column, error) {
 	c, err := t.Column(name)
 	if err == nil && !slices.Contains(kinds, c.Kind) && len(kinds) > 0 {

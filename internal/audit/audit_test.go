@@ -14,7 +14,7 @@ import (
 
 var key = []byte("a key of at least thirty-two bytes")
 
-// sealed returns a chain of n audit records, and the head of the chain.
+// sealed returns an audit chain of n records, and the description of its last line.
 func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	var end admin.SealHead
 	var all []admin.Seal
@@ -27,7 +27,7 @@ func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	return all, end
 }
 
-// verified verifies a chain and returns the findings as texts.
+// verified verifies an audit chain and returns the findings as texts.
 func verified(key []byte, lines []admin.Seal, end admin.SealHead) []string {
 	v := NewVerifier(key)
 	v.ExpectEnd(end, "the end")
@@ -64,7 +64,7 @@ func TestAnIntactChainHasNoFindings(t *testing.T) {
 	}
 }
 
-// renumbered numbers the lines from 1, in their current order.
+// renumbered numbers the lines of an audit chain from 1, in their current order.
 func renumbered(lines []admin.Seal) []admin.Seal {
 	for i := range lines {
 		lines[i].Sequence = int64(i + 1)
@@ -200,7 +200,8 @@ func TestAKeyAddedLaterProtectsEarlierLines(t *testing.T) {
 		end = HeadOf(key, s)
 		lines = append(lines, s)
 	}
-	// A head that was kept before the key was introduced proves the lines before the key.
+	// A description of the last line that was saved before the key was introduced proves that the lines without a key
+	// are genuine.
 	kept := func() []string {
 		v := NewVerifier(key)
 		v.Expect(PointOf(HeadOf(key, lines[5])), "the head that was kept")

@@ -9,12 +9,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// farthest is the maximum distance at which sealedAs searches for the original sequence of a renumbered line.
+// farthest is the maximum difference between current and original sequence of a line up to which sealedAs finds the
+// original.
 const farthest = 1000
 
-// sealedAs returns the sequence with which the line was sealed. If the line was renumbered, that sequence
-// differs from its current sequence. intact is false if the hash of the line does not match its content with
-// any sequence nearby. If the line is keyed and the verifier has no key, the line counts as intact.
+// sealedAs returns the sequence that the line of the audit chain had when it was written. If the line was renumbered,
+// its current sequence differs. The result intact is false if the hash of the line does not match its content with any
+// sequence nearby. If the line is keyed and the verifier has no key, the line counts as intact.
 func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	if s.Keyed && len(v.key) == 0 {
 		v.report.Unchecked++
@@ -44,8 +45,8 @@ func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	return 0, false
 }
 
-// broken reports a line whose hash does not match its content. behind is the following line, or nil if l is
-// the last line.
+// The method broken reports a line whose hash does not match its content. The parameter behind is the following line,
+// or nil if l is the last line.
 func (v *Verifier) broken(l Line, behind *Line) {
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence -= v.shifted.by
@@ -71,10 +72,10 @@ func (v *Verifier) broken(l Line, behind *Line) {
 	}
 }
 
-// otherLink is the text of a finding about a line whose link to the previous line was changed.
+// otherLink is the text of a finding: the hash of the previous line that a line contains was changed.
 const otherLink = "the hash of the line before it is not what was sealed"
 
-// whatChanged returns the name of the part of the line that was changed, if the part can be determined.
+// whatChanged returns the name of the part of an audit line that was changed, if the part can be determined.
 func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	fits := func(change func(*admin.Seal)) bool {
 		s := l.Seal
@@ -92,7 +93,7 @@ func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
 	return "its content or its hash was changed"
 }
 
-// compare reports an audit record that is missing in its table, or that differs from the copy in the line.
+// compare reports an audit record that is missing in its table, or that differs from its copy in the audit chain.
 func (v *Verifier) compare(l Line, sequence int64) {
 	switch {
 	case !l.Compared:
@@ -109,8 +110,8 @@ func (v *Verifier) compare(l Line, sequence int64) {
 // longestShown is the maximum number of characters of a text in a finding.
 const longestShown = 60
 
-// differences lists the fields whose values differ from the sealed record. If all fields are equal, the
-// result is empty.
+// differences lists the fields in which an audit record differs from its copy in the audit chain. If all fields are
+// equal, the result is empty.
 func differences(sealed, stands store.Act) string {
 	var all []string
 	for _, part := range []struct{ name, sealed, stands string }{
@@ -126,8 +127,8 @@ func differences(sealed, stands store.Act) string {
 	return strings.Join(all, ", ")
 }
 
-// noteKey reports a line without a key after lines with a key. It also records the place of the first keyed
-// line.
+// noteKey reports an audit line without a key after lines with a key. The method also records where the first keyed
+// line is.
 func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 	if v.keyed && !s.Keyed {
 		v.report.add(Finding{Sequence: sequence, Act: s.Act.Number, Kind: Inserted, What: "it is under no key, and lines before it are under one"})
@@ -138,8 +139,8 @@ func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 	}
 }
 
-// noteShift records that a line has another sequence than the sequence with which it was sealed. Neighbouring
-// lines with the same difference are reported together.
+// noteShift records that the sequence of an audit line is not the sequence that the line had when it was written.
+// Neighbouring lines with the same difference are reported together.
 func (v *Verifier) noteShift(stands, sealed int64) {
 	if by := stands - sealed; by != v.shifted.by || v.shifted.to != stands-1 {
 		v.endRun()

@@ -6,21 +6,22 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// ExpectEnd makes the verifier check that the last line of the chain is the line that end describes. end was
-// recorded in a store or a file. If the verifier has a key and the line is keyed, the verifier also checks
-// end.Proof. Findings call end by the given name.
+// ExpectEnd makes the verifier check that the last line of the chain is the line that end describes. The parameter end
+// was recorded in a store or a file. If the verifier has a key and the line is keyed, the verifier also checks
+// end.Proof. Findings refer to end by the given name.
 func (v *Verifier) ExpectEnd(end admin.SealHead, name string) {
 	v.expect(PointOf(end), name, false)
 	v.ends = append(v.ends, namedEnd{end, name})
 }
 
-// namedEnd is an expected last line of the chain, and the name of the line in findings.
+// namedEnd is an expected last line of the audit chain, and the name of the line in findings.
 type namedEnd struct {
 	admin.SealHead
 	name string
 }
 
-// atEnd reports a wrong or missing proof of an expected head, and lines that follow the head.
+// atEnd reports a wrong or missing SealHead.Proof of an expected last line, and lines that follow the expected last
+// line.
 func (v *Verifier) atEnd(e namedEnd) {
 	switch {
 	case len(v.key) > 0 && e.Keyed && e.Proof != proof(v.key, e.SealHead):

@@ -11,28 +11,28 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// Changed means that a line, or the audit record that the line sealed, was changed.
+	// Changed means that a line of the audit chain, or the audit record that was copied into the line, was changed.
 	Changed Kind = "changed"
-	// Removed means that a line, or the audit record that the line sealed, was removed.
+	// Removed means that a line of the audit chain, or the audit record that was copied into the line, was removed.
 	Removed Kind = "removed"
-	// Reordered means that a line is at another place than the place where it was sealed.
+	// Reordered means that a line of the audit chain was moved to another position.
 	Reordered Kind = "reordered"
-	// Inserted means that a line was not sealed at this place.
+	// Inserted means that a line of the audit chain was inserted by a forger.
 	Inserted Kind = "inserted"
-	// CutOff means that lines are missing at the end.
+	// CutOff means that lines are missing at the end of the audit chain.
 	CutOff Kind = "cut off"
-	// Late means that an audit record was sealed long after it was written, or is still not sealed. If the
-	// record was changed before it was sealed, the change cannot be detected.
+	// Late means that an audit record was added to the audit chain long after it was written, or is still missing
+	// there. A change of an audit record before it was added to the chain cannot be detected.
 	Late Kind = "sealed late"
-	// Unkeyed means lines before the first keyed line. Anybody who could write the tables at that time could
-	// have written these lines.
+	// Unkeyed means that lines without a key come before the first keyed line of the audit chain. Lines without a key
+	// may be forged: anybody who could write the tables could have written them.
 	Unkeyed Kind = "under no key"
 )
 
 // Finding is one fault that the verification found.
 type Finding struct {
-	// Sequence is the sequence of the line, or of the first of several lines. For several lines, To is the
-	// sequence of the last line. Otherwise To is 0.
+	// Sequence is the sequence of the audit line, or of the first of several lines. For several lines, To is the
+	// sequence of the last line; for a single line, To is 0.
 	Sequence int64 `json:"sequence"`
 	To       int64 `json:"to,omitempty"`
 	// Act is the number of the audit record, or 0 if the number is unknown.
@@ -56,11 +56,12 @@ const MostFindings = 1000
 
 // Report is the result of a verification.
 type Report struct {
-	// Lines is the number of lines that were read. End is the last line that was not found to be inserted.
+	// Lines is the number of audit lines that were read. End is the last line, without lines that a forger has
+	// inserted.
 	Lines int64
 	End   Point
-	// Keyed is the number of lines with a key. Unchecked is the number of keyed lines whose hash was not
-	// checked because no key was given.
+	// Keyed is the number of audit lines with a key. Unchecked is the number of keyed lines whose hash was not checked
+	// because no key was given.
 	Keyed, Unchecked int64
 	// Findings contains the first MostFindings of all findings, sorted by sequence.
 	Findings []Finding

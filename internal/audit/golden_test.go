@@ -1,6 +1,6 @@
 package audit
 
-// These are the hashes of TestALineHasThisHash. Another program has computed them from the description in
+// The hashes that TestALineHasThisHash expects. Another program has computed these hashes from the description in
 // docs/operate/audit.md.
 const (
 	goldenPlain = "e015bef188bbb2e0d10ea29673669a22f69b37bc14df0f566e301b4c1df6e10c"

@@ -7,19 +7,20 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// LongestUnsealed is the longest time between an audit record and its seal that is not reported. Processes
-// seal audit records within seconds, but possibly no process runs for a night. As long as a record is not
-// sealed, changes to the record are not detected. If a chain was deleted and written again, its seals are
-// late too.
+// LongestUnsealed is a limit: an audit record that was added to the audit chain later than LongestUnsealed after it was
+// written is reported. Processes add audit records within seconds, but possibly no process runs for a night. Changes of
+// a record that is not in the chain yet are not detected. If a chain was deleted and written again, its records were
+// also added late.
 const LongestUnsealed = 24 * time.Hour
 
-// lateLines is a sequence of consecutive lines that were sealed late. by is the longest delay of these lines.
+// lateLines is a range of consecutive audit lines that were written late. The field by is the longest delay of these
+// lines.
 type lateLines struct {
 	from, to, act int64
 	by            time.Duration
 }
 
-// noteLate records a line if it was sealed more than LongestUnsealed after its audit record was written.
+// noteLate records an audit line if it was written more than LongestUnsealed after its audit record.
 func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	by := s.At.Sub(s.Act.At)
 	if by <= LongestUnsealed {
@@ -33,7 +34,7 @@ func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	v.late = append(v.late, lateLines{sequence, sequence, s.Act.Number, by})
 }
 
-// endLate reports late and unkeyed lines that come after the last kept head.
+// endLate reports late and unkeyed audit lines that come after the last line that was saved outside of the store.
 func (v *Verifier) endLate() {
 	covered := int64(0)
 	for _, h := range v.heads {

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A forger who owns the tables deletes the seals and changes audit records. Semel then seals the changed
-// records again, with its key.
+// A forger who can write the tables deletes the audit chain and changes audit records. Semel then adds the changed
+// records to a new chain, with its key.
 func TestAChainThatAForgerHadSealedAgain(t *testing.T) {
 	begun := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
 	made := func(at func(done time.Time) time.Time) (lines []admin.Seal, end admin.SealHead) {

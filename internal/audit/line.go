@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// written is the JSON form of an exported line, or of the end of the chain.
+// written is an exported line of the audit chain, or the end of the chain, in JSON.
 type written struct {
 	Sequence int64     `json:"sequence,omitempty"`
 	Sealed   int64     `json:"sealed_us,omitempty"`
@@ -27,8 +27,8 @@ type written struct {
 	End      *wroteEnd `json:"end,omitempty"`
 }
 
-// wroteAct is the JSON form of an audit record. Times are microseconds since 1970. A text is written as
-// "base64:" and its Base64 form if it is not valid UTF-8, or if it begins with "base64:".
+// wroteAct is an audit record in JSON. Times are microseconds since 1970. A text that is not valid UTF-8, or that
+// begins with "base64:", is written as "base64:" and its Base64 encoding.
 type wroteAct struct {
 	Number int64  `json:"number"`
 	At     int64  `json:"at_us"`
@@ -63,7 +63,7 @@ func ofText(s string) (string, error) {
 	return s, nil
 }
 
-// WriteLine writes a line of the chain as a line of JSON.
+// WriteLine writes a line of the audit chain as a line of JSON.
 func WriteLine(w io.Writer, s admin.Seal) error {
 	return writeJSON(w, written{
 		Sequence: s.Sequence, Sealed: s.At.UnixMicro(), Keyed: s.Keyed, Previous: hex.EncodeToString(s.Previous[:]), Hash: hex.EncodeToString(s.Hash[:]),
@@ -89,11 +89,11 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// longestLine is the maximum number of bytes of an exported line.
+// longestLine is the maximum number of bytes of an exported line of the audit chain.
 const longestLine = 16 << 20
 
-// Read reads an exported chain, calls each for every line, and returns the end of the chain. If the file ends
-// before the end of the chain, end is nil. An error names the line of the file that cannot be read.
+// Read reads an exported audit chain, calls the function each for every line, and returns the end of the chain. If the
+// file ends before the end of the chain, end is nil. An error names the line of the file that cannot be read.
 func Read(r io.Reader, each func(admin.Seal)) (end *admin.SealHead, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)

@@ -9,20 +9,20 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// Point identifies a line of a chain by its sequence and hash. People keep a Point outside of the store as a
-// head.
+// Point identifies a line of an audit chain by its sequence and hash. People save a Point outside of the store, to
+// prove later that the line existed.
 type Point struct {
 	Sequence int64
 	Hash     admin.SealHash
 }
 
-// PointOf returns the sequence and hash of the line that a head describes.
+// PointOf returns the sequence and hash of the line that a SealHead describes.
 func PointOf(end admin.SealHead) Point { return Point{end.Sequence, end.Hash} }
 
 // String returns the sequence, a colon, and the hash in hexadecimal digits.
 func (p Point) String() string { return fmt.Sprintf("%d:%x", p.Sequence, p.Hash) }
 
-// ParsePoint parses a text in the form of Point.String.
+// ParsePoint parses a text that Point.String has written.
 func ParsePoint(s string) (p Point, err error) {
 	sequence, digits, found := strings.Cut(strings.TrimSpace(s), ":")
 	if p.Sequence, err = strconv.ParseInt(sequence, 10, 64); !found || err != nil || p.Sequence < 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The kinds of hashed data. If the encoding changes, use a new name.
+// The names that mark the kinds of hashed data. If the encoding of a kind changes, use a new name.
 const (
 	lineKind = "audit line 1"
 	headKind = "audit head 1"
@@ -43,9 +43,9 @@ func sum(h hash.Hash) (s admin.SealHash) {
 	return s
 }
 
-// Hash returns the hash of a line. If the line is keyed, the hash is computed with key. Numbers and times
-// (microseconds since 1970) are encoded as eight bytes, big-endian. Every part is preceded by its length, so
-// that different lines have different encodings.
+// Hash returns the hash of an audit line. If the line is keyed, the hash is computed with key. Numbers and times
+// (microseconds since 1970) are encoded as eight bytes, big-endian. Every part is preceded by its length, so that
+// different lines have different encodings.
 func Hash(key []byte, s admin.Seal) admin.SealHash {
 	if !s.Keyed {
 		key = nil
@@ -64,15 +64,15 @@ func Hash(key []byte, s admin.Seal) admin.SealHash {
 	return sum(h)
 }
 
-// Next returns the line that seals an audit record and follows the line that end describes. If key is not
-// empty, the line is keyed.
+// Next returns the next line of the audit chain: it contains the audit record act and follows the line that end
+// describes. If key is not empty, the line is keyed.
 func Next(key []byte, end admin.SealHead, act store.Act, at time.Time) admin.Seal {
 	s := admin.Seal{Sequence: end.Sequence + 1, Act: act, At: at, Keyed: len(key) > 0, Previous: end.Hash}
 	s.Hash = Hash(key, s)
 	return s
 }
 
-// HeadOf returns the head of a chain whose last line is last.
+// HeadOf returns the SealHead of an audit chain whose last line is last.
 func HeadOf(key []byte, last admin.Seal) admin.SealHead {
 	end := admin.SealHead{Sequence: last.Sequence, Keyed: last.Keyed, Hash: last.Hash}
 	if last.Keyed {
@@ -88,10 +88,10 @@ func proof(key []byte, end admin.SealHead) admin.SealHash {
 	return sum(h)
 }
 
-// MaySeal returns an error if no line may be added after the line that end describes. A keyed chain needs the
-// key, because otherwise anybody who can write the table could extend the chain. With o.Continue and a key,
-// the chain must have an end with a valid proof. Otherwise somebody who can delete lines could make Semel
-// sign new lines in their place.
+// MaySeal returns an error if no line may be added after the line that end describes. To extend a keyed chain, the key
+// is needed, so that nobody who can only write the table can extend the chain. With o.Continue and a key, the chain
+// must have an end with a valid proof, so that a person who deletes lines cannot make Semel sign new lines in their
+// place.
 func MaySeal(o *admin.Sealing, end admin.SealHead) error {
 	const remedy = "semel audit seal --begin starts sealing here; use it only if you know the cause: %w"
 	switch {

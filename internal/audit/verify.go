@@ -7,24 +7,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Line is a line to verify. If its audit record must be compared too, Now is that record.
+// Line is a line of the audit chain to verify. If the audit record itself must be compared with its copy in the line,
+// Now is that record.
 type Line struct {
 	admin.Seal
-	// Compared reports that Now was read from the table of audit records. If Compared is set and Now is nil,
-	// the record is missing in that table.
+	// Compared reports that Now was read from the table of audit records. If Compared is set and Now is nil, the record
+	// is missing in the table of audit records.
 	Compared bool
 	Now      *store.Act
 }
 
-// Verifier verifies a chain line by line, in the order in which the lines are stored. The memory that a
-// Verifier uses does not depend on the length of the chain.
+// Verifier verifies an audit chain line by line, in the order in which the lines are stored. The memory that a Verifier
+// uses does not depend on the length of the chain.
 type Verifier struct {
 	key    []byte
 	heads  []*known
 	ends   []namedEnd
 	report Report
 
-	// next is the highest sequence so far plus one. tip is the line with that highest sequence.
+	// The field next is the highest sequence so far plus one. The field tip is the line with that highest sequence.
 	next    int64
 	tip     *tip
 	missing []span // sequences that were skipped and have not been seen later
@@ -32,45 +33,45 @@ type Verifier struct {
 	keyed   bool  // true after a keyed line
 	unkeyed int64 // sequence of the last line before the first keyed line
 	late    []lateLines
-	held    *Line // the last added line; it is judged together with the next line
+	held    *Line // the last added line; it is verified together with the next line
 }
 
-// known is an expected line of the chain, with the hash of the line that has its sequence.
+// The type known is a line that the audit chain must contain, with the hash of the line that the chain has at that
+// sequence.
 type known struct {
 	Point
 	name string // the name of the line in findings
-	kept bool   // the line was kept outside of the store
+	kept bool   // the line was saved outside of the store
 	met  *admin.SealHash
 }
 
-// tip is the line with the highest sequence. The next line may show that tip is wrong.
+// tip is the line with the highest sequence so far. The next line may show that the tip is forged.
 type tip struct {
 	admin.Seal
 	stands int64
-	// wrong describes the fault of the line. It is empty if no fault was found.
+	// wrong describes the fault of the line, or is "" if no fault was found.
 	wrong string
-	// others are further lines that were sealed with the same sequence.
+	// others contains further lines that were written with the same sequence.
 	others []tip
 }
 
-// mostOthers is the maximum number of lines with one sequence that are kept until the next line shows which
-// of them is right.
+// mostOthers is the maximum number of lines with the same sequence that the verifier remembers until the next line
+// shows which line is genuine.
 const mostOthers = 16
 
 // span is a range of sequences, including both ends.
 type span struct{ from, to int64 }
 
-// run is a range of consecutive lines. The current sequence of each line differs by the same number from the
-// sequence with which the line was sealed.
+// run is a range of consecutive audit lines whose sequences were all changed by the same number.
 type run struct{ from, to, by int64 }
 
 // NewVerifier returns a verifier. Without a key, the verifier does not check hashes and proofs that need a
 // key.
 func NewVerifier(key []byte) *Verifier { return &Verifier{key: key, next: 1} }
 
-// Expect makes the verifier check that the chain contains p. Findings call the point by name. p was kept
-// outside of the store, so late and unkeyed lines up to p are not reported: these lines existed already when
-// p was noted.
+// Expect makes the verifier check that the audit chain contains the line p. Findings refer to p by name. The point p
+// was saved outside of the store, so late and unkeyed lines up to p are not reported, because they existed already when
+// p was saved.
 func (v *Verifier) Expect(p Point, name string) { v.expect(p, name, true) }
 
 func (v *Verifier) expect(p Point, name string, kept bool) {
@@ -79,7 +80,7 @@ func (v *Verifier) expect(p Point, name string, kept bool) {
 	}
 }
 
-// Add verifies the next line.
+// Add verifies the next line of the audit chain.
 func (v *Verifier) Add(l Line) {
 	v.report.Lines++
 	if v.held != nil {
@@ -118,7 +119,8 @@ func (v *Verifier) End() Report {
 	return v.report
 }
 
-// reach reports a chain that ends before an expected line, or whose line at that sequence has another hash.
+// reach reports an audit chain that ends before the expected line h, or in which the line with the sequence of h has
+// another hash.
 func (v *Verifier) reach(h *known) {
 	switch {
 	case h.Sequence >= v.next:
@@ -129,7 +131,7 @@ func (v *Verifier) reach(h *known) {
 	}
 }
 
-// judge reports the faults of a line. behind is the following line, or nil if l is the last line.
+// judge reports the faults of a line. The parameter behind is the following line, or nil if l is the last line.
 func (v *Verifier) judge(l Line, behind *Line) {
 	sealed, intact := v.sealedAs(l.Seal)
 	if l.Keyed {
@@ -160,8 +162,8 @@ func (v *Verifier) judge(l Line, behind *Line) {
 	}
 }
 
-// accept makes a line the new tip. The link of the line to the previous line shows whether the old tip was
-// right.
+// accept makes a verified line the new tip (the line with the highest sequence). The new line contains the hash of the
+// previous line, which shows whether the old tip was genuine.
 func (v *Verifier) accept(at tip) {
 	switch {
 	case at.Sequence > v.next:
@@ -178,7 +180,7 @@ func (v *Verifier) accept(at tip) {
 	v.tip, v.next = &at, at.Sequence+1
 }
 
-// prefer replaces the tip by a line with this hash, if such a line was sealed with the same sequence.
+// prefer replaces the tip by another line with the same sequence, if that line has the given hash.
 func (t *tip) prefer(hash admin.SealHash) {
 	for i, other := range t.others {
 		if other.Hash != hash || t.Hash == hash {
@@ -192,7 +194,8 @@ func (t *tip) prefer(hash admin.SealHash) {
 	}
 }
 
-// endTip reports the faults of the tip and of other lines with its sequence. Then there is no tip.
+// endTip reports the faults of the tip (the line with the highest sequence) and of other lines with the same sequence,
+// and removes the tip.
 func (v *Verifier) endTip() {
 	t := v.tip
 	if t == nil {
@@ -208,7 +211,8 @@ func (v *Verifier) endTip() {
 	v.report.End, v.tip = Point{t.Sequence, t.Hash}, nil
 }
 
-// miss records skipped sequences. If there are many, the oldest are reported, so that memory is limited.
+// miss records skipped sequences. If there are many skipped sequences, the oldest are reported and removed, so that
+// memory is limited.
 func (v *Verifier) miss(m span) {
 	if v.missing = append(v.missing, m); len(v.missing) > MostFindings {
 		v.report.add(v.missing[0].removed())
@@ -220,7 +224,7 @@ func (s span) removed() Finding {
 	return Finding{Sequence: s.from, To: s.to, Kind: Removed, What: "there is no line"}
 }
 
-// meet records the hash of a line for each point that is expected at the sequence of the line.
+// meet records the hash of a line for each point that is expected to have the same sequence.
 func (v *Verifier) meet(s admin.Seal) {
 	for _, h := range v.heads {
 		if h.Sequence == s.Sequence {
@@ -230,7 +234,7 @@ func (v *Verifier) meet(s admin.Seal) {
 	}
 }
 
-// found reports whether the sequence was missing, and removes it from the missing sequences.
+// found reports whether the sequence was missing, and removes the sequence from the missing sequences.
 func (v *Verifier) found(sequence int64) bool {
 	for i, m := range v.missing {
 		if sequence < m.from || sequence > m.to {

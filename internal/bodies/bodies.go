@@ -35,8 +35,8 @@ func (s Set) Mean() int64 {
 	return int64(bytes / len(s.All))
 }
 
-// Sets returns bodies of 200 bytes and of 1 KiB, and the webhooks of the file. If there is no file, Sets
-// returns generated bodies instead of webhooks, and missing is ErrNoWebhooks.
+// Sets returns bodies of 200 bytes and of 1 KiB, and the webhooks of the file. If the file is missing, Sets returns
+// generated bodies instead of webhooks, and the result missing is ErrNoWebhooks.
 func Sets(file string) (sets []Set, missing, err error) {
 	sets = []Set{{"200B", [][]byte{Sized(200)}}, {"1KiB", [][]byte{Sized(1024)}}}
 	if file == "" {
@@ -46,7 +46,7 @@ func Sets(file string) (sets []Set, missing, err error) {
 	return append(sets, Set{"webhooks", hooks}), nil, err
 }
 
-// Webhooks reads the real webhooks, in the compact form in which their sender sends them.
+// Webhooks reads the real webhooks, without white space, as their sender sends them.
 func Webhooks(file string) ([][]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -72,8 +72,8 @@ func Webhooks(file string) ([][]byte, error) {
 	return all, nil
 }
 
-// The parts of a generated body: the first part with an id and three values, and records like those of
-// webhooks.
+// The parts of a generated body: the first part with an id and three values, and records that are similar to the
+// records in webhooks.
 const (
 	top    = `{"id":"018f4e7a-0000-7000-8000-000000000001","action":"updated","total":1250.75,"sender":{"login":"zoe"}`
 	record = `{"url":"https://api.example.org/repos/shop/orders/issues/%d","node_id":"MDEwOlJlcG9zaXRvcnkx","number":%[1]d,"private":false,"created_at":"2026-01-07T09:31:07Z","homepage":null,"title":"an order of two parts"}`

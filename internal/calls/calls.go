@@ -28,20 +28,19 @@ type Rule struct {
 	Timeout time.Duration
 	// Asks means that the system can be asked for the outcome of earlier calls.
 	Asks bool
-	// Once means that answers are applied in a transaction. A call that had its effect must then not be made
-	// again.
+	// Once means that answers are applied in a transaction, so that a call that had its effect must not be made again.
 	Once bool
 }
 
-// Forgotten reports whether the system may no longer recognise the key when a call that is made now arrives.
-// since is the age of the first call.
+// Forgotten reports whether the system may no longer recognise the key when a new call arrives. The parameter since is
+// the age of the first call.
 func (r Rule) Forgotten(since time.Duration) bool {
 	return r.Window != Always && since >= r.Window-r.Timeout
 }
 
-// Ago returns the age of the first call. measured is the age by the store's clock. If the start of the call
-// is in the future, the clock was set back and the age is unknown. Ago then returns Unmeasured, which is
-// longer than any window. Ago also returns Unmeasured for the epoch, which stores write for an unknown time.
+// Ago returns the age of the first call. The parameter measured is the age by the store's clock. If the start of the
+// call is in the future, the clock was set back and the age is unknown. If the age is unknown, Ago returns Unmeasured,
+// which is longer than any window. Ago also returns Unmeasured for the epoch, which stores write for an unknown time.
 func Ago(measured time.Duration) time.Duration {
 	if measured < -timing.ClockSlack || measured > older {
 		return Unmeasured
@@ -57,10 +56,10 @@ func Text(since time.Duration) string {
 	return since.Round(time.Second).String() + " ago"
 }
 
-// older is longer than the age of any call, and shorter than the time since the epoch.
+// older is a duration that is longer than the age of any call, and shorter than the time since the epoch.
 const older = 20 * 365 * 24 * time.Hour
 
-// Unknown returns the epoch. Stores write this time for a first call whose time is unknown.
+// Unknown returns the epoch. Stores write the epoch for a first call whose time is unknown.
 func Unknown() time.Time { return time.Unix(0, 0) }
 
 // Known returns first. If the store's clock was ahead when first was recorded, Known returns Unknown.
@@ -82,14 +81,14 @@ type Step uint8
 const (
 	// Make means that the call must be made.
 	Make Step = iota
-	// Ask means that the system must be asked for the outcome of the earlier calls. The call is made only if
-	// they had no effect.
+	// Ask means that the system must be asked for the outcome of the earlier calls. The call is made only if the
+	// earlier calls had no effect.
 	Ask
 	// GiveUp means that the outcome of the earlier calls is unknown, and that the system cannot be asked.
 	GiveUp
 	// Nothing means that the call was already made, and that only its result must be recorded.
 	Nothing
-	// Leave means that no call may be made, because another process may hold the claim.
+	// Leave means that no call may be made, because another process may have the claim.
 	Leave
 	// Keep means that a repetition was requested but is not allowed, so the earlier effect stays.
 	Keep
@@ -100,14 +99,14 @@ const (
 type Claim struct {
 	outcome atomic.Uint32
 	done    bool
-	// unsure means that the outcome of an earlier call under this claim is unknown. The row counts that call
-	// and the next call as one call.
+	// unsure means that the outcome of an earlier call under this claim is unknown. The row counts the earlier call and
+	// the next call as one call.
 	unsure bool
 }
 
 func (c *Claim) note(o store.CallOutcome) { c.outcome.Store(uint32(o)) }
 
-// Starting records that the start of a call will be written next. No call is made yet.
+// Starting records that the start of a call will be written next. The call itself is not made yet.
 func (c *Claim) Starting() {
 	switch {
 	case c.done:
@@ -118,9 +117,9 @@ func (c *Claim) Starting() {
 	}
 }
 
-// Next returns the next step after the store has recorded the start of a call. ago is the time since the
-// request to the store. left is a cautious estimate of the remaining lease. Both are needed because the
-// process may have been suspended since the request.
+// Next returns the next step after the store has recorded the start of a call. The parameter ago is the time since the
+// request to the store. The parameter left is a cautious estimate of the remaining lease. Next needs the parameters ago
+// and left because the process may have been suspended since the request.
 func (c *Claim) Next(s store.CallStarted, r Rule, ago, left time.Duration) Step {
 	forgotten := r.Forgotten(s.Since + ago)
 	switch {
@@ -145,8 +144,8 @@ func (c *Claim) Happened() {
 	c.done = true
 }
 
-// DidNotHappen returns the next step if no earlier call had an effect. left is the lease that remains after
-// the system was asked.
+// DidNotHappen returns the next step if no earlier call had an effect. The parameter left is the lease that remains
+// after the system was asked.
 func (c *Claim) DidNotHappen(left time.Duration) Step {
 	if left <= 0 {
 		return Leave
@@ -157,7 +156,7 @@ func (c *Claim) DidNotHappen(left time.Duration) Step {
 // Making records that a call will be made next.
 func (c *Claim) Making() { c.note(store.CallUnknown) }
 
-// Made records the result of a call. If the response came too late, it does not count, whatever it says.
+// Made records the result of a call. A response that came too late does not count, whatever it says.
 func (c *Claim) Made(late bool, err error) {
 	o := OutcomeOf(late, err)
 	if o == store.CallFailed && c.unsure {
@@ -170,9 +169,9 @@ func (c *Claim) Made(late bool, err error) {
 // Outcome returns the outcome of the call, which must be recorded when the claim ends.
 func (c *Claim) Outcome() store.CallOutcome { return store.CallOutcome(c.outcome.Load()) }
 
-// Released returns the outcome that must be recorded when the claim is released. If a call had its effect and
-// that was not recorded, the outcome is unknown, because the next process that claims the row does not know
-// of the call.
+// Released returns the outcome that must be recorded when the claim is released. If a call had its effect and the
+// effect was not recorded, the outcome is unknown, because the next process that claims the row does not know of the
+// call.
 func (c *Claim) Released() store.CallOutcome {
 	if c.Outcome() == store.CallDecided {
 		return store.CallUnknown
@@ -180,7 +179,7 @@ func (c *Claim) Released() store.CallOutcome {
 	return c.Outcome()
 }
 
-// OutcomeOf classifies the result err of a call. late means that the result came too late.
+// OutcomeOf classifies the result err of a call. The parameter late means that the result came too late.
 func OutcomeOf(late bool, err error) (o store.CallOutcome) {
 	defer func() {
 		if recover() != nil { // a method of err panicked

@@ -43,7 +43,7 @@ type Row struct {
 	Unreadable, Headless bool
 }
 
-// Held is the access to the rows of a store in one transaction.
+// Held gives access to the rows of a store in one transaction.
 type Held interface {
 	// Generations returns the numbers of a consumer's generations. If the consumer never had generations, the
 	// result is empty.
@@ -80,8 +80,8 @@ func Next(o *admin.Erasing) admin.ErasureMark {
 	return admin.ErasureMark{Part: o.After.Part + 1}
 }
 
-// Found erases an identity that the store has found at where. Found does nothing if the erasure has found the
-// identity before, or if the filter does not select it.
+// Found erases an identity that the store has found at where. If the erasure has found the identity before, or if the
+// filter does not select the identity, Found does nothing.
 func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, at time.Time) error {
 	own, err := w.generations(ctx, of)
 	if err != nil || w.DryRun && w.counted[of] {
@@ -156,8 +156,8 @@ func rowsOf(units []unit) (all []Row) {
 	return all
 }
 
-// first returns the first row that the filter selects and that is not erased yet. If the headers of a row cannot
-// be read, the filter's condition on headers is assumed to hold.
+// The function first returns the first row that the filter selects and that is not erased yet. If the headers of a row
+// cannot be read, the filter's condition on headers is assumed to hold.
 func first(f *admin.ErasureFilter, rows []Row) *Row {
 	for i := range rows {
 		r := &rows[i]
@@ -181,7 +181,7 @@ type unit struct {
 	rows []Row
 }
 
-// gather returns the identities, followed by all identities that they have caused, directly or indirectly.
+// gather returns the given identities, followed by all identities that were caused by them, directly or indirectly.
 func (w *Walk) gather(ctx context.Context, of []Identity) (all []unit, err error) {
 	known := map[Identity]bool{}
 	for _, one := range of {
@@ -212,7 +212,7 @@ func (w *Walk) gather(ctx context.Context, of []Identity) (all []unit, err error
 	return all, nil
 }
 
-// free locks all rows and reports whether all of them may be erased.
+// free locks the rows of all units and reports whether all these rows may be erased.
 func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 	free = true
 	for _, u := range all {
@@ -252,7 +252,7 @@ func (w *Walk) left(r *Row, why admin.ErasureWhy) {
 	w.Done.Left = append(w.Done.Left, admin.ErasureLeft{Key: r.Key, Row: r.Number, State: r.State, Why: why})
 }
 
-// erase erases an identity if there is something to erase.
+// erase erases an identity, unless it has no data that can be erased.
 func (w *Walk) erase(ctx context.Context, u unit) error {
 	if w.DryRun {
 		if w.counted == nil {
@@ -287,8 +287,8 @@ func (w *Walk) erase(ctx context.Context, u unit) error {
 	return w.Held.Record(ctx, number, result)
 }
 
-// Result returns the result for the audit record of an erasure of an identity without rows. It contains a
-// hash of the identity.
+// Result returns the result for the audit record of an erasure of an identity without rows. The result contains a hash
+// of the identity.
 func Result(key semel.Key) string {
 	h := sha256.New()
 	digest.Begin(h, "erased/1")

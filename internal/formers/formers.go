@@ -1,6 +1,6 @@
-// Package formers handles messages with a previous identity, for every store. The package adds the markers of
-// previous identities to the markers of a batch. For each message, it combines the verdicts on both markers
-// into one verdict.
+// Package formers handles messages with a previous identity, for every store. The package adds the markers of previous
+// identities to the markers of a batch. For each message, the package combines the store's two answers (new, duplicate,
+// conflict), for its marker and for the marker of its previous identity, into one answer.
 package formers
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Batch contains the previous identities of a batch's messages. Batch is nil if no message has a previous
-// identity. The methods may be called on nil.
+// Batch contains the previous identities of a batch's messages. Batch is nil if no message has a previous identity. The
+// methods of Batch may be called on nil.
 type Batch struct {
 	asked []store.Mark
 	all   []store.Mark // asked, followed by the markers of previous identities
@@ -64,7 +64,7 @@ func (b *Batch) findTwice() {
 	}
 }
 
-// Marks returns the markers that the store must write and judge instead of asked.
+// Marks returns the markers that the store must write and compare in place of the markers in asked.
 func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	if b == nil {
 		return asked
@@ -72,9 +72,9 @@ func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	return b.all
 }
 
-// Rows returns the indexes of the markers for which the store must look for a conflict row and call Knows. Such a
-// marker was written by the batch, and a marker of the previous identity exists. verdicts contains the verdicts
-// on all markers. Fresh means that the batch wrote the marker.
+// Rows returns the indexes of the markers for which the store must look for a conflict row and call Knows. The store
+// must look for a conflict row if the batch wrote a marker although a marker of the previous identity exists. The
+// parameter verdicts contains the store's answers for all markers; Fresh means that the batch wrote the marker.
 func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	if b == nil {
 		return nil
@@ -91,7 +91,7 @@ func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 // row may have.
 func (b *Batch) Knows(mark int, known bool) { b.known[mark] = b.known[mark] || known }
 
-// written reports whether a verdict means that the batch wrote the marker.
+// written reports whether the store's answer v means that the batch wrote the marker.
 func written(v store.Verdict) bool {
 	switch v.Kind {
 	case store.Fresh, store.Gap, store.Stale, store.Behind:
@@ -100,7 +100,7 @@ func written(v store.Verdict) bool {
 	return false
 }
 
-// Judge returns the verdicts on the original markers, given the verdicts on all markers.
+// Judge converts the store's answers for all markers to answers for the original markers of the batch.
 func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	if b == nil {
 		return all
@@ -126,13 +126,14 @@ func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	return answers
 }
 
-// met reports whether the store found only a marker that this batch wrote for an earlier message. That marker
-// may still be removed, so the verdict proves nothing.
+// The method met reports whether the store found only a marker that the same batch wrote for an earlier message. The
+// marker of the earlier message may still be removed, so the store's answer proves nothing.
 func (b *Batch) met(all []store.Verdict, mark int) bool {
 	return b.first[mark] != none && !written(all[mark]) && written(all[b.first[mark]])
 }
 
-// former returns the verdict on message i if the marker of its previous identity decides about the message.
+// The method former returns the answer (new, duplicate, conflict) for message i, if the marker of its previous identity
+// decides about the message.
 func (b *Batch) former(i int, found store.Verdict) store.Verdict {
 	found.Former = true
 	switch found.Kind {

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// cases returns all subtests. If several subtests find the same fault, the one with the most exact sentence
-// comes first.
+// cases returns all subtests. If several subtests find the same fault, the subtest with the most precise error comes
+// first.
 func cases[Tx any]() []scenario[Tx] {
 	all := []scenario[Tx]{
 		{name: "first delivery", group: First, run: func(s *session[Tx]) error { return s.base.err }, alone: true},
@@ -62,7 +62,7 @@ func repeatable[Tx any](s *session[Tx]) error {
 
 var errInjected = errors.New("semeltest: this run fails on purpose")
 
-// failOnce makes the next run of the handler fail with err, before or after the user's handler.
+// failOnce makes the next run of the handler fail with err, before or after the call of the user's handler.
 func failOnce[Tx any](w *world[Tx], where point, err error) {
 	done := false
 	w.mu.Lock()
@@ -163,7 +163,7 @@ func rerun[Tx any](s *session[Tx]) error {
 	})
 }
 
-// advice returns the text that says what to do if a redelivery has an effect.
+// advice returns a text for the user: what to change if a redelivery has an effect.
 func (w *world[Tx]) advice() string {
 	if w.Config.Strategy == consumer.StrategyNatural {
 		return "StrategyNatural writes no marker, so the handler itself must be idempotent: use an upsert or a version guard, or StrategyMarker"
@@ -211,7 +211,7 @@ func concurrent[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "copies of each message were processed at the same time by two processes", w.advice())
 }
 
-// untilAcked delivers message i to a process again and again until it is acked, as a broker does.
+// untilAcked delivers message i to a process again and again until the message is acked, as a broker does.
 func (w *world[Tx]) untilAcked(process *consumer.Consumer[Tx], i int) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -249,7 +249,7 @@ func crash[Tx any](s *session[Tx], p point) error {
 	return s.same(w, saysTwice, "the process crashed once for each message "+string(p)+" and was restarted", w.advice())
 }
 
-// replyLost loses the reply of each COMMIT. The process does not crash.
+// replyLost loses the reply of each COMMIT, in a process that does not crash.
 func replyLost[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
@@ -262,7 +262,7 @@ func replyLost[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "the reply of each COMMIT was lost", w.advice())
 }
 
-// cut cuts the connection of each transaction. The process does not crash.
+// cut cuts the connection of each transaction, in a process that does not crash.
 func cut[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Store.Limits().SingleWriter {
@@ -275,7 +275,7 @@ func cut[Tx any](s *session[Tx]) error {
 		if err != nil {
 			return err
 		}
-		if d.Kind != semel.Ack { // the COMMIT may be faster than the cut
+		if d.Kind != semel.Ack { // the COMMIT may be faster than the end of the connection
 			if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 				return err
 			}

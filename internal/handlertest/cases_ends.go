@@ -98,8 +98,8 @@ func conflict[Tx any](s *session[Tx]) error {
 	return s.same(w, saysConflict)
 }
 
-// otherContent returns a copy of m with other content: with a further field in its JSON object, or a further
-// byte.
+// otherContent returns a copy of m with other content: its JSON object has another field, or its body has another byte
+// at the end.
 func otherContent(m *semel.Message) *semel.Message {
 	other := clone(m)
 	body, object := bytes.CutSuffix(bytes.TrimSpace(other.Body), []byte("}"))
@@ -115,7 +115,7 @@ func otherContent(m *semel.Message) *semel.Message {
 	return other
 }
 
-// reordered delivers the messages in reverse order. Messages with the same key keep their order.
+// reordered delivers the messages in reverse order. Messages with the same key stay in order.
 func reordered[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Config.Version != nil {
@@ -133,8 +133,8 @@ func reordered[Tx any](s *session[Tx]) error {
 	return s.same(w, saysOrder)
 }
 
-// reversed returns the indexes of the messages in another order, in which messages of one key keep their
-// order. It returns nil if there is no such order.
+// reversed returns the indexes of the messages in another order, in which messages of one key keep their order. If
+// there is no other possible order, reversed returns nil.
 func reversed(all []*semel.Message) []int {
 	var keys []string
 	for _, m := range all {
@@ -207,7 +207,7 @@ func (w *world[Tx]) retryParked() error {
 	return w.work()
 }
 
-// oldVersion delivers each version once more, with another id.
+// oldVersion delivers each version of a stream a second time, with another id.
 func oldVersion[Tx any](s *session[Tx]) error {
 	w := s.world()
 	c := w.policy()

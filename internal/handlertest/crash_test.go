@@ -20,7 +20,8 @@ func event(id string) *semel.Message {
 	}, Body: []byte("{}")}
 }
 
-// counted returns a world whose handler adds 1 for each message, and the number of runs of that handler.
+// counted returns a test world whose handler increments a counter for each message, and a pointer to the number of runs
+// of that handler.
 func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 	t.Helper()
 	runs = new(int)
@@ -69,7 +70,7 @@ func TestALostReplyIsFoundOutWithoutARestart(t *testing.T) {
 }
 
 func TestEachDisturbanceRunsTheHandler(t *testing.T) {
-	// How often the handler runs for two messages, in all worlds of a subtest.
+	// The expected number of runs of the handler for two messages, in all test worlds of a subtest.
 	want := map[string]int{
 		"second attempt": 2, "failed transaction": 2, "rollback and second run": 4, "rerun of a success": 4, "duplicate after success": 2,
 		"concurrent duplicates": 2, "COMMIT reply lost, no crash": 2, "poison message": 3, "conflict": 2, "dead-letter retry": 4,
@@ -77,8 +78,8 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 		"crash before COMMIT": 4, "crash after COMMIT, with the reply lost": 2, "crash after COMMIT, before the ack": 2,
 		"connection cut before COMMIT": 4,
 	}
-	// At most how many further runs depend on timing: the poison message makes its batch fail, and its
-	// neighbour runs again only if both messages were in one batch.
+	// The maximum number of additional runs that depend on timing: the poison message makes its batch fail, and the
+	// handler of the other message runs again only if the two messages were in one batch.
 	further := map[string]int{"poison message": 1}
 	runs := 0
 	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
@@ -107,7 +108,7 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 	}
 }
 
-// plain is a store without an inbox.
+// The type plain is a store without an inbox.
 type plain struct{ store.TxStore[*memstore.Tx] }
 
 func TestAStoreWithoutAnInboxWillDo(t *testing.T) {

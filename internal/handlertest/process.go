@@ -14,18 +14,18 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// Process says how a subtest starts the child process that is killed.
+// Process describes how a subtest starts a child process that will be killed.
 type Process struct {
-	// Database is where the child process finds the database of the store.
+	// Database is the address of the store's database for the child process.
 	Database string
 	// Command returns the command that calls Run in a new process, for the subtest t only.
 	Command func(ctx context.Context, t T) (*exec.Cmd, error)
 }
 
-// variable is the environment variable with the order of a child process.
+// variable is the environment variable that contains the command for a child process.
 const variable = "SEMELTEST_CHILD"
 
-// order is what a child process does: it delivers the messages up to Message and is killed at Point.
+// order is the command for a child process: deliver the messages up to Message, and be killed at Point.
 type order struct {
 	// Test is the name of the subtest.
 	Test     string
@@ -35,7 +35,7 @@ type order struct {
 	Message  int
 }
 
-// ordered returns the order of this process; nil if the process is not a child.
+// ordered returns the command for the current process, or nil if the process is not a child process.
 func ordered() *order {
 	text, is := os.LookupEnv(variable)
 	if !is {
@@ -64,7 +64,7 @@ func Database(own string) string {
 	return own
 }
 
-// lastWords is the line that a child process prints before it is killed.
+// lastWords is the text that a child process prints before it is killed.
 const lastWords = "semeltest: at the point of the kill"
 
 // kill ends this process with SIGKILL and does not return.
@@ -132,7 +132,7 @@ func killed[Tx any](s *session[Tx], p point) error {
 	return s.same(w, saysTwice, what, w.advice())
 }
 
-// killable returns why no child process can be killed: a *NotRun if the Handler does not ask for it.
+// killable returns an error if no child process can be killed: a *NotRun if the Handler has no Process.
 func (w *world[Tx]) killable() error {
 	_, memory := any(w.Store).(*memstore.Store)
 	switch {
@@ -147,10 +147,10 @@ func (w *world[Tx]) killable() error {
 	return nil
 }
 
-// mostOutput is how many bytes of a child's output an error shows.
+// mostOutput is the number of bytes of a child process's output that an error contains.
 const mostOutput = 2000
 
-// killChild starts a child process with an order and waits for its death.
+// killChild starts a child process with a command and waits until that process was killed.
 func (w *world[Tx]) killChild(o order) error {
 	o.Database, o.Suffix = w.Process.Database, strings.TrimPrefix(w.suffix, " ")
 	text, err := json.Marshal(o)

@@ -17,13 +17,13 @@ type Provider struct {
 
 	mu      sync.Mutex // protects the fields below
 	charges []charge
-	known   map[string]int // charges by key, without forgotten ones; nil before the first
+	known   map[string]int // charges by key, without forgotten keys; nil before the first charge
 	next    misfortune
 }
 
 type charge struct{ key, body string }
 
-// misfortune is the fault that the next request meets.
+// misfortune is a fault that happens to the next request.
 type misfortune string
 
 const (
@@ -47,7 +47,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text)
 }
 
-// answer returns the status, 0 for no answer, and the text.
+// answer returns the HTTP status of the response, or 0 for no response, and the text.
 func (p *Provider) answer(method, key, body string) (int, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *Provider) answer(method, key, body string) (int, string) {
 	return http.StatusOK, fmt.Sprintf("charge %d", n)
 }
 
-// ledger lists all charges, sorted.
+// ledger returns a sorted list of all charges.
 func (p *Provider) ledger() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *Provider) ledger() string {
 	return strings.Join(lines, "\n")
 }
 
-// keyless reports a charge without a key.
+// keyless returns an error if there was a charge without an idempotency key.
 func (p *Provider) keyless() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *Provider) forget() {
 	clear(p.known)
 }
 
-// provided delivers each message while one call to the provider goes wrong.
+// provided delivers each message while one call to the provider fails.
 func provided[Tx any](s *session[Tx], bad misfortune) error {
 	w := s.world()
 	if w.Provider == nil {
@@ -133,7 +133,7 @@ func provided[Tx any](s *session[Tx], bad misfortune) error {
 	return s.same(w, saysProvider, bad)
 }
 
-// retried delivers message i until it is acked.
+// retried delivers message i until the message is acked.
 func (w *world[Tx]) retried(i int) error {
 	var err error
 	for range tries {

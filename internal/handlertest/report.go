@@ -9,7 +9,7 @@ import (
 // Group is the kind of failure that a subtest causes.
 type Group string
 
-// The groups in the order in which people read them.
+// The groups of subtests, in the order of the report.
 const (
 	First        Group = "first delivery"
 	Redelivery   Group = "redelivery"
@@ -23,7 +23,7 @@ const (
 	Calls        Group = "calls to a provider"
 )
 
-// Groups returns all groups in their order.
+// Groups returns all groups, in the order of the report.
 func Groups() []Group {
 	return []Group{First, Redelivery, Duplicates, BeforeCommit, AfterCommit, Poison, DeadLetters, Versions, Retention, Calls}
 }
@@ -35,7 +35,7 @@ type Result struct {
 	Err   error
 }
 
-// NotRun is why a subtest does not apply.
+// NotRun contains the reason why a subtest does not apply.
 type NotRun struct{ Why string }
 
 func (e *NotRun) Error() string { return "not run: " + e.Why }
@@ -46,7 +46,7 @@ func (r Result) Applies() bool {
 	return !errors.As(r.Err, &skip)
 }
 
-// Says returns the sentence of a fault, or why the subtest does not apply; empty after a success.
+// Says returns the description of a fault, or the reason why the subtest does not apply, or "" after a success.
 func (r Result) Says() string {
 	var skip *NotRun
 	if errors.As(r.Err, &skip) {
@@ -59,7 +59,7 @@ func (r Result) Says() string {
 	return says
 }
 
-// Report has all results. It prints them as a table, in which each sentence appears once.
+// Report contains all results. The String method of Report prints a table, in which each fault is described once.
 type Report []Result
 
 func (r Report) String() string {

@@ -1,7 +1,7 @@
 package handlertest
 
-// Sentences for the faults that subtests find: what happened, and how to fix the fault. Most of them begin
-// with the name of a message.
+// Texts for the faults that subtests find: what happened, and how to fix the fault. Most texts begin with the name of a
+// message.
 const (
 	saysRemains = "%s was rolled back and its effect is still there: the handler writes outside its transaction; " +
 		"write through tx, or make calls with consumer.NewCalling"

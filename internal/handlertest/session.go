@@ -14,30 +14,29 @@ import (
 type session[Tx any] struct {
 	start func(t T) Handler[Tx]
 	t     T // of the current subtest
-	// base is the result of a run without disturbance. repeated is an error if other runs cannot be compared
-	// with base.
+	// The field base is the result of a run without faults. The field repeated is an error if other runs cannot be
+	// compared with base.
 	base     *baseline
 	repeated error
 }
 
-// baseline is the result of a run without disturbance: which messages have an effect, and the text of
-// Handler.Effect.
+// baseline is the result of a run without faults: which messages have an effect, and the text of Handler.Effect.
 type baseline struct {
 	effect, ledger string
-	// acts are the indexes of the messages that have an effect.
+	// acts contains the indexes of the messages that have an effect.
 	acts []int
-	// seen are the messages in the form in which the handler got them.
+	// The field seen contains, by index, the messages as the handler got them.
 	seen map[int]*semel.Message
 	err  error
 }
 
-// scenario is a subtest. Its function run returns nil, the fault that was found, or a *NotRun.
+// scenario is a subtest. The function run of a scenario returns nil, the fault that was found, or a *NotRun.
 type scenario[Tx any] struct {
 	name  string
 	group Group
 	run   func(s *session[Tx]) error
-	// alone is true for the scenarios that find out whether runs can be compared. All other scenarios need
-	// that runs can be compared.
+	// The field alone is true for the scenarios that find out whether the results of two runs can be compared.
+	// Scenarios without alone run only if results can be compared.
 	alone bool
 }
 
@@ -69,7 +68,7 @@ func (s *session[Tx]) world() *world[Tx] {
 	return newWorld(s.t, s.start, rand.Text()[:12])
 }
 
-// undisturbed delivers each message once and returns the result.
+// undisturbed delivers each message once, without faults, and returns the result.
 func (s *session[Tx]) undisturbed() *baseline {
 	s.t.Helper()
 	w, b := s.world(), &baseline{}
@@ -97,7 +96,7 @@ func (s *session[Tx]) undisturbed() *baseline {
 	return b
 }
 
-// again returns an error if a second run without disturbance differs from the first.
+// The method again returns an error if the result of a second run without faults differs from the first result.
 func (s *session[Tx]) again() error {
 	s.t.Helper()
 	b := s.undisturbed()
@@ -112,7 +111,8 @@ func (s *session[Tx]) again() error {
 	return nil
 }
 
-// same compares a world with the run without disturbance. what is the sentence for a difference.
+// same compares the effects in a test world with the result of the run without faults. The parameter what is the text
+// for a difference.
 func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 	s.t.Helper()
 	if got := w.effect(); got != s.base.effect {
@@ -154,7 +154,7 @@ func (w *world[Tx]) ledger() string {
 	return w.Provider.ledger()
 }
 
-// eachMessage calls f for each message. It stops at the first error and returns the error.
+// eachMessage calls f for each message, stops at the first error and returns that error.
 func eachMessage[Tx any](w *world[Tx], f func(i int) error) error {
 	for i := range w.Messages {
 		if err := f(i); err != nil {
@@ -164,12 +164,12 @@ func eachMessage[Tx any](w *world[Tx], f func(i int) error) error {
 	return nil
 }
 
-// acks are the outcomes of a redelivery that is acked.
+// acks returns the outcomes with which a redelivery is acked.
 func acks() []source.End {
 	return []source.End{source.EndApplied, source.EndDuplicate, source.EndDiscarded, source.EndSkipped, source.EndWaiting}
 }
 
-// finish processes the inbox if messages may wait there for earlier versions.
+// finish processes the inbox if messages may wait in the inbox for earlier versions.
 func (w *world[Tx]) finish() error {
 	if w.Config.Version == nil {
 		return nil

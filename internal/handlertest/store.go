@@ -11,10 +11,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// point is a point between fetch and ack at which a disturbance happens.
+// point is a point between fetch and ack at which a subtest causes a fault.
 type point string
 
-// The points, in the order in which a message passes them.
+// The points at which a subtest can cause a fault, in the order in which a message passes them.
 const (
 	nowhere      point = ""
 	atBegin      point = "before the transaction begins"
@@ -30,12 +30,12 @@ const (
 // errCrashed is the error of every call of a store whose process has crashed.
 var errCrashed = errors.New("semeltest: the process has crashed")
 
-// plan describes the disturbance of the next transactions of a world. plan is safe for concurrent use.
+// plan describes the faults of the next transactions in a test world. A plan is safe for concurrent use.
 type plan struct {
 	mu    sync.Mutex // guards all fields
 	crash point
 	dead  bool
-	// kill, if not nil, ends this process at the point of the crash.
+	// kill, if not nil, is called at the point of the crash and ends the current process.
 	kill func()
 	// recovers is true if the process does not crash: only one call fails.
 	recovers bool
@@ -51,7 +51,7 @@ func (p *plan) set(f func(p *plan)) {
 	f(p)
 }
 
-// at returns errCrashed if the process crashes at this point, or has crashed before.
+// The method at returns errCrashed if the process crashes at the given point, or has crashed before.
 func (p *plan) at(here point) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ type extras[Tx any] interface {
 	admin.Results[Tx]
 }
 
-// basic is a store that crashes as its plan says. It changes the names of consumers, so that each world begins
+// basic is a store that crashes as its plan says. The names of consumers get a suffix, so that each test world begins
 // without markers even if the store is not empty.
 type basic[Tx any] struct {
 	store.TxStore[Tx]
@@ -135,7 +135,7 @@ func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.
 	return s.batch(b), verdicts, nil
 }
 
-// batch wraps b. The result has the same optional interfaces as b, as far as the consumer uses them.
+// batch wraps b. The result has those optional interfaces of b that the consumer uses.
 func (s *basic[Tx]) batch(b store.Batch[Tx]) store.Batch[Tx] {
 	made := batch[Tx]{b, s}
 	status, knows := b.(store.TxStatus)
@@ -195,7 +195,8 @@ func (b *statusBatch[Tx]) ClassifyHandler(ctx context.Context, err error) store.
 	return b.TxStatus.ClassifyHandler(ctx, err)
 }
 
-// wrap returns a store that disturbs st as the plan says. rows is true if st has an inbox.
+// wrap returns a store that passes calls to st and causes the faults of the plan. The result rows is true if st has an
+// inbox.
 func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.TxStore[Tx], rows bool) {
 	made := &basic[Tx]{st, p, suffix}
 	extra, able := st.(extras[Tx])
@@ -205,7 +206,7 @@ func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.T
 	return &withInbox[Tx]{made, extra}, true
 }
 
-// withInbox is basic for a store that has an inbox.
+// withInbox is like basic, but for a store that has an inbox.
 type withInbox[Tx any] struct {
 	*basic[Tx]
 	extras[Tx]

@@ -15,7 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// label is set on the goroutines that a handler starts. Each run of a handler has another value.
+// label is the name of a profiler label on the goroutines that a handler starts. The value of the label differs for
+// each run of a handler.
 const label = "semeltest"
 
 // watched runs a handler. If the handler leaves a goroutine running, watched returns an error.
@@ -31,12 +32,12 @@ func watched(run string, handle func()) error {
 	return fmt.Errorf(saysGoroutine, by)
 }
 
-// looks is how often a goroutine must be found running before it counts as left behind. A goroutine for which
-// the handler has waited may need a moment to end.
+// looks is how many times in sequence a goroutine must be found running before the handler is blamed for it. A
+// goroutine for which the handler has waited may need a moment to end.
 const looks = 10
 
-// leftover returns the function of a goroutine with this label; empty if there is none. Goroutines of packages
-// that keep connections do not count.
+// leftover returns the name of the function of a goroutine with the given label, or "" if no goroutine has the label.
+// Goroutines of packages that manage connections do not count.
 func leftover(labelled string) string {
 	var profile bytes.Buffer
 	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {
@@ -53,8 +54,8 @@ func leftover(labelled string) string {
 	return ""
 }
 
-// firstFunction returns the function that a goroutine began with. It reads the function from the last lines of
-// the stack in a profile: "# 0x47e1c1 main.work.func1+0x21 /main.go:12".
+// firstFunction returns the function that a goroutine began with. The function is read from the last lines of the stack
+// in a profile: "# 0x47e1c1 main.work.func1+0x21 /main.go:12".
 func firstFunction(stack string) string {
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(stack), "\n")) {
 		fields := strings.Fields(line)

@@ -18,12 +18,13 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// world is one empty state with a process that consumes messages.
+// world is a test world: a store without data, and a process that consumes messages.
 type world[Tx any] struct {
 	Handler[Tx]
 	t    T
 	plan *plan
-	// suffix is added to the names of consumers in the store. rows is true if the store has an inbox.
+	// The field suffix is added to the names of consumers in the store. The field rows is true if the store has an
+	// inbox.
 	suffix string
 	rows   bool
 
@@ -32,25 +33,26 @@ type world[Tx any] struct {
 	attempt int
 
 	mu sync.Mutex // guards the fields below
-	// interfere, if not nil, is called before and after each run of the handler. If it returns an error, the
-	// handler returns this error.
+	// interfere, if not nil, is called before and after each run of the handler. If interfere returns an error, the
+	// handler returns the same error.
 	interfere func(at point, m *semel.Message) error
-	// seen are the messages in the form in which the handler got them, by number. err is the last error of the
+	// The field seen contains, by index, the messages as the handler got them. The field err is the last error of the
 	// handler.
 	seen map[int]*semel.Message
 	err  error
-	// runs is the number of runs of the handler. left is true after a run that left a goroutine running. A
-	// library may start such a goroutine once, so only a second run that leaves one is a fault.
+	// The field runs is the number of runs of the handler. The field left is true after a run that did not end a
+	// goroutine. A library may start a goroutine once that does not end, so only a second run with such a goroutine is
+	// a fault.
 	runs int
 	left bool
 	// remark describes the first rule that the handler broke in a run.
 	remark error
-	// lost is called when the reply of a COMMIT is lost.
+	// The field lost is called when the reply of a COMMIT is lost.
 	lost context.CancelFunc
 }
 
-// patience is the longest time that a world waits for its consumer. The wait only gets so long if the handler
-// blocks.
+// patience is the longest time that a test world waits for its consumer. If a world has waited for this time, the test
+// concludes that the handler blocks.
 const patience = 30 * time.Second
 
 // newWorld calls start, and starts a process whose consumers have a suffix in the store.
@@ -119,7 +121,7 @@ func (w *world[Tx]) policy() consumer.Config {
 	return c
 }
 
-// made returns a new consumer on the world's store.
+// made returns a new consumer that uses the store of the test world.
 func (w *world[Tx]) made() *consumer.Consumer[Tx] {
 	w.t.Helper()
 	wrapped, rows := wrap(w.Store, w.plan, w.suffix)
@@ -140,7 +142,7 @@ func (w *world[Tx]) made() *consumer.Consumer[Tx] {
 // seed makes the delays of consumers the same in every run.
 const seed = 1
 
-// boot starts a process on the store in its present state. The process does not crash.
+// boot starts a process, which does not crash, on the store in its present state.
 func (w *world[Tx]) boot() {
 	w.t.Helper()
 	w.stop()
@@ -152,12 +154,12 @@ func (w *world[Tx]) stop() {
 	if w.process != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = w.process.Close(ctx) // after a crash this is the error of the store
+		_ = w.process.Close(ctx) // after a crash, Close returns the error of the store
 	}
 	w.process = nil
 }
 
-// handle is the handler that the consumer runs. It calls the user's handler and watches it.
+// handle is the handler that the consumer runs: it calls the user's handler and checks what that handler does.
 func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err error) {
 	before := clone(m)
 	if err := w.disturbed(beforeHandle, m); err != nil {
@@ -176,7 +178,7 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	return w.disturbed(afterHandle, m)
 }
 
-// note stores the error of a run, and the rule that the handler broke in that run.
+// The method note stores the error of a run, and the rule that the handler broke in the run.
 func (w *world[Tx]) note(err, remark, left error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +191,7 @@ func (w *world[Tx]) note(err, remark, left error) {
 	}
 }
 
-// disturbed returns the error with which a run of the handler must fail at this point.
+// disturbed returns the error with which a run of the handler must fail at the given point.
 func (w *world[Tx]) disturbed(at point, m *semel.Message) error {
 	if err := w.plan.at(at); err != nil {
 		return err
@@ -238,7 +240,7 @@ func changed(before, after *semel.Message) error {
 	return errors.New(saysChanged)
 }
 
-// deliver delivers copies of messages together, and returns how each is settled.
+// deliver delivers copies of messages together, and returns for each whether it was acked or nacked.
 func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -253,7 +255,7 @@ func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, erro
 	return w.process.ProcessAll(ctx, copies)
 }
 
-// one delivers message i and returns how it is settled.
+// The method one delivers message i and returns whether it was acked or nacked.
 func (w *world[Tx]) one(i int) (consumer.Disposition, error) {
 	all, err := w.deliver(w.Messages[i])
 	if err != nil {
@@ -262,7 +264,7 @@ func (w *world[Tx]) one(i int) (consumer.Disposition, error) {
 	return all[0], nil
 }
 
-// applies delivers message i. It returns an error unless the message is acked with one of these outcomes.
+// applies delivers message i. If the message is not acked with one of the given outcomes, applies returns an error.
 func (w *world[Tx]) applies(i int, want ...source.End) error {
 	d, err := w.one(i)
 	switch {
@@ -309,7 +311,7 @@ func (w *world[Tx]) work() error {
 	return err
 }
 
-// name returns the name of message i in sentences.
+// name returns the name of message i in the texts of errors.
 func (w *world[Tx]) name(i int) string {
 	_, id, err := w.policy().Identity.Identify(clone(w.Messages[i]))
 	if err != nil {

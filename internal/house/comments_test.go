@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// camel matches a word that can only be a symbol. A word after a dot does not match, because then the comment
-// names the package of the symbol.
+// camel matches a word that can only be a symbol. A word after a dot does not match, because there the comment names
+// the package of the symbol.
 var camel = regexp.MustCompile(`(^|[^\w.-])([A-Z][a-z0-9]+[A-Z]\w*)`)
 
-// proper contains names in this form that are no symbols.
+// proper contains names that look like symbols but are none.
 var proper = map[string]bool{"CloudEvents": true}
 
 // library reports whether the file belongs to a package that users import.
@@ -20,8 +20,8 @@ func library(f *File) bool {
 	return !f.Test() && !outside && f.Tree.Name.Name != "main" && !strings.Contains(f.Path, "internal/")
 }
 
-// known returns, for each package of the library, the identifiers that its files use without naming a
-// package. The value is true if the package exports the identifier.
+// The function known returns, for each package of the library, the identifiers that its files use without naming a
+// package. In the inner map, the value for an identifier is true if the package exports the identifier.
 func known(all []*File) map[string]map[string]bool {
 	packages := map[string]map[string]bool{}
 	for _, f := range all {
@@ -55,8 +55,7 @@ func known(all []*File) map[string]map[string]bool {
 	return packages
 }
 
-// If a symbol moves to another package, the compiler does not notice comments that name the symbol. This test
-// does.
+// If a symbol moves to another package, comments that name the symbol become wrong, and only this test notices.
 func TestCommentsNameSymbolsWithTheirPackage(t *testing.T) {
 	packages := known(files(t))
 	for _, f := range files(t) {

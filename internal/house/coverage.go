@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// named matches the beginning of a subtest's name that says which number the subtest covers. A name may
-// contain several numbers one after the other.
+// The variable named is a pattern for the beginning of a subtest's name: the number of the law, case, trap or
+// requirement that the subtest covers. A name may begin with several numbers.
 var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)_\w`)
 
-// Cover is one test that covers one number.
+// Cover says that a test covers the number of a law, case, trap or requirement.
 type Cover struct {
 	// Number is "trap 6", "trap T13", "law 3", "case 14" or "A3".
 	Number string
@@ -23,8 +23,8 @@ type Cover struct {
 	Test, Name, Path string
 }
 
-// Covers returns the numbers that the subtests in the files cover, sorted by number. Covers reads string
-// literals in calls of t.Run and in tables of cases.
+// Covers returns which numbers of laws, cases, traps and requirements the subtests in the files cover, sorted by
+// number. Covers reads string literals in calls of t.Run and in tables of cases.
 func Covers(files []*File) []Cover {
 	var covers []Cover
 	for _, f := range files {
@@ -72,13 +72,13 @@ func in(f *File, d ast.Decl) []Cover {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// sortKey returns a sort key in which 2 comes before 10.
+// sortKey returns a sort key by which number 2 comes before number 10.
 func (c Cover) sortKey() string {
 	number := digits.ReplaceAllStringFunc(c.Number, func(n string) string { return fmt.Sprintf("%06s", n) })
 	return number + "\x00" + c.Path + "\x00" + c.Name
 }
 
-// WriteCoverage writes the list as a Markdown table.
+// WriteCoverage writes the covered numbers and their tests as a Markdown table.
 func WriteCoverage(w io.Writer, files []*File) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, "# Tests by number\n\nThe numbers are in the names of subtests; docs/internals/numbers.md says what they mean.\n\n| number | subtest | file |\n| --- | --- | --- |\n")

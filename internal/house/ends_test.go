@@ -10,7 +10,7 @@ import (
 
 var createsTable = regexp.MustCompile(`(?m)^create table (?:if not exists )?\{prefix\}(\w+)`)
 
-// docs/internals/details.md says for each table how its rows are deleted, or that they are never deleted.
+// docs/internals/details.md says for each table how its rows are deleted, or that its rows are never deleted.
 func TestEveryTableHasAnEndOrSaysThatItHasNone(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/internals/details.md")
 	if err != nil {

@@ -23,10 +23,10 @@ type File struct {
 // Test reports whether the file is a test.
 func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Package returns the folder of the file. For the root, the result is ".".
+// Package returns the folder of the file. For a file in the root of the repository, the result is ".".
 func (f *File) Package() string { return filepath.ToSlash(filepath.Dir(f.Path)) }
 
-// Line returns the line of a node.
+// Line returns the number of the line on which a node begins.
 func (f *File) Line(n ast.Node) int { return f.Set.Position(n.Pos()).Line }
 
 // Files parses every Go file below root, in all modules.

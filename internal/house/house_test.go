@@ -160,7 +160,7 @@ func TestFilesHoldOneSubject(t *testing.T) {
 	}
 }
 
-// longestFunction is the maximum number of lines of a function. A function of this length fits on a screen.
+// longestFunction is the maximum number of lines of a function. A function of 60 lines fits on a screen.
 const longestFunction = 60
 
 func TestFunctionsFitOnAScreen(t *testing.T) {
@@ -209,7 +209,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// wellKnown are methods whose meaning the standard library defines.
+// wellKnown contains names of methods whose meaning the standard library defines.
 var wellKnown = map[string]bool{"Error": true, "Unwrap": true, "String": true, "Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true, "Is": true}
 
 func exportedReceiver(fn *ast.FuncDecl) bool {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// These are the maximum numbers of exported names in go doc: mostWords for package semel, mostNames for the
-// three packages that users need, mostContracts for the packages for authors of stores and sources, mostKeys
-// for the package for authors of key stores, and mostKit for the package that tests handlers.
+// The maximum numbers of exported names in go doc: mostWords for package semel, mostNames for the three packages that
+// users need, mostContracts for the packages for authors of stores and sources, mostKeys for the package for authors of
+// key stores, and mostKit for the package that tests handlers.
 const (
 	mostWords     = 72
 	mostNames     = 150

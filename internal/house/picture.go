@@ -22,8 +22,8 @@ const pictureHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"
 <rect width="100%%" height="100%%" fill="#fff"/>
 `
 
-// WriteRooms draws the rooms as an SVG. A room is a group of packages. An arrow is an import, and all arrows
-// point down. An import that also exists through another room has no arrow.
+// WriteRooms draws the rooms (groups of packages) as an SVG. An arrow is an import, and all arrows point down. An
+// import that also exists indirectly, through another room, has no arrow.
 func WriteRooms(w io.Writer, files []*File) error {
 	rooms := RoomsOf(files)
 	floors, err := rooms.floors()
@@ -53,8 +53,8 @@ func WriteRooms(w io.Writer, files []*File) error {
 	return err
 }
 
-// arrange places the rooms of a floor. Each room is above the middle of the rooms that it imports, and no two
-// rooms overlap.
+// arrange determines the positions of the rooms on one floor of the picture. Each room is above the middle of the rooms
+// that it imports, and no two rooms overlap.
 func (r Rooms) arrange(floor []string, where map[string][2]int, y int) {
 	wish := map[string]int{}
 	for i, room := range floor {
@@ -96,8 +96,8 @@ type step struct {
 	room, file, does string
 }
 
-// way is the path of one message. Each room imports the next room or is imported by the next room, so the
-// picture shows only imports that are in the code.
+// way is the path of one message through the rooms (groups of packages). Each room imports the next room or is imported
+// by the next room, so the picture shows only imports that are in the code.
 var way = []step{
 	{"file", "file/source.go", "delivers"},
 	{"source", "source/source.go", "Fetch"},
@@ -131,7 +131,7 @@ func WriteRetryWay(w io.Writer, files []*File) error {
 	return writeSteps(w, files, "The way of a retry", retryWay)
 }
 
-// writeSteps draws the steps, from left to right.
+// writeSteps draws the steps of a path, from left to right.
 func writeSteps(w io.Writer, files []*File, title string, way []step) error {
 	rooms := RoomsOf(files)
 	for i, s := range way {

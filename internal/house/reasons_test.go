@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// watched contains the ranges of traps that must have a test or a reason why they have none: deliveries and
-// Kafka, marker and effect in one transaction, claims, and attacks. Each entry contains the first and the
-// last trap of a range.
+// watched contains the ranges of traps that must have a test, or a reason why they have no test: deliveries and Kafka,
+// marker and effect in one transaction, claims, and attacks. Each entry contains the first and the last trap of a
+// range.
 var watched = []struct {
 	prefix      string
 	first, last int
@@ -55,8 +55,8 @@ func TestEveryTrapOfWhatIsBuiltHasATestOrAReason(t *testing.T) {
 	}
 }
 
-// If a requirement has a test, at least a part of the requirement is implemented, so
-// docs/internals/numbers.md must mark it.
+// If a requirement has a test, at least a part of the requirement is implemented, so docs/internals/numbers.md must
+// mark the requirement.
 func TestARequirementThatHasATestIsMarkedAsBuilt(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/internals/numbers.md")
 	if err != nil {

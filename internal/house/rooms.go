@@ -9,7 +9,7 @@ import (
 
 const module = "github.com/semel-go/semel"
 
-// undrawn contains folders that the pictures leave out, or draw as a part of another room.
+// undrawn contains folders that the pictures do not show, or show as a part of another room.
 var undrawn = []string{"examples", "itest"}
 
 // roomOf returns the room in which a folder is drawn, or "" if the folder is not drawn. The folders below
@@ -33,7 +33,7 @@ func roomOf(folder string, leaf func(folder string) bool) string {
 	return folder
 }
 
-// Rooms contains the rooms of the product. The value is the list of the rooms that a room imports.
+// Rooms contains, for each room (group of packages) of the product, the list of the rooms that it imports.
 type Rooms map[string][]string
 
 // RoomsOf computes the rooms from the imports of the files.
@@ -64,7 +64,7 @@ func RoomsOf(files []*File) Rooms {
 	return rooms
 }
 
-// importsOf returns, for each folder, the folders of this repository that it imports. Imports of tests are
+// importsOf returns, for each folder, the other folders of the repository that the folder imports. Imports of tests are
 // left out.
 func importsOf(files []*File) map[string]map[string]bool {
 	folders := map[string]map[string]bool{}
@@ -89,7 +89,7 @@ func importsOf(files []*File) map[string]map[string]bool {
 	return folders
 }
 
-// floors returns the rooms by height. Each room is above all rooms that it imports.
+// floors returns the rooms by their height in the picture. Each room is above all rooms that it imports.
 func (r Rooms) floors() ([][]string, error) {
 	height := map[string]int{}
 	for range r {

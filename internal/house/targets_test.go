@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// namedTarget matches the make targets in a page, with the name of a proof or measurement, in
-// inline code and at the start of a line in a code block.
+// namedTarget is a pattern for the make targets in a page, with the name of a fault test or measurement, in inline code
+// and at the start of a line in a code block.
 var namedTarget = regexp.MustCompile("(?m)(?:`|^ *)make ([a-z][a-z0-9-]*)(?: NAME=([a-z0-9-]+))?(?: [^`\n]*?)?(?:`| *#| *$)")
 
 // untried contains the targets that scripts/commands does not run. Without a name, the targets proof and

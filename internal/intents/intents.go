@@ -1,5 +1,5 @@
-// Package intents converts an intent to the message for its sender, recognises an intent that is written
-// again, and checks the verdict of the store. The package has no side effects, so that the simulator can test
+// Package intents converts an intent to the message for its sender, recognises an intent that is written again, and
+// checks the store's answer (new, duplicate, conflict). The package has no side effects, so that the simulator can test
 // the same rules that consumers follow.
 package intents
 
@@ -34,7 +34,7 @@ func Judge(intents []semel.Intent, verdicts []store.Verdict) error {
 // sourceOfIntents is the source of intents that were not caused by a message.
 const sourceOfIntents = "intents"
 
-// Message returns the identity and the message of an intent. The sender gets this message.
+// Message returns the identity and the message of an intent. The sender of the intent gets the message.
 func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, error) {
 	key := semel.Key{Consumer: n.To, Source: sourceOfIntents, ID: n.ID}
 	switch {
@@ -68,7 +68,7 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 	return key, m, nil
 }
 
-// Cause returns the identifier of a message. The rows of the message's intents store this identifier.
+// Cause returns the identifier of a message. The rows of the message's intents store the identifier of the message.
 func Cause(key semel.Key) []byte {
 	h := sha256.New()
 	digest.Begin(h, "cause/1")
@@ -78,7 +78,7 @@ func Cause(key semel.Key) []byte {
 	return h.Sum(nil)[:16]
 }
 
-// without returns those headers whose names are not in others.
+// The function without returns those headers whose names are not in others.
 func without(headers, others semel.Headers) (rest semel.Headers) {
 	for _, h := range headers {
 		if _, taken := others.Get(h.Name); !taken {

@@ -1,6 +1,6 @@
-// Package keyclaim holds the claim of a leased key while a call is made. The package extends the lease, tells
-// the caller when the claim may be lost, and records the outcome of the claim. Consumers and package
-// leasedkey use this package.
+// Package keyclaim manages the claim of a leased key while a call is made. The package extends the lease, notifies the
+// caller when the claim may be lost, and records the outcome of the claim. Consumers and package leasedkey use package
+// keyclaim.
 package keyclaim
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Claim is a leased key that this process holds. Set the exported fields before Hold.
+// Claim is the claim of this process on a leased key. Set the exported fields before Hold.
 type Claim struct {
 	Store keystore.Store
 	Key   semel.Key
@@ -25,8 +25,8 @@ type Claim struct {
 	Lease time.Duration
 	// Unheeded means that the call continues even if the store does not respond.
 	Unheeded bool
-	// Refused, if not nil, is called after each failed attempt to record the outcome of the claim. Its
-	// arguments are the store's error and the wait before the next attempt.
+	// Refused, if not nil, is called after each failed attempt to record the outcome of the claim. The arguments of
+	// Refused are the store's error and the delay before the next attempt.
 	Refused func(err error, wait time.Duration)
 
 	mutex sync.Mutex
@@ -40,8 +40,8 @@ type Claim struct {
 // extensions is the number of extensions of a lease within its duration.
 const extensions = 3
 
-// Hold starts to extend the lease. asked is the time of the request to the store. left is the remaining lease
-// that the store returned.
+// Hold starts to extend the lease. The parameter asked is the time of the request to the store. The parameter left is
+// the remaining lease that the store returned.
 func (c *Claim) Hold(asked time.Time, left time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -57,10 +57,10 @@ func (c *Claim) Until() time.Time {
 	return c.until
 }
 
-// Holds reports whether the lease is still valid, according to the responses of the store so far. When the
-// claim is lost, lost is called once. If another process holds the claim, its argument is store.ErrClaimLost.
-// Otherwise its argument is the reason why the lease could not be extended. The function of an earlier call
-// of Holds is replaced; nil removes it.
+// Holds reports whether the lease is still valid, according to the responses of the store so far. When the claim is
+// lost, the function lost is called once. If another process has the claim, the argument of lost is store.ErrClaimLost.
+// In other cases, the argument is the reason why the lease could not be extended. A new call of Holds replaces the
+// function lost of the previous call; nil removes that function.
 func (c *Claim) Holds(lost func(error)) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -68,14 +68,14 @@ func (c *Claim) Holds(lost func(error)) bool {
 	return c.timer != nil && time.Now().Before(c.until)
 }
 
-// LetGo stops extending the lease. A second call of LetGo has no effect.
+// LetGo stops extending the lease. If LetGo is called twice, the second call has no effect.
 func (c *Claim) LetGo() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.letGo()
 }
 
-// letGo is LetGo for a caller that holds the mutex.
+// letGo does the same as LetGo, for a caller that has locked the mutex.
 func (c *Claim) letGo() {
 	if c.timer != nil {
 		c.timer.Stop()
@@ -84,8 +84,8 @@ func (c *Claim) letGo() {
 	}
 }
 
-// extend extends the lease once. Then it schedules the next extension after a third of the lease or at the
-// end of the lease, whichever is first. The process never assumes a longer lease than the store has granted.
+// extend extends the lease once, and schedules the next extension: after a third of the lease or at the end of the
+// lease, whichever comes first. The process never assumes a longer lease than the store has granted.
 func (c *Claim) extend() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(c.life, min(c.Lease/extensions, max(0, time.Until(c.Until()))))
@@ -114,16 +114,16 @@ func (c *Claim) extend() {
 	c.timer.Reset(max(0, min(c.Lease/extensions-time.Since(began), time.Until(c.until))))
 }
 
-// The waits between attempts to record the end of a claim.
+// The delays between attempts to record the end of a claim.
 const (
 	firstWait = 20 * time.Millisecond
 	mostWait  = time.Second
 )
 
-// End records how the claim ends, and stops extending the lease. End tries again until the store responds or
-// ctx ends, and meanwhile keeps extending the lease. If another process holds the claim, End returns
-// store.ErrClaimLost. Otherwise End returns the last error of the store. In that case the end may have been
-// recorded, unless the error is permanent.
+// End records how the claim ends, and stops extending the lease. End tries again until the store responds or ctx ends,
+// and extends the lease until then. If another process has the claim, End returns store.ErrClaimLost. After any other
+// failure, End returns the last error of the store; the end may still have been recorded, unless the error is
+// permanent.
 func (c *Claim) End(ctx context.Context, e keystore.Ending) error {
 	defer c.LetGo()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {

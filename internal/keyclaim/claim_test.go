@@ -40,7 +40,7 @@ func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, keystore.Endi
 
 func (s *keyStore) Classify(error) store.Class { return s.class }
 
-// claimed returns a claim with a lease of a minute. The function lost returns when and why the claim was
+// The function claimed returns a claim with a lease of a minute. The function lost returns when and why the claim was
 // lost.
 func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
 	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}
@@ -109,7 +109,7 @@ func TestNoExtensionAfterLetGo(t *testing.T) {
 		claim, lost := claimed(s, false)
 		pass(25 * time.Second) // an extension is running
 		claim.LetGo()
-		synctest.Wait() // the extension must end before the test does
+		synctest.Wait() // the extension must end before the end of the test
 		claim.LetGo()
 		pass(10 * time.Minute)
 		if at, _ := lost(); s.extends != 1 || !at.IsZero() || claim.Holds(nil) {

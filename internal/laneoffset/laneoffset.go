@@ -13,14 +13,14 @@ type LaneOffset struct {
 	Offset int64
 }
 
-// None means that no offset is known.
+// The constant None means that no offset is known.
 const None = -1
 
-// Advance orders to raise the offset of a lane.
+// Advance is a request to raise the stored offset of a lane.
 type Advance struct {
 	LaneOffset
-	// Least is an offset that was written before. If the stored offset is lower than Least, the database has
-	// lost writes. None means that no offset is required.
+	// Least is an offset that was written before. If the stored offset is lower than Least, the database has lost
+	// writes. If Least is None, no earlier offset is expected.
 	Least int64
 }
 
@@ -29,14 +29,14 @@ type Advance struct {
 // database was restored from a backup, or failed over to a server without its last commits, its offsets are
 // lower than the offsets of the broker.
 type Store interface {
-	// Offsets returns the offsets of these lanes, in the order of lanes.
+	// Offsets returns the stored offsets of the given lanes, in the same order.
 	Offsets(ctx context.Context, consumer string, lanes []string) ([]LaneOffset, error)
-	// AdvanceOffsets raises all offsets or none, and returns the previous offsets in order. If a stored
-	// offset is already higher, AdvanceOffsets does not lower it. If a stored offset is lower than its Least,
-	// or missing, nothing is written. The caller finds such a lane in the returned offsets (see Lacks). Each
-	// lane may occur once. After an error either nothing or everything is written.
+	// AdvanceOffsets raises all offsets or none, and returns the previous offsets in order. If a stored offset is
+	// already higher, AdvanceOffsets does not lower it. If a stored offset is lower than Advance.Least, or missing, no
+	// offset is written. The caller finds the lane in the returned offsets (see Lacks). Each lane may occur only once
+	// in the parameter to. After an error, either no offset or all offsets were written.
 	AdvanceOffsets(ctx context.Context, consumer string, to []Advance) (before []LaneOffset, err error)
 }
 
-// Lacks reports whether the previous offset was lower than Least.
+// Lacks reports whether the stored offset before the call was lower than Least.
 func (a Advance) Lacks(before LaneOffset) bool { return before.Offset < a.Least }

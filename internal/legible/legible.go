@@ -1,7 +1,7 @@
-// Package legible makes values safe to print. Some errors crash the process, or loop forever, when they are
-// printed or examined: a nil pointer that is returned as an error, an error whose methods panic, or an error
-// that wraps itself. Text and Error replace such errors. Printable escapes special characters in texts of
-// others, and Span formats durations.
+// Package legible makes values safe to print. Some errors crash the process, or loop forever, when they are printed or
+// examined: a nil pointer that is returned as an error, an error whose methods panic, or an error that wraps itself.
+// Text and Error replace errors that are not safe. Printable escapes special characters in texts that do not come from
+// Semel, and Span formats durations.
 package legible
 
 import (
@@ -31,9 +31,9 @@ func describe(err error, value any) string {
 	return fmt.Sprintf("the error is of type %T, whose methods panic: %v", err, value)
 }
 
-// Error returns err if its methods, and the methods of all errors that it wraps, return normally. Otherwise
-// Error returns an error that describes the fault and wraps nothing, so that errors.As and errors.Is are
-// safe. If err wraps a D, Error calls again with the first D and returns the result of again.
+// Error returns err if its methods, and the methods of all errors that it wraps, return normally. If a method panics or
+// does not return, Error returns another error, which describes the fault and wraps nothing, so that errors.As and
+// errors.Is are safe. If err wraps a D, Error calls again with the first D and returns the result of again.
 func Error[D error](err error, again func(decided D, readable error) error) error {
 	if err == nil {
 		return nil
@@ -51,12 +51,12 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 	return readable
 }
 
-// most is the maximum number of errors that one error may wrap. If an error wraps more errors, it is treated
-// as an error that wraps itself.
+// The constant most is the maximum number of errors that one error may wrap. If an error wraps more errors, it is
+// treated as an error that wraps itself.
 const most = 10_000
 
-// unreadable returns a description of the fault of err, or an empty string if err has no fault. It examines
-// at most left errors.
+// unreadable returns a description of the fault of err, or an empty string if err has no fault. unreadable examines at
+// most left errors.
 func unreadable(err error, left *int) (fault string) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -81,7 +81,7 @@ func unreadable(err error, left *int) (fault string) {
 // errNone is an arbitrary target for the Is methods of examined errors.
 var errNone = errors.New("none")
 
-// wrapped returns the errors that err wraps. The result contains no nil.
+// wrapped returns the errors that err wraps. No element of the result is nil.
 func wrapped(err error) []error {
 	var all []error
 	switch w := err.(type) {
@@ -99,7 +99,7 @@ func wrapped(err error) []error {
 	return all
 }
 
-// find returns the first D that err wraps. It skips errors that panic, and examines at most left errors.
+// find returns the first D that err wraps. Errors that panic are skipped, and at most left errors are examined.
 func find[D error](err error, left *int) (found D, ok bool) {
 	defer func() {
 		if recover() != nil {

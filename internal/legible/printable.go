@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes a text safe for one line of a log or a terminal. It escapes control characters, line
-// breaks, invisible and direction-changing characters, invalid UTF-8, backslashes, and a space at the
-// beginning or end, with the escapes of Go. Other characters are not changed. Different texts always give
-// different results.
+// Printable makes a text safe for one line of a log or a terminal. Printable escapes control characters, line breaks,
+// invisible and direction-changing characters, invalid UTF-8, backslashes, and a space at the beginning or end, with
+// the escapes of Go. All other characters stay unchanged. Different texts always give different results.
 func Printable(s string) string {
 	i := firstEscape(s)
 	if i == len(s) {

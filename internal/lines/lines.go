@@ -1,6 +1,6 @@
-// Package lines computes, for every store, how a batch changes the lines of its messages. A line contains the
-// messages of one key or lane. The package computes which messages must check whether an earlier message of
-// their line waits, which rows enter a line, and which claims leave a line.
+// Package lines computes, for every store, how a batch changes the queues of the inbox. A queue, called a line in the
+// code, contains the messages of one key or lane. The package computes for which messages the store must check whether
+// an earlier message of the same line waits, which rows enter a line, and which claims leave a line.
 package lines
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Asked returns the indexes of the messages that may run only if no message of their line waits, or nil if
-// there are none. The store then checks the line of each of these messages. If several messages have the same
-// line, the line is checked several times, which costs less than removing duplicates.
+// Asked returns the indexes of the messages that may run only if no message of their line waits, or nil if there are no
+// such messages. The store must check the line of each message in the result. If several messages have the same line,
+// the line is checked several times, which costs less than removing duplicates.
 func Asked(marks []store.Mark) (asked []int) {
 	for i := range marks {
 		if !asks(&marks[i]) {
@@ -32,9 +32,9 @@ func asks(m *store.Mark) bool {
 	return len(m.Line) > 0 && m.As == store.Applied && m.Claim.Token == 0
 }
 
-// Judge changes the verdict of a message to Behind if an earlier message of the same line waits. The earlier
-// message is stored already or in the same batch. busy contains the indexes of the messages for which the store
-// has found an earlier message that waits.
+// Judge changes the store's answer for a message to Behind if an earlier message of the same line waits. The earlier
+// message is in the inbox already, or in the same batch. The parameter busy contains the indexes of the messages for
+// which the store has found an earlier message that waits.
 func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 	for _, i := range busy {
 		if verdicts[i].Kind == store.Fresh {
@@ -57,16 +57,16 @@ func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 	}
 }
 
-// Entry is a row that enters its line.
+// Entry is a row that enters its line (the queue of its key or lane).
 type Entry struct {
 	Line string
-	// Mark is the index of the row's message in the batch. Behind is the number of rows of the same batch
-	// that enter the line after this row.
+	// Mark is the index of the row's message in the batch. Behind is the number of rows of the same batch that enter
+	// the same line later.
 	Mark   int
 	Behind int64
 }
 
-// Entering returns the rows of an ending that enter a line, ordered by line and then by index.
+// Entering returns those rows of a batch's ending that enter a line, sorted by line and then by index.
 func Entering(marks []store.Mark, e *store.Ending) (all []Entry) {
 	for i := range e.Rows {
 		r := &e.Rows[i]
@@ -87,7 +87,7 @@ func Entering(marks []store.Mark, e *store.Ending) (all []Entry) {
 	return all
 }
 
-// Received returns the received rows that enter a line.
+// Received returns those received rows that enter a line (the queue of a key or lane).
 func Received(marks []store.Mark, verdicts []store.Verdict) []Entry {
 	var e store.Ending
 	for i, v := range verdicts {
@@ -98,13 +98,13 @@ func Received(marks []store.Mark, verdicts []store.Verdict) []Entry {
 	return Entering(marks, &e)
 }
 
-// Count is a line and the number of rows that enter it.
+// Count is a line (the queue of a key or lane) and the number of rows that enter the line.
 type Count struct {
 	Line string
 	Rows int64
 }
 
-// Counted returns the lines of the rows in order, with the number of rows of each line.
+// Counted returns, in the same order, the lines of the rows in all, with the number of rows of each line.
 func Counted(all []Entry) (counts []Count) {
 	for i := range all {
 		if i == 0 || all[i].Line != all[i-1].Line {
@@ -114,7 +114,7 @@ func Counted(all []Entry) (counts []Count) {
 	return counts
 }
 
-// Leaving returns the numbers of the rows that leave their lines when these claims end.
+// Leaving returns the numbers of the rows that leave their lines when the given claims end.
 func Leaving(claims []store.ClaimEnding) (numbers []int64) {
 	for i := range claims {
 		c := &claims[i]
@@ -126,7 +126,7 @@ func Leaving(claims []store.ClaimEnding) (numbers []int64) {
 	return numbers
 }
 
-// Leaves reports whether a row leaves its line at this event.
+// Leaves reports whether a row leaves its line (the queue of its key or lane) at the event e.
 func Leaves(e store.RowEvent) bool {
 	return e == store.RowCompleted || e == store.RowDiscarded || e == store.RowDeadLettered
 }

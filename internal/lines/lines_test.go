@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// of returns a message for each of these lines, with the outcome Applied.
+// The function of returns a marker with the outcome Applied for each of the given names of lines.
 func of(names ...string) (marks []store.Mark) {
 	for _, name := range names {
 		marks = append(marks, store.Mark{As: store.Applied, Line: []byte(name)})

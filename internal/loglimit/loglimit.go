@@ -1,7 +1,6 @@
-// Package loglimit limits the number of log lines: at most Most lines a minute with the same message, and of
-// these at most MostOfReason lines with the same reason. The last line before lines are suppressed says that
-// lines will be suppressed. The next line after that has the number of suppressed lines. Lines of level debug
-// are not limited.
+// Package loglimit limits the number of log lines: at most Most log lines a minute with the same message, and at most
+// MostOfReason of them with the same reason. The last log line before lines are suppressed announces the suppression.
+// The first log line after the suppression has the number of suppressed lines. Lines of level debug are not limited.
 package loglimit
 
 import (
@@ -12,35 +11,34 @@ import (
 )
 
 const (
-	// Most is the maximum number of lines with one message in Window.
+	// Most is the maximum number of log lines with the same message in Window.
 	Most = 30
-	// MostOfReason is the maximum number of lines with the same message and the same reason in Window. So
-	// lines with other reasons are logged too.
+	// MostOfReason is the maximum number of log lines with the same message and the same reason in Window. Because of
+	// this limit, log lines with other reasons are not crowded out.
 	MostOfReason = 10
 	Window       = time.Minute
-	// mostNames is the maximum number of messages that are counted separately. All further messages share one
+	// mostNames is the maximum number of messages that are counted separately. Messages above this number share one
 	// count.
 	mostNames = 1000
 )
 
-// The attributes that the handler adds.
+// The attributes that the Handler adds to log lines.
 const (
-	// SuppressedFor is in the last line before lines are suppressed.
+	// SuppressedFor is an attribute of the last log line before lines are suppressed.
 	SuppressedFor = "suppressed_for"
-	// Suppressed is in the first line after lines were suppressed. Its value is the number of suppressed
-	// lines.
+	// Suppressed is an attribute of the first log line after lines were suppressed: the number of suppressed lines.
 	Suppressed = "suppressed"
 	reason     = "reason"
 )
 
-// Handler is a slog.Handler that limits the number of lines.
+// Handler is a slog.Handler that limits the number of log lines.
 type Handler struct {
 	next  slog.Handler
 	gates *gates
 }
 
-// New returns a handler that limits the lines for next. If next is already a Handler, New returns next, so
-// that all loggers share one limit.
+// New returns a handler that passes a limited number of log lines to next. If next is already a Handler, New returns
+// next, so that all loggers share one limit.
 func New(next slog.Handler) slog.Handler {
 	if _, bounded := next.(*Handler); bounded {
 		return next
@@ -91,13 +89,13 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r)
 }
 
-// gates limit the lines of a log.
+// gates limits the number of lines of a log.
 type gates struct {
 	mutex sync.Mutex
 	of    map[string]*gate // by name; guarded by mutex
 }
 
-// gate counts the lines with one message.
+// gate counts the log lines with the same message.
 type gate struct {
 	began    time.Time
 	lines    int
@@ -105,8 +103,8 @@ type gate struct {
 	unlogged int            // suppressed lines since the last logged line
 }
 
-// pass reports whether a line may be logged. last means that further lines will be suppressed. unlogged is the
-// number of lines with the same message that were suppressed before this line.
+// pass reports whether a log line may be written. The result last means that the next lines will be suppressed. The
+// result unlogged is the number of lines with the same message that were suppressed before.
 func (g *gates) pass(now time.Time, name, why string) (passes, last bool, unlogged int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -124,7 +122,7 @@ func (g *gates) pass(now time.Time, name, why string) (passes, last bool, unlogg
 	return true, of.lines == Most || why != "" && of.reasons[why] == MostOfReason, unlogged
 }
 
-// gate returns the gate for a message.
+// The method gate returns the counter for the log lines with a message.
 func (g *gates) gate(now time.Time, name string) *gate {
 	if of := g.of[name]; of != nil {
 		return of

@@ -136,7 +136,7 @@ func TestLinesOfOneNameAreBounded(t *testing.T) {
 		both := [2]slog.Handler{New(slog.NewTextHandler(&logs[0], nil)), New(slog.NewTextHandler(&logs[1], nil))}
 		for range Most {
 			r := slog.NewRecord(time.Now(), slog.LevelWarn, "claim lost", 0)
-			r.AddAttrs(slog.Int("a", 1), slog.Int("b", 2), slog.Int("c", 3), slog.Int("d", 4), slog.Int("e", 5)) // as many as a record holds inline
+			r.AddAttrs(slog.Int("a", 1), slog.Int("b", 2), slog.Int("c", 3), slog.Int("d", 4), slog.Int("e", 5)) // the number that a record stores inline
 			r.AddAttrs(slog.Int("f", 6))
 			r.AddAttrs(slog.Int("g", 7))
 			r.AddAttrs(slog.Int("h", 8))

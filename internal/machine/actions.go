@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Action is a command of the machine to the engine. The types below implement Action.
+// Action is a command of the machine to the engine. Fetch, Begin, Run, Commit and so on implement Action.
 type Action interface{ action() }
 
 // Row is an inbox row that a commit writes.
@@ -16,9 +16,8 @@ type Row struct {
 	Entry    int
 	Repeat   bool // count a further delivery in the existing row
 	Conflict bool
-	// As says how the row is written: AsParked, AsDiscarded, AsDeadLettered, AsReceived, AsWaiting or
-	// AsBlocked. For a claimed row, As says how the claim ends, and may also be AsApplied, AsDuplicate or
-	// AsOverdue.
+	// As is the state in which the row is written: AsParked, AsDiscarded, AsDeadLettered, AsReceived, AsWaiting or
+	// AsBlocked. For a claimed row, As says how the claim ends, and may also be AsApplied, AsDuplicate or AsOverdue.
 	As       As
 	Reason   semel.Reason
 	Attempts int
@@ -28,7 +27,7 @@ type Row struct {
 	Last  error
 }
 
-// Settlement is the ack, nack or dead letter of one item.
+// Settlement is the ack, nack or dead letter of one message.
 type Settlement struct {
 	Item   *Item
 	Kind   semel.SettleKind
@@ -40,16 +39,16 @@ type Settlement struct {
 	Charged bool
 	// Attempts, with DeadLetter, is the number of times the handler ran.
 	Attempts int
-	// Again reports that an earlier Settle of the same item failed.
+	// Again reports that an earlier attempt to ack, nack or dead-letter the same item failed.
 	Again bool
 }
 
-// Behind is a lane that still has messages when the run ends: messages that a newer release marked, and
-// messages that wait for such a message.
+// Behind is a lane that still has messages when the run ends: messages that a newer release marked, and messages that
+// wait for a marked message.
 type Behind struct {
 	Lane     source.Lane
 	Messages int
-	// Item is the first message that a newer release marked, or nil if that message is in another lane. Why
+	// The field Item is the first message that a newer release marked, or nil if that message is in another lane. Why
 	// describes the marker of Item.
 	Item *Item
 	Why  error
@@ -61,9 +60,9 @@ type (
 		Messages int
 		Bytes    int64
 	}
-	// CancelFetch cancels a blocked Fetch. The response is still Fetched. Idle means that the run would end
-	// afterwards, so Fetched must say whether the source has more messages. A CancelFetch without Idle may
-	// follow a CancelFetch with Idle: the run then stops, and the machine no longer needs that information.
+	// CancelFetch cancels a blocked Fetch. The response to CancelFetch is still Fetched. Idle means that the run would
+	// end after the Fetch, so Fetched must say whether the source has more messages. If the run is stopped, a
+	// CancelFetch without Idle may follow, because the machine no longer needs that information.
 	CancelFetch struct{ Idle bool }
 	// Begin opens the batch's transaction and writes its markers. The response is Marked. Serial means that
 	// the transaction takes the consumer's lock, so that only one batch of the consumer runs at a time.
@@ -77,8 +76,8 @@ type (
 		Fresh  []int
 		Budget time.Duration
 	}
-	// StopRun lets the running handler finish and starts no further handler. Abort also cancels the handler's
-	// context.
+	// StopRun lets the running handler finish and starts no further handler. If Abort is set, the handler's context is
+	// also cancelled.
 	StopRun struct {
 		Flight *Flight
 		Abort  bool
@@ -89,21 +88,21 @@ type (
 		Trim   []int
 		Rows   []Row
 	}
-	// Rollback rolls the batch back. The response is Ended with NotCommitted.
+	// Rollback rolls the batch back. The response to Rollback is Ended with NotCommitted.
 	Rollback struct{ Flight *Flight }
 	// Kill closes the batch's connection. When the batch's handler returns, the response is still Ran.
 	Kill struct{ Flight *Flight }
-	// Settle passes settlements to the source. The response is Settled.
+	// Settle passes acks, nacks and dead letters to the source. The response is Settled.
 	Settle struct{ Items []Settlement }
-	// Over reports how a claimed row ended. The source is not called.
+	// Over reports how a claimed row ended. Over does not call the source.
 	Over struct{ Settlement }
 	// ClaimRows claims due rows of the inbox. Only one ClaimRows runs at a time. The response is Claimed.
 	ClaimRows struct {
 		Messages int
 		Bytes    int64
 	}
-	// Unclaim releases claims of messages that did not end. There is no response. Halted, if not nil, is the
-	// item of Items that stops the consumer. Its attempt failed with Err and is recorded.
+	// Unclaim releases claims of messages that did not end. Unclaim has no response. Halted, if not nil, is the item of
+	// Items that stops the consumer; the attempt of this item failed with Err and is recorded.
 	Unclaim struct {
 		Items  []*Item
 		Halted *Item
@@ -114,13 +113,13 @@ type (
 		Lane source.Lane
 		On   bool
 	}
-	// Release says that a lane is drained. Release is the response to Revoking, after the lane's last
-	// settlement.
+	// Release reports that a lane is drained: it is the response to Revoking, after the last message of the lane was
+	// acked or nacked.
 	Release struct{ Lane source.Lane }
-	// Wake orders a Timer at a time, and replaces the previous Wake.
+	// Wake asks for a Timer event at a time, and replaces the previous Wake.
 	Wake struct{ At Time }
-	// Report tells observers about an event that is not a settlement. Part, with ReportReady and
-	// ReportNotReady, is the part that works again or has failed: store, source, broker, handler, inbox.
+	// Report reports to observers an event other than the end of a message. Part, with ReportReady and ReportNotReady,
+	// is the part that works again or has failed: store, source, broker, handler, inbox.
 	Report struct {
 		Kind ReportKind
 		Item *Item // may be nil
@@ -129,8 +128,8 @@ type (
 		Err  error
 		N    int
 	}
-	// Done means that the machine has ended, and that no action follows. Halted reports that a message
-	// stopped the consumer. Item and Err are that message and its last error.
+	// Done means that the machine has ended, and that no action follows. Halted reports that a message stopped the
+	// consumer. Item and Err are the message that stopped the consumer and its last error.
 	Done struct {
 		Halted bool
 		Item   *Item
@@ -138,8 +137,8 @@ type (
 		Err    error
 		// Idle reports that the run ended because of IdleExit or the end of the source.
 		Idle bool
-		// Behind, with Idle, contains the lanes with messages that are not acked. Full reports that these
-		// messages fill the memory, so that no further message could be fetched.
+		// Behind, with Idle, contains the lanes with messages that are not acked. Full reports that unacked messages
+		// fill the memory, so that no further message could be fetched.
 		Behind []Behind
 		Full   bool
 	}
@@ -159,31 +158,31 @@ const (
 	// ReportContended means that a batch had a deadlock, a lock timeout or a serialization failure, and runs
 	// again.
 	ReportContended
-	// ReportSerial means that batches of this consumer run one at a time for the duration Wait.
+	// ReportSerial means that batches of the consumer run one at a time for the duration Wait.
 	ReportSerial
 	// ReportParallel means that batches run in parallel again.
 	ReportParallel
-	// ReportBudget means that there are more retries than the budget allows. A retry that is planned now
-	// starts after Wait.
+	// ReportBudget means that there are more retries than the budget allows. The next retries begin only after the
+	// duration Wait.
 	ReportBudget
-	// ReportTrial means that N attempts in a row have failed. Item had the last failure. From now on, one
-	// message is tried at a time.
+	// ReportTrial means that N consecutive attempts have failed, the last one for Item. From now on, one message is
+	// tried at a time.
 	ReportTrial
 	// ReportTrialEnds means that an attempt has succeeded.
 	ReportTrialEnds
 	// ReportBusy means that another process is processing a copy of Item, and that Item has waited for the
 	// duration Wait.
 	ReportBusy
-	// ReportWaits means that Item has failed for the duration Wait, but only because of other transactions.
-	// The failures do not count as attempts.
+	// ReportWaits means that Item has failed for the duration Wait, but only because of other transactions. Failures
+	// because of other transactions do not count as attempts.
 	ReportWaits
 	// ReportNewer means that a newer release wrote the marker of Item, and that Item has waited for the
 	// duration Wait.
 	ReportNewer
-	// ReportNewerEnds means that the Item of an earlier ReportNewer no longer waits, or was dropped.
+	// ReportNewerEnds means that an Item with an earlier ReportNewer no longer waits, or was dropped.
 	ReportNewerEnds
-	// ReportFull means that nothing is fetched, because the memory is filled by N messages that a newer
-	// release marked, or that wait for such messages.
+	// ReportFull means that nothing is fetched, because the memory is filled by N messages that wait for a newer
+	// release, which has marked these or earlier messages.
 	ReportFull
 	// ReportFullEnds means that there is free memory again.
 	ReportFullEnds

@@ -1,7 +1,6 @@
 package machine
 
-// startFlights begins a batch on every idle worker. The batch contains the queued items. startFlights never
-// waits for a batch to fill.
+// startFlights begins a batch of queued items on every idle worker, without waiting until a batch is full.
 func (m *Machine) startFlights() {
 	if m.end.stopping {
 		return
@@ -31,7 +30,7 @@ func (m *Machine) startFlights() {
 	}
 }
 
-// form returns the entries of a worker's next batch, in order of arrival.
+// form puts together a worker's next batch, and returns its entries in order of arrival.
 func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
 	m.forming = w.number
 	entries, empty = m.collect(w)
@@ -41,7 +40,7 @@ func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
 	}
 	w.before = 0
 	m.forming = -1
-	for i := range entries { // no other worker takes the lines of these items until the batch ends
+	for i := range entries { // no other worker takes over the queues of these items until the batch ends
 		m.rank(entries[i].Item.line)
 	}
 	return entries, empty
@@ -81,9 +80,9 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 	return entries, empty
 }
 
-// marksTwice reports whether the batch already writes a marker of this identity. Without markers, copies do
-// not wait for one another. Two copies may then fail at the same time. The second copy is marked, and
-// counted, in the next batch.
+// marksTwice reports whether the batch already writes a marker of the item's identity. A consumer without markers does
+// not let copies wait for one another, so two copies may fail at the same time. The second copy is marked, and counted,
+// in the next batch.
 func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 	if !m.config.Unmarked || it.as == AsApplied {
 		return false
@@ -97,9 +96,9 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 }
 
 // claimsNext reports whether the worker's next batch consists of claimed rows. If there are claimed rows and
-// deliveries, a batch of claimed rows follows each batch of deliveries. Without these turns, a claimed row would
-// wait for all deliveries that were fetched before it, and there may be MaxUnacked deliveries. If a batch was
-// split after a failure, the next batches have the same kind.
+// deliveries, a batch of claimed rows follows each batch of deliveries. If the kinds did not alternate, a claimed row
+// would wait for all deliveries that were fetched before it, and up to MaxUnacked deliveries may have been fetched. If
+// a batch was split after a failure, the next batches have the same kind.
 func (m *Machine) claimsNext(w *worker) bool {
 	claims := w.claims == (w.before != 0)
 	if m.earliest(w, claims) == nil {
@@ -108,8 +107,8 @@ func (m *Machine) claimsNext(w *worker) bool {
 	return claims
 }
 
-// earliest returns the worker's first item that may run now, among its claimed rows (claims) or its other
-// items.
+// earliest returns the worker's first item that may run now, among its claimed rows (if the parameter claims is set) or
+// among its other items.
 func (m *Machine) earliest(w *worker, claims bool) (best *Item) {
 	mayTry := m.mayTry()
 	consider := func(it *Item) {
@@ -134,9 +133,9 @@ func (m *Machine) earliest(w *worker, claims bool) (best *Item) {
 	return best
 }
 
-// claimsReady reports whether the ready lines are lines of claimed rows. Claimed rows have their own lines
-// only if each of them runs alone. If deliveries have an order, the lines of claimed rows are among the ready
-// lines.
+// claimsReady reports whether the queues that are ready to run (lines) contain claimed rows. Claimed rows have their
+// own queues only if each of them runs alone in a batch. If deliveries are ordered by key or lane, the queues of
+// claimed rows are among the ready queues.
 func (m *Machine) claimsReady() bool {
 	return m.config.ClaimsAlone && m.config.Lanes == NoOrder && !m.config.Alone
 }

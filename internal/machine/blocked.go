@@ -7,9 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// standBehind stores a message in the inbox because an earlier message of its key or lane is in the inbox.
-// The message is marked in its worker's next batch. The commit that ends the earlier message unblocks this
-// message.
+// standBehind stores a message in the inbox because an earlier message of its key or lane is in the inbox. The message
+// is marked in its worker's next batch. The commit that ends the earlier message unblocks the stored message.
 func (m *Machine) standBehind(it *Item) {
 	why := it.failing()
 	why.reason, why.after = reasonname.Behind, 0
@@ -17,10 +16,9 @@ func (m *Machine) standBehind(it *Item) {
 	m.requeue(it)
 }
 
-// keepPlaces removes messages from the batch that would be stored in the inbox too early. Such a message has an
-// earlier message of the same ordering key in the batch, and the earlier message does not end in this batch.
-// Inbox rows of one key are handled in the order in which they were written, so the earlier message must be
-// written first.
+// keepPlaces removes messages from the batch that would be stored in the inbox too early: messages with an earlier
+// message of the same ordering key in the batch that does not end in the batch. Inbox rows of one key are handled in
+// the order in which they were written, so an earlier message must be written first.
 func (m *Machine) keepPlaces(f *Flight) {
 	var late []*line
 	for i, en := range f.Entries {

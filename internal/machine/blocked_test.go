@@ -9,7 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// answers returns these verdicts to the batch of worker 0, runs no handler, and returns the batch's commit.
+// answers passes the given answers of the store to the batch of worker 0, runs no handler, and returns the batch's
+// commit.
 func (k *keyed) answers(now Time, kinds ...store.VerdictKind) (c Commit) {
 	k.t.Helper()
 	f := k.flights[0]

@@ -2,9 +2,9 @@ package machine
 
 import "container/heap"
 
-// blockers are the items of a line that block later items of the line, in order of arrival. Many items may stop
-// blocking at once, so an item that no longer blocks is not removed at once. The item is removed when it is the
-// first, or when more than half of the items no longer block.
+// blockers contains the items of a line (messages of a key or lane) that block later items of the line, in order of
+// arrival. Because many items may stop blocking at the same time, an item that no longer blocks is not removed
+// immediately, but when it is the first, or when more than half of the items no longer block.
 type blockers struct {
 	heap  arrivalHeap
 	count int // number of items that still block
@@ -45,7 +45,7 @@ func (b *blockers) tidy() {
 	b.heap = kept
 }
 
-// first returns the first item that blocks, or nil if there is none.
+// The method first returns the first item that blocks, or nil if no item blocks.
 func (b *blockers) first() *Item {
 	for len(b.heap) > 0 && !b.heap[0].blocks {
 		heap.Pop(&b.heap).(*Item).listed = false
@@ -56,7 +56,7 @@ func (b *blockers) first() *Item {
 	return b.heap[0]
 }
 
-// keeps reports whether the item must wait for an earlier item.
+// keeps reports whether an earlier item blocks the item it.
 func (b *blockers) keeps(it *Item) bool {
 	first := b.first()
 	return first != nil && first.arrival < it.arrival

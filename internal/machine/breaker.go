@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// breakerState is a circuit breaker for permanent failures. After a faulty deployment every message fails
-// permanently. Without the breaker, all messages of a topic would be parked within seconds. The breaker opens
-// after BreakerThreshold permanent failures in a row. If a handler has succeeded since the start, the breaker
-// opens only if HaltLater is set, so that one faulty producer does not stop a working consumer.
+// breakerState is a circuit breaker for permanent failures. After a faulty deployment every message fails permanently.
+// Without the breaker, all messages of a topic would be parked within seconds. The breaker opens after BreakerThreshold
+// consecutive permanent failures. After a handler has succeeded, the breaker opens only if HaltLater is set, so that
+// one faulty producer does not stop a working consumer.
 //
-// While the breaker is open, no row is claimed, and messages are fetched only if they are stored without a
-// handler. One message is tried at a time, with delays that grow up to breakerMost. A message whose attempt
-// fails is kept until it has had keptFor attempts. Then the message ends as it would without the breaker, so
-// that bad messages at the start of a partition do not block the partition forever. The first success closes
-// the breaker.
+// While the breaker is open, no row is claimed, and messages are fetched only if they are stored without a handler. The
+// machine tries one message at a time, with delays that grow up to breakerMost. A message whose attempt fails waits
+// until it has had keptFor attempts, and then ends as it would without the breaker, so that bad messages at the start
+// of a partition do not block the partition forever. The first success closes the breaker.
 type breakerState struct {
 	open      bool
 	succeeded bool // a handler has succeeded since the start
-	row       int  // number of messages in a row that failed permanently
+	row       int  // number of consecutive messages that failed permanently
 	tries     int  // number of failed attempts while the breaker was open
 	until     Time // time of the next attempt
 }
 
-// The delay between attempts while the breaker is open. It doubles with each attempt, up to a minute.
+// The delay between attempts while the breaker is open. The delay doubles with each attempt, up to a minute.
 const (
 	breakerFirst = time.Second
 	breakerMost  = time.Minute
@@ -32,11 +31,11 @@ const (
 // breakerTries is the minimum number of attempts after which a message ends while the breaker is open.
 const breakerTries = 5
 
-// PartBreaker is the part in reports about the breaker.
+// PartBreaker is the value of Report.Part in reports about the breaker.
 const PartBreaker = "breaker"
 
-// failsForGood records that an item's handler has failed permanently. If the breaker keeps the item, kept is
-// true, and the item is tried again after wait.
+// failsForGood records that an item's handler has failed permanently. If the result kept is true, the open breaker lets
+// the item wait, and the item is tried again after the result wait.
 func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	b := &m.breaker
 	if m.config.BreakerThreshold == 0 || m.config.OneAttempt || f.Free {
@@ -47,7 +46,7 @@ func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 		return 0, false
 	}
 	b.open = true
-	if b.until <= m.now { // handlers that ran at the same time also fail
+	if b.until <= m.now { // other handlers that ran at the same time may also fail
 		b.until = m.now + min(breakerFirst<<min(b.tries, 16), breakerMost)
 		b.tries++
 	}

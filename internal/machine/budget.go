@@ -2,10 +2,10 @@ package machine
 
 import "time"
 
-// budgetState spreads retries over time (C5) with a token bucket. The bucket is stored as one time: the time at
-// which the bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993). Each retry moves
-// that time forward by RetryCost. Each first attempt moves that time back by RetryShare. The bucket holds at most
-// RetrySaved. If the bucket is empty, a retry is planned for later. The delay does not count as an attempt.
+// budgetState spreads retries over time (C5) with a token bucket. The bucket is stored as one time: the time at which
+// the bucket was or will be empty (the generic cell rate algorithm, ITU-T I.371, 1993). Each retry makes this time
+// later by RetryCost, and each first attempt makes the time earlier by RetryShare. RetrySaved is the capacity of the
+// bucket. If the bucket is empty, a retry starts later. The delay does not count as an attempt.
 type budgetState struct {
 	empty  Time
 	tellAt Time // the earliest time of the next report
@@ -14,13 +14,13 @@ type budgetState struct {
 // tellBudget is the minimum interval between reports that retries are delayed.
 const tellBudget = time.Minute
 
-// first records the first attempt of a message.
+// The method first records the first attempt of a message.
 func (m *Machine) first() {
 	b := &m.budget
 	b.empty = max(b.empty-m.config.RetryShare, m.now-m.config.RetrySaved)
 }
 
-// plan returns the delay of a retry. Without the budget, the retry would start after wait.
+// plan returns the delay of a retry that, without the budget, would start after wait.
 func (m *Machine) plan(wait time.Duration) time.Duration {
 	b := &m.budget
 	b.empty = max(b.empty, m.now-m.config.RetrySaved) + m.config.RetryCost

@@ -11,9 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// blame counts a failed attempt of a message and decides how to continue. If a commit failed although the
-// message's handler did not run, the failure is not an attempt: the row, with its reason, is kept and written
-// by a later commit.
+// blame counts a failed attempt of a message and decides how to continue. If a commit failed although the message's
+// handler did not run, the failure is not an attempt: a later commit writes the row with its reason.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
 		t := it.troubled()
@@ -69,8 +68,8 @@ func reasonOr(reason, otherwise semel.Reason) semel.Reason {
 	return reason
 }
 
-// retry keeps a message for a further attempt. If the consumer never waits (OneAttempt), the message is
-// returned to the caller. If the attempts are used up, the message ends.
+// retry keeps a message in memory or in the inbox for another attempt. If the consumer never waits (OneAttempt), the
+// message is returned to the caller. If the attempts of the message are used up, the message ends.
 func (m *Machine) retry(it *Item, f Failure) {
 	if !f.Free {
 		m.tryFailed(it, f.Err)
@@ -86,7 +85,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 	m.tryLater(it, f, max(f.After, m.jitter(m.config.InitialDelay, m.config.MaxDelay, max(int(it.attempts)-1, 0))))
 }
 
-// tryLater keeps a message until its next attempt. The retry budget may delay the attempt.
+// tryLater lets a message wait until its next attempt. The retry budget may delay the next attempt.
 func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	if it.lane.left || m.leaving(it) && !m.config.OneAttempt {
 		m.leave(it)
@@ -127,8 +126,7 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 	m.hold(it, m.now+d)
 }
 
-// endFailed ends a message that failed permanently. If the breaker keeps the message, the message is tried
-// again instead.
+// endFailed ends a message that failed permanently, unless the open breaker lets the message wait for another attempt.
 func (m *Machine) endFailed(it *Item, f Failure, then Ending, reason semel.Reason) {
 	if then != EndDiscard {
 		if wait, kept := m.failsForGood(it, f); kept {
@@ -164,7 +162,7 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 	m.requeue(it)
 }
 
-// alreadyThere ends a message whose effect exists already, as a unique constraint has reported. If the
+// alreadyThere ends a message whose effect exists already, because a unique constraint rejected the insert. If the
 // consumer writes markers, a marker is written.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked && it.Claim == nil {
@@ -181,8 +179,8 @@ var (
 	errHeld = errors.New("another batch has its stream, or a copy of it")
 )
 
-// holdBusy makes an item wait while another process is processing a copy, or while a batch has locked the
-// stream. The wait is not an attempt (case 5).
+// holdBusy makes an item wait while another process is processing a copy, or while a batch has locked the stream.
+// Waiting does not count as an attempt (case 5).
 func (m *Machine) holdBusy(it *Item) {
 	why := errBusy
 	if it.Version != nil {
@@ -196,7 +194,7 @@ func (m *Machine) holdBusy(it *Item) {
 	m.holdAsking(it, ReportBusy, why)
 }
 
-// newerError describes a marker that a newer release wrote.
+// newerError returns an error that describes a marker of a newer release.
 func newerError(v store.Verdict) error {
 	if _, known := store.KnownOutcome(int64(v.Was)); known {
 		return errors.New("its marker is of a form that a newer release wrote: what became of it is not known here; start that release, or a newer one")
@@ -204,8 +202,8 @@ func newerError(v store.Verdict) error {
 	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", int64(v.Was))
 }
 
-// holdNewer makes a message wait until this release knows the outcome in its marker. The wait is not an
-// attempt. The message is not acked, because it may still have to be applied.
+// holdNewer makes a message wait whose marker has an outcome that only a newer release knows. Waiting does not count as
+// an attempt. The message is not acked, because it may still have to be applied.
 func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	err := newerError(v)
 	if m.config.OneAttempt {
@@ -218,7 +216,7 @@ func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	}
 }
 
-// holdAsking makes an item wait, and then ask the store again. The result is true if the wait was reported.
+// holdAsking makes an item wait, after which the store is asked again. The result is true if the wait was reported.
 func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	if m.leaving(it) {
 		m.leave(it)
@@ -238,18 +236,17 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	return told
 }
 
-// askTogether rounds the times at which the store is asked again about markers of a newer release. So one
-// transaction asks about many messages; there may be thousands.
+// askTogether rounds the times at which the store is asked again about markers of a newer release. With rounded times,
+// one transaction asks about many messages, of which there may be thousands.
 const askTogether = time.Second
 
-// A wait for other processes is reported after waitTold, and then every waitAgain.
+// Waiting for other processes is reported after waitTold, and then every waitAgain.
 const (
 	waitTold  = time.Second
 	waitAgain = time.Minute
 )
 
-// tellWaiting reports the cause for which an item waits if the item has waited long enough. The result is
-// true if a report was made.
+// If an item has waited long enough, tellWaiting reports why the item waits. The result is true if a report was made.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.troubled()
 	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.since == 0 {

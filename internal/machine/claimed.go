@@ -7,51 +7,51 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// InboxLane returns the lane of claimed rows. Claimed rows have no order.
+// InboxLane returns the lane of claimed rows, which are processed in any order.
 func InboxLane() source.Lane { return source.Lane{ID: "semel:inbox", Epoch: 1} }
 
-// claimState is the state of the claims of this process. If a claimed row has not begun when most of its
-// lease has passed, its claim is released, because another process may be idle.
+// claimState is the state of the claims of this process. If the handler of a claimed row has not begun when most of the
+// lease has passed, the claim is released, because another process may be idle.
 type claimState struct {
-	lines  map[uint64]*line // lines of claimed rows that run alone, by route
+	lines  map[uint64]*line // queues of claimed rows that run alone, by route
 	lane   *lane
 	under  bool // a ClaimRows is running
 	wanted bool // while under is set: a row became due after ClaimRows began
 	empty  bool // no row was due at the last response, and no row became due since then
 	until  Time // time of the next ClaimRows
-	// moments are the next times at which rows that this process wrote are due, in order.
+	// moments contains, in order, the next times at which rows that this process wrote are due.
 	moments  []Time
 	failures int
-	// most is the maximum number of rows that are claimed in advance. While all claimed rows begin in time,
-	// most grows.
+	// The field most is the maximum number of rows that are claimed in advance. The maximum grows while all claimed
+	// rows begin in time.
 	most int
-	// fresh contains claims that have not begun, or that may not begin again, in the order in which they will
-	// be released. freed contains the claims that are released in this step.
+	// The field fresh contains the claims of rows whose handler has not begun, or may not begin again, in the order in
+	// which they will be released. The field freed contains the claims that are released in the current step.
 	fresh []freshClaim
 	freed []*Item
 }
 
-// freshClaim is a claim that is released at a given time if the item still has this claim.
+// freshClaim is a claim that is released at a given time, if the item then still has the claim.
 type freshClaim struct {
 	it    *Item
 	until Time
 }
 
-// begunOrGone reports whether the claim must not be released, or not at this time.
+// begunOrGone reports whether the claim must not be released, or must be released at another time.
 func (f *freshClaim) begunOrGone() bool {
 	return f.it.Claim.begun || f.it.state == gone || f.it.Claim.Until != f.until
 }
 
-// mayLeave plans the release of a claim.
+// mayLeave plans when a claim is released if its handler has not begun by then.
 func (c *claimState) mayLeave(it *Item) {
 	it.Claim.begun = false
 	i, _ := slices.BinarySearchFunc(c.fresh, it.Claim.Until, func(f freshClaim, at Time) int { return cmp.Compare(f.until, at) })
 	c.fresh = slices.Insert(c.fresh, i, freshClaim{it, it.Claim.Until})
 }
 
-// mayLeaveAgain calls mayLeave for the claims of an ended batch that will run again. Other claims are kept,
-// because this process knows more about them than other processes: their handler need not run, the outcome of
-// their commit is unknown, or they failed because of other transactions.
+// mayLeaveAgain calls mayLeave for the claims of an ended batch that will run again. Some claims are not released,
+// because this process knows more about their rows than other processes: the handler need not run, the outcome of the
+// commit is unknown, or the batch failed because of other transactions.
 func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	for _, en := range f.Entries {
 		it := en.Item
@@ -65,7 +65,7 @@ func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	}
 }
 
-// due records the time at which a row of the inbox is due.
+// The method due records the time at which a row of the inbox is due.
 func (m *Machine) due(at Time) {
 	c := &m.claims
 	if at <= m.now {
@@ -78,10 +78,11 @@ func (m *Machine) due(at Time) {
 	}
 }
 
-// mostMoments is the maximum number of remembered times. Rows that are due later are found by claiming.
+// mostMoments is the maximum number of remembered times at which rows are due. Rows that are due after all remembered
+// times are found by the regular claims.
 const mostMoments = 64
 
-// remember inserts a time in order.
+// remember inserts at into the sorted list moments.
 func remember(moments []Time, at Time) []Time {
 	i, known := slices.BinarySearch(moments, at)
 	if known || i == mostMoments {
@@ -91,7 +92,7 @@ func remember(moments []Time, at Time) []Time {
 	return moments[:min(len(moments), mostMoments)]
 }
 
-// forgetPassed removes times that have passed, because due rows are claimed now.
+// forgetPassed removes times that have passed, because the rows that were due at these times are claimed now.
 func (c *claimState) forgetPassed(now Time) {
 	i, _ := slices.BinarySearch(c.moments, now+1)
 	c.moments = slices.Delete(c.moments, 0, i)

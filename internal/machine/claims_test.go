@@ -14,7 +14,7 @@ type asking struct {
 	t   *testing.T
 	m   *Machine
 	now Time
-	// flights are the open flights; asked is the last ClaimRows.
+	// The field flights contains the batches in progress. The field asked is the last ClaimRows.
 	flights []*Flight
 	asked   ClaimRows
 }
@@ -46,7 +46,7 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	return found
 }
 
-// claimed returns n claimed rows whose claims expire after left.
+// The method claimed returns n claimed rows whose claims expire after left.
 func (a *asking) claimed(n int, left time.Duration) Claimed {
 	var e Claimed
 	for i := range n {
@@ -55,7 +55,7 @@ func (a *asking) claimed(n int, left time.Duration) Claimed {
 	return e
 }
 
-// commit commits the open flights; all handlers succeed.
+// commit commits the batches in progress; all handlers succeed.
 func (a *asking) commit() {
 	for len(a.flights) > 0 {
 		f := a.flights[0]
@@ -142,7 +142,7 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 	t.Run("case_6_what_this_process_wrote_is_asked_for_at_its_moment", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.Poll = time.Minute })
 		step[Action](a, 0, Timer{})
-		step[Action](a, 0, a.claimed(1, time.Hour)) // and the next question is open
+		step[Action](a, 0, a.claimed(1, time.Hour)) // and the machine has asked for rows again
 		f := a.flights[0]
 		a.flights = nil
 		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})

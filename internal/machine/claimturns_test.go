@@ -10,8 +10,8 @@ import (
 )
 
 func TestClaimsAndDeliveriesTakeTurns(t *testing.T) {
-	// kinds returns the kinds of the next flights of the only worker after 1,000 deliveries and then n claims
-	// arrived.
+	// kinds lets 1,000 deliveries and then n claimed rows arrive, and returns which of the next batches of the only
+	// worker contain claimed rows.
 	kinds := func(t *testing.T, n int, change func(*Config)) (text string) {
 		a := newAsking(t, func(c *Config) { c.Workers, c.Lanes, c.Receive = 1, NoOrder, true; change(c) })
 		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})

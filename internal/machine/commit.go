@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit commits a batch. In one transaction it removes the markers of messages whose handlers did not run,
+// commit commits a batch. The transaction of the batch also removes the markers of messages whose handlers did not run,
 // and writes rows.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
@@ -31,10 +31,10 @@ func (m *Machine) commit(f *Flight) {
 	m.do(Commit{Flight: f, Trim: append(f.trim, early...), Rows: m.rows(f)})
 }
 
-// untouched is the verdict of an entry whose marker is removed again by the commit.
+// untouched replaces the store's answer for an entry whose marker is removed again by the commit.
 const untouched store.VerdictKind = 0
 
-// rows returns the inbox rows of a flight's commit.
+// rows returns the inbox rows that a batch's commit writes.
 func (m *Machine) rows(f *Flight) []Row {
 	var rows []Row
 	for i, en := range f.Entries {
@@ -74,7 +74,8 @@ func (m *Machine) rows(f *Flight) []Row {
 	return rows
 }
 
-// ends returns how the commit ends the entry. A step ends the claim. Only the last step ends the message.
+// ends returns how the commit ends the entry. The commit of a step ends only the claim; the commit of the last step
+// ends the message.
 func (en *Entry) ends() As {
 	if c := en.Item.Claim; en.As == AsApplied && c != nil && c.stepped {
 		return AsStepped
@@ -82,7 +83,7 @@ func (en *Entry) ends() As {
 	return en.As
 }
 
-// keeps reports whether a message that ends in this way has a row.
+// keeps reports whether the store has a row of a message that ends with the outcome in the parameter as.
 func (m *Machine) keeps(as As) bool { return m.config.Keep || as != AsApplied && as != AsDuplicate }
 
 // attempted returns the number of attempts for an entry's row, including the run in this batch.
@@ -93,8 +94,8 @@ func (m *Machine) attempted(en Entry) int {
 	return int(en.Item.attempts)
 }
 
-// keepsConflict reports whether this commit writes a row for a conflict. If the conflict is dead-lettered,
-// its row is written after the copy exists in the dead-letter topic.
+// keepsConflict reports whether the commit writes a row for a conflict. The row of a conflict that is dead-lettered is
+// written later, after the copy exists in the dead-letter topic.
 func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 	switch m.config.OnConflict {
 	case EndPark:
@@ -105,7 +106,7 @@ func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 	return false
 }
 
-// conflictOf returns the reason of a conflict.
+// conflictOf returns the reason with which a conflict is stored.
 func conflictOf(v store.Verdict) semel.Reason {
 	if v.Former {
 		return reasonname.FormerConflict
@@ -113,7 +114,7 @@ func conflictOf(v store.Verdict) semel.Reason {
 	return semel.ReasonConflict
 }
 
-// asConflict returns how a conflict's row ends.
+// asConflict returns the state in which the row of a conflict is written.
 func (m *Machine) asConflict() As {
 	if m.config.OnConflict == EndDeadLetter {
 		return AsDeadLettered
@@ -121,7 +122,7 @@ func (m *Machine) asConflict() As {
 	return AsParked
 }
 
-// repeats counts the waiting copies of an item in the item's row. Copies that arrive later are marked and
+// repeats adds, to the item's row, the number of copies that wait for the item. Copies that arrive later are marked and
 // counted by a later batch.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	for _, r := range it.riders.all() {
@@ -133,9 +134,8 @@ func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	return rows
 }
 
-// copies reports whether a waiting message is a copy of the item with the same content. The item's commit then
-// also ends that copy. A message that waits only because of its previous identity is no such copy. The store
-// decides about that message.
+// copies reports whether a waiting message is a copy of the item with the same content, so that the item's commit also
+// ends the copy. A message that waits only because of its previous identity is not a copy: the store decides about it.
 func (it *Item) copies(rider *Item) bool {
 	return rider.Print == it.Print && rider.Source == it.Source && rider.Identity == it.Identity
 }
@@ -147,7 +147,7 @@ func (it *Item) uncount() {
 	}
 }
 
-// ended handles the end of a batch's transaction.
+// The method ended handles the end of a batch's transaction.
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
@@ -167,8 +167,8 @@ func (m *Machine) ended(e Ended) {
 	case f.failure != nil:
 		m.failed(w, f)
 	case f.why == store.ClassClaimLost, f.why == store.ClassNone && e.Class == store.ClassClaimLost:
-		// The failure counts as no attempt. The next Begin reports which claim was lost. Items with valid
-		// claims run again.
+		// A lost claim does not count as an attempt. The next Begin reports which claim was lost. The items whose
+		// claims are valid run again.
 		m.undone(f, f.done)
 		m.requeueAll(f)
 	case f.why != store.ClassNone:
@@ -227,8 +227,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	}
 }
 
-// own reports whether the found marker was written by an earlier commit of the same item, whose outcome was
-// unknown. Then the verdict Seen means that the item was applied, and the item is no duplicate (case 3).
+// The method own reports whether the found marker was written by an earlier commit of the same item, whose outcome was
+// unknown. If so, the store's answer Seen means that the item itself was applied and is not a duplicate (case 3).
 func (m *Machine) own(en Entry, v store.Verdict) bool {
 	switch {
 	case !en.Item.unknown:
@@ -245,9 +245,9 @@ func (m *Machine) own(en Entry, v store.Verdict) bool {
 	return v.Kind == store.Conflict && v.Known
 }
 
-// Ending returns how entry i ends if the batch's commit succeeds, and why. The result is source.EndUnknown if
-// the entry does not end. Ending reads only data that do not change before the batch ends, so the engine may
-// call Ending during the commit.
+// Ending returns how entry i ends if the batch's commit succeeds, and why. If the entry does not end, the result is
+// source.EndUnknown. Ending reads only data that do not change before the end of the batch, so the engine may call
+// Ending during the commit.
 func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 	en, v := f.Entries[i], f.verdicts[i]
 	switch v.Kind {
@@ -292,9 +292,8 @@ func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	return source.EndApplied
 }
 
-// conclude ends an item. It also ends, as duplicates, those waiting copies that the commit ends: copies with
-// the same content that are counted in the row, if there is a row. For other waiting copies, the store is
-// asked.
+// conclude ends an item. The commit also ends, as duplicates, those waiting copies of the item that have the same
+// content and are counted in the row, if there is a row. For other waiting copies, the store is asked.
 func (m *Machine) conclude(en Entry, v store.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
@@ -306,7 +305,7 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	case source.EndReceived, source.EndStepped:
 		m.due(m.now)
 	case source.EndWaiting:
-		if why.after > 0 || en.As != AsBlocked { // otherwise a later commit unblocks the row and reports that
+		if why.after > 0 || en.As != AsBlocked { // a blocked row is reported by the later commit that unblocks it
 			m.due(m.now + why.after)
 		}
 	}
@@ -326,8 +325,8 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	m.promote(rest)
 }
 
-// unknown queues the items of a commit with unknown outcome again. A new transaction will show whether they
-// are marked.
+// unknown queues the items of a commit with unknown outcome again. A new transaction will show whether the items are
+// marked.
 func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {

@@ -44,8 +44,8 @@ type Config struct {
 	RetryCost        time.Duration // a retry takes this from the retry budget; also the delay after a failed trial
 	RetryShare       time.Duration // a first attempt adds this to the budget
 	RetrySaved       time.Duration // maximum of the retry budget
-	TrialAfter       int           // number of failed attempts in a row after which one message is tried at a time
-	BreakerThreshold int           // number of permanent failures in a row that opens the breaker; 0 means never
+	TrialAfter       int           // number of consecutive failed attempts after which one message is tried at a time
+	BreakerThreshold int           // number of consecutive permanent failures that opens the breaker; 0 means never
 	HaltLater        bool          // the breaker also opens after a handler has succeeded
 	OnConflict       Ending
 	OnBadIdentity    Ending
@@ -55,13 +55,13 @@ type Config struct {
 	OnExpired        Ending        // for messages older than the retention of markers
 	IdleExit         time.Duration // 0 means never
 	Ends             bool          // the source can report that it has ended
-	Bounded          bool          // the source surely ends
+	Bounded          bool          // the source always ends
 	BackoffFirst     time.Duration // first delay after contention or a failure of store or source
 	BackoffMost      time.Duration // maximum delay after contention or a failure of store or source
 	SerialFor        time.Duration // how long batches run one at a time after contention; 0 means never
 	OneWriter        bool          // batches always run one at a time
 	Unmarked         bool          // strategy natural: no markers, and copies do not wait for one another
-	OneAttempt       bool          // a message that would have to wait is returned instead
+	OneAttempt       bool          // a message that would have to wait is returned to the caller
 	Inbox            bool          // claim rows of the inbox
 	Wait             bool          // a message that would wait longer than MaxInMemoryWait waits in the inbox
 	Poll             time.Duration // maximum interval between claims

@@ -1,17 +1,17 @@
 package machine
 
-// riders are the copies that wait for an item, in order of arrival. A copy that leaves stays in the list
-// until most copies have left, so that the cost of removing a copy does not depend on their number. An item
-// without waiting copies has no riders.
+// riders contains the waiting copies of an item, in order of arrival. A copy that no longer waits stays in the list
+// until most copies no longer wait, so that the cost of removing a copy does not depend on the number of copies. For an
+// item without waiting copies, riders is nil.
 type riders struct {
 	list []*Item
-	left int // number of copies in the list that have left
+	left int // number of copies in the list that no longer wait
 }
 
-// has reports whether an item of the list still waits.
+// has reports whether the copy it, an item of the list, still waits.
 func (r *riders) has(it *Item) bool { return it.carrier != nil && it.carrier.riders == r }
 
-// all returns the list, including copies that have left.
+// The method all returns the list, including copies that no longer wait.
 func (r *riders) all() []*Item {
 	if r == nil {
 		return nil
@@ -21,7 +21,7 @@ func (r *riders) all() []*Item {
 
 func (r *riders) add(it *Item) { r.list = append(r.list, it) }
 
-// remove removes a copy and returns the number of items that remove examined.
+// remove removes a waiting copy and returns the number of examined items.
 func (r *riders) remove(it *Item) (touched int) {
 	if len(r.list) == 0 { // takeAll has removed the copy
 		return 0
@@ -40,7 +40,7 @@ func (r *riders) remove(it *Item) (touched int) {
 	return touched
 }
 
-// takeAll empties the list and returns the copies.
+// takeAll empties the list and returns the waiting copies.
 func (r *riders) takeAll() []*Item {
 	if r == nil {
 		return nil

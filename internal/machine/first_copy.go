@@ -2,19 +2,19 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// Later copies of an identity wait for the first copy in memory (case 4). This file decides how the first
-// copy ends together with the waiting copies. The code calls the first copy the carrier, and the waiting
-// copies riders.
+// Later copies of an identity wait for the first copy in memory (case 4). The functions of this file decide how the
+// first copy ends together with the waiting copies. In the code, the first copy is called the carrier, and the waiting
+// copies are called riders.
 
-// tracked reports whether copies of the item wait for it. A claimed row is not a copy: it never waits for a
-// delivery, and the store tells deliveries that the message waits in the inbox.
+// tracked reports whether later copies of the item wait for the item. A claimed row is not a copy: a claimed row never
+// waits for a delivery, and for deliveries the store's answer is that the message waits in the inbox.
 func (m *Machine) tracked(it *Item) bool {
 	return it.Claim == nil && (!m.config.Unmarked || it.Refused != nil)
 }
 
-// admitCopy queues an item, or makes the item wait for an earlier copy. An item that waits only because of its
-// previous identity is still recorded as the first copy of its own identity. Otherwise later copies could run
-// before the item, or the item and a later copy could wait for each other.
+// admitCopy queues an item, or makes the item wait for an earlier copy. An item that waits only because of its previous
+// identity is still recorded as the first copy of its own identity. If the item were not recorded, later copies could
+// run before the item, or the item and a later copy could wait for each other.
 func (m *Machine) admitCopy(it *Item) {
 	switch carrier := m.carrierOf(it); {
 	case carrier == nil:
@@ -28,9 +28,9 @@ func (m *Machine) admitCopy(it *Item) {
 	}
 }
 
-// carrierOf returns the item that this item must wait for, or nil if this item need not wait. The returned item
-// is the first copy of the same identity, or an earlier item with the same previous identity. The earlier item
-// may be a copy or have other content.
+// carrierOf returns the item for which the item it must wait, or nil if it need not wait. The returned item is the
+// first copy of the same identity, or an earlier item with the same previous identity. The earlier item may be a copy
+// or have other content.
 func (m *Machine) carrierOf(it *Item) *Item {
 	if !m.tracked(it) {
 		return nil
@@ -55,8 +55,8 @@ func (m *Machine) carry(it *Item) {
 	}
 }
 
-// sharesFormer reports whether another item in memory has the item's previous identity. If not, the item
-// reserves that identity, so that two markers of that identity are never written at the same time.
+// sharesFormer reports whether another item in memory has the item's previous identity. If no other item has the
+// previous identity, the item reserves it, so that two markers of the same identity are never written at the same time.
 func (m *Machine) sharesFormer(it *Item) bool {
 	if it.Former == nil || !m.tracked(it) {
 		return false
@@ -73,7 +73,7 @@ func (m *Machine) leaving(it *Item) bool {
 	return m.end.stopping || it.lane.left || it.lane.revoking
 }
 
-// leave drops an item. Then the first of its waiting copies takes its place.
+// leave drops an item. The first of the item's waiting copies then replaces the item.
 func (m *Machine) leave(it *Item) {
 	if it.state == gone {
 		return
@@ -85,11 +85,11 @@ func (m *Machine) leave(it *Item) {
 	}
 }
 
-// uncarry makes an item give up its identity, so that a waiting copy takes its place.
+// uncarry makes an item give up its identity, so that a waiting copy becomes the first copy.
 func (m *Machine) uncarry(it *Item) { m.promote(m.unload(it)) }
 
-// unload makes an item give up its identity and returns its waiting copies. The caller must move these copies
-// at once.
+// unload makes an item give up its identity and returns its waiting copies. The caller must move the returned copies at
+// once.
 func (m *Machine) unload(it *Item) []*Item {
 	m.touched += len(it.riders.all())
 	if m.carriers[it.key()] == it {
@@ -101,8 +101,9 @@ func (m *Machine) unload(it *Item) []*Item {
 	return it.riders.takeAll()
 }
 
-// promote makes the first waiting copy that may still run the carrier. The copy keeps its arrival number. If
-// messages waited because of a previous identity, several of them may become carriers.
+// promote turns a waiting copy into the first copy (carrier): the earliest waiting copy that may still run. The arrival
+// number of the copy does not change. If messages waited because of a previous identity, several messages may become
+// first copies.
 func (m *Machine) promote(riders []*Item) {
 	for i := 0; i < len(riders); i++ {
 		m.touched++
@@ -122,11 +123,11 @@ func (m *Machine) ride(it, carrier *Item) {
 	m.move(it, placement{state: riding, carrier: carrier})
 }
 
-// shed drops the waiting copies in lanes that are being revoked. Their carrier does not end yet, and the lane
-// must not wait for the carrier.
+// shed drops the waiting copies in lanes that are being revoked. The first copy, for which the dropped copies have
+// waited, does not end yet, and a revoked lane must not wait for the first copy.
 func (m *Machine) shed(carrier *Item) {
 	r := carrier.riders
-	var left []*Item // the waiting copies of the copies that leave
+	var left []*Item // the waiting copies of the dropped copies
 	for i := 0; i < len(r.all()); {
 		m.touched++
 		it := r.list[i]
@@ -144,15 +145,15 @@ func (m *Machine) shed(carrier *Item) {
 	m.promote(left)
 }
 
-// hold makes an item wait in memory until a time. Later items of the same ordered key or lane wait too.
+// hold makes an item wait in memory until the given time. Later items of the same ordered key or lane wait too.
 func (m *Machine) hold(it *Item, until Time) {
 	m.shed(it)
 	it.alone = true
 	m.move(it, placement{state: held, until: until})
 }
 
-// await is hold for an item whose marker a newer release wrote. The store will be asked again about the item.
-// Other messages are not delayed, because one transaction asks about many such items.
+// await makes an item wait whose marker a newer release wrote. After the given time the store is asked again. Other
+// messages are not delayed, because one transaction asks about many waiting items.
 func (m *Machine) await(it *Item, until Time) {
 	m.shed(it)
 	m.move(it, placement{state: awaited, until: until})
@@ -181,9 +182,9 @@ func (m *Machine) requeue(it *Item) {
 	m.enqueue(it)
 }
 
-// enqueue adds an item to its queue in order of arrival. A dead letter is first copied to the dead-letter
-// topic. The message is marked only after the copy exists. A crash between the two causes a second copy, but
-// a copy is never missing. The lane of the message waits until the message is marked.
+// enqueue adds an item to its queue in order of arrival. A dead letter is first copied to the dead-letter topic. The
+// message is marked only after the copy exists. A crash between copy and marker causes a second copy, but a copy is
+// never missing. The lane of the message waits until the message is marked.
 func (m *Machine) enqueue(it *Item) {
 	if it.as == AsDeadLettered && !it.copied {
 		m.move(it, placement{state: copying})

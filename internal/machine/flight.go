@@ -12,29 +12,29 @@ type flightState struct {
 	fresh    []int // entries to run, in order
 	done     int   // number of entries that ran
 	running  bool
-	handled  bool // Run was ordered
-	stopped  bool // StopRun was ordered
+	handled  bool // the machine returned Run
+	stopped  bool // the machine returned StopRun
 	cut      bool // a handler, or a callback of the commit, exceeded its timeout, and the connection was closed
 	sticks   bool // if cut is set: the handler or callback still runs
 	empty    bool // the batch runs no handler, and finds out whether the store works
 	trim     []int
 
-	// The failure of the batch's handlers, if any. If a message caused the failure, failure is set. If no
-	// message caused the failure, why is set.
+	// The failure of the batch's handlers, if any. If a message caused the failure, the field failure is set. If no
+	// message caused the failure, the field why is set.
 
-	// failure is the failure of a message. The batch is split at that message; see rollback.go.
+	// failure is the failure of a message. The batch is split at the failed message; see rollback.go.
 	failure *Failure
-	// why is Contended or Down. Then all entries run again, and the failure counts as no attempt. cause is
-	// the error. outside is Failure.Outside.
+	// The field why is Contended or Down: all entries run again, and the failure does not count as an attempt. The
+	// field cause is the error, and outside is Failure.Outside.
 	why     store.Class
 	cause   error
 	outside bool
-	// culprit is the index of an entry. If failure is set, culprit is the message that failed, or -1 if that
-	// is unknown. If why is set, culprit is the message whose handler got the error; that message is at most
-	// suspected.
+	// culprit is the index of an entry. If the field failure is set, culprit is the message that failed, or -1 if the
+	// message is unknown. If the field why is set, culprit is the message whose handler got the error; that message is
+	// at most suspected.
 	culprit int
-	// suspects is used if failure is set and culprit is unknown. It is the number of entries, from the first,
-	// that may have caused the failure. The batch is halved until one message is alone.
+	// suspects is used if failure is set and culprit is unknown: the number of entries, counted from the first, that
+	// may have caused the failure. The batch is halved until it has one message.
 	suspects int
 }
 
@@ -47,7 +47,8 @@ func (f *Flight) holds(l *lane) bool {
 	return false
 }
 
-// marked handles the results of writing the markers. For each entry whose marker was new, the handler is started.
+// The method marked handles the results of writing the markers. For each entry whose marker was new, the handler is
+// started.
 func (m *Machine) marked(e Marked) {
 	f := e.Flight
 	if e.Class != store.ClassNone {
@@ -78,7 +79,8 @@ func (m *Machine) marked(e Marked) {
 	m.do(Run{Flight: f, Fresh: f.fresh, Budget: m.config.BatchTime})
 }
 
-// notBegun ends a batch whose transaction was not opened. The failure counts as no attempt.
+// notBegun ends a batch whose transaction was not opened. A transaction that was not opened does not count as an
+// attempt.
 func (m *Machine) notBegun(e Marked) {
 	f := e.Flight
 	w := m.land(f)
@@ -143,8 +145,8 @@ func (m *Machine) sift(f *Flight) {
 	}
 }
 
-// mustWait reports whether the store cannot say how an identity ended. The message then waits, and the store
-// is asked again.
+// mustWait reports whether the store cannot say how an identity ended, so that the message must wait and the store is
+// asked again.
 func mustWait(v store.Verdict) bool { return v.Kind == store.Busy || v.Kind == store.Newer }
 
 // ran handles the end of a batch's handlers.
@@ -163,8 +165,8 @@ func (m *Machine) ran(e Ran) {
 	}
 	if !e.Failed {
 		if e.Done < len(f.fresh) && !f.stopped {
-			// The time was used up. The commit doubles the limit, so the next batch gets about as many
-			// entries as this batch could run.
+			// The time of the batch was used up. The commit doubles the limit, so the next batch gets about as many
+			// entries as the handlers could process in time.
 			m.workers[f.Worker].limit = max(1, (e.Done+1)/2)
 		}
 		m.commit(f)
@@ -194,7 +196,7 @@ func (m *Machine) ran(e Ran) {
 	m.do(Rollback{Flight: f})
 }
 
-// stuck closes the connection of a handler that does not return. Its worker and its lanes wait until the
+// stuck closes the connection of a handler that does not return. The worker and the lanes of the batch wait until the
 // handler returns (case 10). For a callback of a commit, the engine has already closed the connection.
 func (m *Machine) stuck(e Stuck) {
 	f := e.Flight

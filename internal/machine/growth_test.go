@@ -120,9 +120,9 @@ func TestHeldItemsThatLeave(t *testing.T) {
 
 func TestALaneWithManyRidersThatGoes(t *testing.T) {
 	const riders = 10_000
-	// load returns a machine with a first copy in lane a and further copies in lane b, which wait for it.
-	// Other messages of lane a arrived between the copies, so the copies are not adjacent in the list of all
-	// items.
+	// load returns a machine with a first copy of a message in lane a, and further copies in lane b, which wait for the
+	// first copy. Further messages of lane a arrived between the copies, so the copies are not adjacent in the list of
+	// all items.
 	load := func(t *testing.T, lanes Lanes) *Machine {
 		c := testConfig()
 		c.MaxMessages, c.Lanes = 10*riders, lanes

@@ -1,7 +1,7 @@
 package machine
 
-// heldHeap orders held items by time, then by arrival. Each item stores its index, so that an item can be
-// removed at once: waits may be long, and lanes are assigned and lost meanwhile.
+// heldHeap contains the items that wait for a time, ordered by that time and then by arrival. Each item stores its
+// index, so that it can be removed at once: an item may wait long, and its lane may be lost while the item waits.
 type heldHeap []*Item
 
 func (h heldHeap) Len() int { return len(h) }

@@ -10,12 +10,12 @@ const joining = time.Minute
 // marked.
 const awaitEnd = 5 * time.Second
 
-// room returns how many more messages and bytes may be held in memory.
+// room returns the number of messages and bytes that may still be fetched into memory.
 func (m *Machine) room() (messages int, bytes int64) {
 	return m.config.MaxMessages - m.live.count, m.config.MaxBytes - m.bytes
 }
 
-// full reports whether nothing is fetched because memory is full.
+// The method full reports whether nothing is fetched because memory is full.
 func (m *Machine) full() bool {
 	messages, bytes := m.room()
 	return messages <= 0 || bytes <= 0
@@ -25,15 +25,13 @@ func (m *Machine) full() bool {
 // fetched.
 func (m *Machine) endsFull() bool { return m.full() && (m.config.IdleExit > 0 || m.config.Bounded) }
 
-// rests reports whether there is nothing to do: there are no items, or only items that this release cannot
-// end.
+// rests reports whether there is nothing to do: there are no items, or only items that wait for a newer release.
 func (m *Machine) rests() bool {
 	return !m.flying() && (m.live.count == 0 || m.onlyAwaits())
 }
 
-// onlyAwaits reports whether the only items left are messages that a newer release marked, and items that wait
-// for such messages: later messages of the same lane, and copies. onlyAwaits is called only while no batch is in
-// progress.
+// onlyAwaits reports whether the only items left are messages that a newer release marked, and items that wait for a
+// marked message: later messages of the same lane, and copies. onlyAwaits is called only while no batch is in progress.
 func (m *Machine) onlyAwaits() bool {
 	n := &m.inState
 	if n[awaited] == 0 || n[held]+n[copying]+n[skipped]+n[settling] > 0 || m.store.down || m.tryAt() > m.now {
@@ -47,9 +45,10 @@ func (m *Machine) onlyAwaits() bool {
 	return true
 }
 
-// tellFull reports when fetching stops because memory is full of messages that a newer release marked, and of
-// messages that wait for them. tellFull also reports when fetching continues. The state begins when there is
-// nothing else to do, and ends when there is free memory. It also lasts while the store is asked again.
+// tellFull reports when fetching stops because the memory is full of messages that a newer release marked, and of
+// messages that wait for these messages. tellFull also reports when fetching continues. Fetching stops when there is
+// nothing else to do, and continues when there is free memory. While the store is asked again, fetching does not
+// continue.
 func (m *Machine) tellFull() {
 	switch {
 	case m.fetch.full && !m.full():
@@ -61,7 +60,7 @@ func (m *Machine) tellFull() {
 	}
 }
 
-// behind returns the lanes that still have items when an idle run ends, in order of arrival.
+// The method behind returns the lanes that still have items when an idle run ends, in order of arrival.
 func (m *Machine) behind() []Behind {
 	if !m.end.idle {
 		return nil
@@ -84,9 +83,9 @@ func (m *Machine) behind() []Behind {
 	return all
 }
 
-// endsIdle reports whether the consumer ends when there is nothing to do. While the source fails, the consumer
-// does not end, because the source may have more messages. Without IdleExit, the run ends after the last Fetch of
-// a source that has an end. Such a run does not end while messages wait because a newer release marked them.
+// endsIdle reports whether the consumer ends when there is nothing to do. While the source fails, the consumer does not
+// end, because the source may have more messages. Without IdleExit, the run ends after the last Fetch of a source that
+// has an end. A run without IdleExit does not end while messages wait for a newer release, which has marked them.
 func (m *Machine) endsIdle() bool {
 	ends := m.config.IdleExit > 0 || (m.config.Ends || m.fetch.over) && m.onlyAwaits()
 	return ends && m.fetch.failures == 0
@@ -103,12 +102,12 @@ func (m *Machine) idleAt() Time {
 	return m.fetch.active + m.config.IdleExit
 }
 
-// endAskAt returns the time at which the running Fetch is cancelled to end the run. If the Fetch began later
-// than idleAt, it gets emptyFetch more, because it would otherwise be cancelled before it reaches the source.
+// endAskAt returns the time at which the running Fetch is cancelled to end the run. A Fetch that began later than
+// idleAt gets the time emptyFetch in addition, so that it is not cancelled before it reaches the source.
 func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFetch) }
 
-// nothingDue reports whether probably no row of the inbox is due. The last response counts until the next
-// claim is due. An open breaker may delay that claim.
+// nothingDue reports whether probably no row of the inbox is due. The result of the last claim is used until the next
+// claim is due. An open breaker may delay the next claim.
 func (m *Machine) nothingDue() bool {
 	c := &m.claims
 	return !m.config.Inbox || !c.under && (c.empty && c.until > m.now || m.full())

@@ -2,8 +2,8 @@ package machine
 
 import "slices"
 
-// cancelFetch cancels the running Fetch. idle means that the run would end afterwards. If the run stops,
-// cancelFetch is called again without idle, because the source then need not say whether it has more
+// cancelFetch cancels the running Fetch. The parameter idle means that the run would end after the Fetch. If the run is
+// stopped, cancelFetch is called again without idle, because the source need no longer say whether it has more
 // messages.
 func (m *Machine) cancelFetch(idle bool) {
 	f := &m.fetch
@@ -21,8 +21,8 @@ func (m *Machine) stopRun(f *Flight) {
 	f.stopped = true
 }
 
-// dropIdle drops the chosen items that are not in a batch. If a copy waits for an item that is in a batch,
-// the copy is not dropped; it ends together with that item.
+// dropIdle drops the chosen items that are not in a batch. A copy that waits for an item in a batch is not dropped,
+// because it ends together with that item.
 func (m *Machine) dropIdle(chosen func(*Item) bool) {
 	var all []*Item
 	for it := m.live.head; it != nil; it = it.next {
@@ -31,7 +31,7 @@ func (m *Machine) dropIdle(chosen func(*Item) bool) {
 			all = append(all, it)
 		}
 	}
-	// An item that leaves may remove other items. Those items are then no longer idle.
+	// When an item is dropped, other items may be dropped too; these items are no longer idle.
 	for _, it := range all {
 		if it.idle() {
 			m.leave(it)

@@ -12,17 +12,19 @@ type progress struct {
 	lane *lane
 	line *line // nil if the item is skipped
 
-	// as says how the next batch marks the item. The row gets the reason and the errors in failure.
+	// The field as says how the next batch marks the item. The row gets the reason and the errors from the field
+	// failure.
 	as    As
 	alone bool
 	// newer means that ReportNewer was made for the item.
 	newer bool
-	// unknown means that the outcome of the item's last commit is unknown. If a marker is then found, it
-	// counts as written by that commit.
+	// unknown means that the outcome of the item's last commit is unknown. If the store later finds a marker, the
+	// marker counts as written by the commit with the unknown outcome.
 	unknown bool
 	// rolledBack means that the handler succeeded and was rolled back because of another message.
 	rolledBack bool
-	// charged means that the next run is a further attempt. tried means that the first attempt has been made.
+	// The field charged means that the next run counts as another attempt. tried means that the first attempt has been
+	// made.
 	charged, tried bool
 	// copied means that the dead letter has been written.
 	copied bool
@@ -34,15 +36,15 @@ type progress struct {
 	previous, next *Item // neighbours in the live list
 }
 
-// failure contains the reason why an item is not simply applied. failure and trouble are allocated
-// separately, because few items have them, and every waiting item uses memory.
+// failure contains the reason why an item is not simply applied. The types failure and trouble are allocated
+// separately, because few items need them, and every waiting item uses memory.
 type failure struct {
 	reason      semel.Reason
 	first, last error
 	after       Time // delay of an item that is stored in the inbox
 }
 
-// failed returns the item's failure, or an empty failure if there is none.
+// The method failed returns the item's failure, or the zero value if the item has not failed.
 func (it *Item) failed() failure {
 	if it.failure == nil {
 		return failure{}
@@ -50,7 +52,7 @@ func (it *Item) failed() failure {
 	return *it.failure
 }
 
-// failing returns the item's failure for writing. If there is none, failing creates it.
+// The method failing returns the item's failure for writing, and creates the failure if the item has none.
 func (it *Item) failing() *failure {
 	if it.failure == nil {
 		it.failure = &failure{}
@@ -58,17 +60,17 @@ func (it *Item) failing() *failure {
 	return it.failure
 }
 
-// trouble contains failures and waits of an item whose cause is, or seems to be, another transaction or the
-// store.
+// trouble records the failures and waits of an item that were caused, or seem to be caused, by another transaction or
+// the store.
 type trouble struct {
-	busy int // number of waits in a row
-	// since is the start of the wait. tellAt is the time of the next report about the wait.
+	busy int // number of consecutive waits
+	// The field since is the start of the wait. The field tellAt is the time of the next report about the wait.
 	since, tellAt Time
 	waits         ReportKind // kind of the reports about the wait
-	unknown       error      // while awaited: describes the marker that a newer release wrote
+	unknown       error      // while the state is awaited: describes the marker that a newer release wrote
 	suspicion     suspicion
-	// conflicted belongs to a commit with unknown outcome. It reports that the commit should have written the
-	// row of a conflict, and no marker.
+	// conflicted reports that the last commit, whose outcome is unknown, should have written the row of a conflict, and
+	// no marker.
 	conflicted bool
 }
 
@@ -84,7 +86,7 @@ func (it *Item) doubt(conflict bool) {
 // conflicted reports whether the commit with unknown outcome should have written the row of a conflict.
 func (it *Item) conflicted() bool { return it.trouble != nil && it.trouble.conflicted }
 
-// troubled returns the item's trouble for writing. If there is none, troubled creates it.
+// troubled returns the item's trouble for writing, and creates it if the item has none.
 func (it *Item) troubled() *trouble {
 	if it.trouble == nil {
 		it.trouble = &trouble{}
@@ -95,10 +97,10 @@ func (it *Item) troubled() *trouble {
 // key returns the identity. All copies of a message have the same key.
 func (it *Item) key() Name { return Name{it.Source, it.Identity} }
 
-// ridesForFormer reports whether a waiting message may still be applied after its carrier was applied. It may
-// if it is not a copy of the carrier, or if it has other content and a previous identity. In the latter case
-// the carrier may be a conflict with its own previous identity, and the carrier's identity is then free
-// again.
+// ridesForFormer reports whether a waiting message may still be applied after the first message (carrier), for which it
+// waits, was applied. The waiting message may be applied if it is not a copy of the carrier, or if it has other content
+// and a previous identity. If it has other content, the carrier may be a conflict with its own previous identity, so
+// that the carrier's identity becomes free again.
 func (it *Item) ridesForFormer() bool {
 	return it.key() != it.carrier.key() || it.Former != nil && it.Print != it.carrier.Print
 }

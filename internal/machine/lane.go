@@ -41,8 +41,8 @@ func (m *Machine) revoking(n source.Lane) {
 	}
 }
 
-// lost removes a lane at once. Running handlers continue. Their commit does no harm, because a redelivery
-// finds the marker.
+// The method lost removes a lane immediately. Running handlers of a lost lane continue. The commit of such a handler
+// does no harm, because a redelivery finds the marker.
 func (m *Machine) lost(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n {
@@ -56,7 +56,7 @@ func (m *Machine) lost(n source.Lane) {
 	m.dropIdle(func(it *Item) bool { return it.lane == l })
 }
 
-// releaseLanes releases a revoked lane after its last settlement.
+// releaseLanes releases a revoked lane after its last message was acked or nacked.
 func (m *Machine) releaseLanes() {
 	waiting := m.revokes[:0]
 	for _, l := range m.revokes {

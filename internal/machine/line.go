@@ -2,12 +2,12 @@ package machine
 
 import "container/heap"
 
-// line is a sequence of messages that are processed in order. If one message waits, later messages of the
-// line wait too. If lanes are ordered, each lane is a line. If keys are ordered, each key is a line. Messages
-// without an order are in lines that belong to the workers and block nothing.
+// line is a queue of messages that are processed in order. If one message waits, later messages of the line wait too.
+// If lanes are ordered, each lane is a line. If keys are ordered, each key is a line. Messages without an order are in
+// lines that belong to the workers, and do not block one another.
 //
-// Claimed rows whose handlers call other systems have their own lines, one for each route. A call may take
-// long, and a message must not wait for a call while a worker is idle.
+// Claimed rows whose handlers call other systems have their own lines, one for each route (hash of the key). A call may
+// take long, and a message must not wait for a call while a worker is idle.
 //
 // A line that has items belongs to a worker. The line moves to another worker if that worker is idle and no
 // item of the line is in a batch.
@@ -19,15 +19,15 @@ type line struct {
 	count   int              // number of items in memory
 	flying  int              // number of items in a batch
 	worker  int              // -1 if no worker has the line
-	// place is the line's index in the ready lines of its worker. Ready lines are ordered by the arrival of
-	// their first items. place is -1 if the line is not ready.
+	// place is the index of the line in the worker's heap of lines that are ready to run, which is ordered by the
+	// arrival of the first items. If the line is not ready, place is -1.
 	place int
 	next  uint64
 }
 
 func newLine(ordered bool) *line { return &line{ordered: ordered, worker: -1, place: -1} }
 
-// lineHeap orders ready lines by the arrival of their first items.
+// lineHeap contains the lines that are ready to run, ordered by the arrival of their first items.
 type lineHeap []*line
 
 func (h lineHeap) Len() int           { return len(h) }
@@ -49,7 +49,7 @@ func (h *lineHeap) Pop() any {
 	return l
 }
 
-// join adds an item to its line, and assigns the line to a worker.
+// join adds an item to its line (a queue of messages in order), and assigns the line to a worker.
 func (m *Machine) join(it *Item) {
 	l := m.lineOf(it)
 	it.line = l
@@ -62,10 +62,10 @@ func (m *Machine) join(it *Item) {
 	m.workers[l.worker].load++
 }
 
-// lineOf returns the line of an item: the line of its key, the line of its lane, or a line of a worker. A
-// worker is chosen by route and never by arrival, so that two messages of one key never run at the same time.
-// Claimed rows that run alone have other lines than deliveries, because deliveries would wait for their
-// calls.
+// lineOf returns the line (queue) of an item: the line of its key, the line of its lane, or a line of a worker. The
+// worker depends on the hash of the key and not on the arrival, so that two messages of one key never run at the same
+// time. Claimed rows that run alone and deliveries are in different lines, because deliveries must not wait for the
+// calls of claimed rows.
 func (m *Machine) lineOf(it *Item) *line {
 	switch {
 	case it.Claim != nil && m.config.ClaimsAlone:
@@ -82,7 +82,7 @@ func (m *Machine) lineOf(it *Item) *line {
 	return m.keyLine(m.lines, it.Route)
 }
 
-// keyLine returns the line of a route in among. If there is none, keyLine creates it.
+// keyLine returns the line (queue) of a route in the map among. If the map has no such line, keyLine creates the line.
 func (m *Machine) keyLine(among map[uint64]*line, route uint64) *line {
 	l := among[route]
 	if l == nil {
@@ -97,13 +97,14 @@ func (m *Machine) keyLine(among map[uint64]*line, route uint64) *line {
 	return l
 }
 
-// Empty lines are reused for other keys. At most mostSpare lines are kept, and only lines with little memory.
+// Empty lines (queues) are reused for other keys. At most mostSpare empty lines are kept, and only lines that use
+// little memory.
 const (
 	mostSpare  = 1024
 	smallSpare = 32
 )
 
-// depart removes an item that has left from its line. A line that becomes empty leaves its worker.
+// depart removes an item that has ended or was dropped from its line. An empty line no longer belongs to a worker.
 func (m *Machine) depart(it *Item) {
 	l := it.line
 	if l == nil { // the item was skipped
@@ -125,14 +126,14 @@ func (m *Machine) depart(it *Item) {
 	}
 	delete(l.among, l.route)
 	if len(m.spare) < mostSpare && cap(l.items) <= smallSpare {
-		clear(l.items) // drop references to items that have left the line
+		clear(l.items) // drop references to removed items
 		l.queue = queue{items: l.items[:0]}
 		m.spare = append(m.spare, l)
 	}
 }
 
-// rank puts a line at its place among the ready lines of its worker. If an item of the line is in a batch,
-// the line is ready only while that batch is being formed.
+// rank updates the position of a line in its worker's heap of lines that are ready to run. If an item of the line is in
+// a batch, the line is ready only while that batch is being formed.
 func (m *Machine) rank(l *line) {
 	if !l.ordered || l.worker < 0 {
 		return
@@ -153,8 +154,8 @@ func (m *Machine) rank(l *line) {
 	}
 }
 
-// leastLoaded returns the worker for a new line: of the workers whose handler is not stuck, the worker with
-// the fewest items.
+// leastLoaded returns the worker for a new line (queue): of the workers whose handler is not stuck, the worker with the
+// fewest items.
 func (m *Machine) leastLoaded() int {
 	least := 0
 	for i := range m.workers {
@@ -172,8 +173,8 @@ func (m *Machine) leastLoaded() int {
 	return least
 }
 
-// takeOver moves lines to an idle worker. It moves half of the lines that wait for the batch of another
-// worker, so that no key or lane waits for another.
+// takeOver moves lines (queues) to an idle worker: half of the lines that wait for the batch of another worker, so that
+// keys and lanes do not wait for one another.
 func (m *Machine) takeOver(w *worker) {
 	var from *worker
 	for i := range m.workers {

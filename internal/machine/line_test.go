@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyed is a machine whose lines are keys.
+// keyed is a machine that processes the messages of each key in order.
 type keyed struct {
 	t *testing.T
 	m *Machine
-	// flights are the open flights, by worker.
+	// flights contains the batches in progress, by worker.
 	flights map[int]*Flight
 	flows   int
 	came    int
@@ -53,7 +53,8 @@ func (k *keyed) fetched(keys ...uint64) {
 	k.step(Fetched{Items: all}, 0)
 }
 
-// ends ends a worker's handlers. The handler of entry fails fails; -1 means that no handler fails.
+// ends reports to the machine that a worker's handlers have ended. The parameter fails is the index of the entry whose
+// handler fails, or -1 if no handler fails.
 func (k *keyed) ends(worker, fails int, now Time) {
 	f := k.flights[worker]
 	delete(k.flights, worker)
@@ -71,7 +72,7 @@ func (k *keyed) ends(worker, fails int, now Time) {
 	k.step(Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1}, now)
 }
 
-// flying returns the keys of a worker's flight.
+// flying returns the keys of the messages in a worker's batch.
 func (k *keyed) flying(worker int) (keys []uint64) {
 	if f := k.flights[worker]; f != nil {
 		for _, en := range f.Entries {

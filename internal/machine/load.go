@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Load describes the items that a machine holds.
+// Load describes the items that a machine has in memory.
 type Load struct {
 	// Messages is the number of deliveries and claimed rows in memory. Bytes is their size.
 	Messages int
 	Bytes    int64
-	// Since is when the oldest message arrived. Since is undefined if Messages is 0.
+	// Since is the arrival time of the oldest message. If Messages is 0, Since is undefined.
 	Since Time
 	// Queued, Flying, Held, Riding and Settling divide Messages by state: waiting for a worker, in a
 	// transaction, waiting for a time, waiting for an earlier copy, being acked.
 	Queued, Flying, Held, Riding, Settling int
-	// Lanes is the number of assigned lanes. Paused is the number of lanes that wait for one of their
-	// messages.
+	// Lanes is the number of assigned lanes. Paused is the number of lanes in which later messages wait for an earlier
+	// message.
 	Lanes, Paused int
 	// Workers is the number of workers. Stuck is the number of workers whose handler or callback has exceeded
 	// its timeout.
@@ -26,7 +26,7 @@ type Load struct {
 	Serial bool
 }
 
-// wave is the arrival time of a message and of all later messages up to the next wave.
+// wave is the arrival time of a group of items: of one item and of all later items before the next wave.
 type wave struct {
 	arrival uint64
 	came    Time

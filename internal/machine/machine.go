@@ -1,12 +1,12 @@
-// Package machine makes the engine's decisions: step(event, now) → actions. The package starts no goroutine,
-// reads no clock, holds no lock and does no I/O. So a simulator can generate events from a seed and gets the
-// same history each time.
+// Package machine makes the engine's decisions: step(event, now) → actions. The package starts no goroutine, reads no
+// clock, holds no lock and does no I/O. So a simulator can generate events from a seed and gets the same sequence of
+// decisions each time.
 //
-// An Item is a delivery or a claimed row. A Flight is a batch that is being processed. An Item is in exactly
-// one state: queued, in a flight, held (waits for a time), awaited (held because a newer release wrote its
-// marker), riding (waits for an earlier copy of the same identity), being copied to the dead-letter topic,
-// skipped, or being settled (acked or nacked). An item only waits for items with a smaller arrival number, so
-// waits cannot form a cycle. The laws and cases that comments name are listed in docs/internals/numbers.md.
+// An Item is a delivery or a claimed row. A Flight is a batch that is being processed. An Item is in exactly one state:
+// queued, in a flight, held (waits for a time), awaited (waits for a time because a newer release wrote its marker),
+// riding (waits for an earlier copy of the same identity), being copied to the dead-letter topic, skipped, or being
+// settled (acked or nacked). An item only waits for items with a smaller arrival number, so waits cannot form a cycle.
+// The laws and cases that comments name are listed in docs/internals/numbers.md.
 package machine
 
 import "math/rand/v2"
@@ -19,8 +19,8 @@ type Machine struct {
 	out    []Action
 
 	lanes   map[string]*lane
-	lines   map[uint64]*line // lines of keys, by route
-	spare   []*line          // empty lines for reuse
+	lines   map[uint64]*line // queues of keys, by route
+	spare   []*line          // empty queues for reuse
 	revokes []*lane          // revoked lanes that are not released yet
 	workers []worker
 	forming int // worker whose next batch is being formed; -1 if none
@@ -40,7 +40,7 @@ type Machine struct {
 	bytes    int64
 	commits  uint64 // number of committed transactions
 	outages  uint64 // number of transactions that the store did not open
-	// touched is the number of items that steps have examined or moved. Tests compare touched with the number
+	// touched is the number of items that calls of Step have examined or moved. Tests compare touched with the number
 	// of items.
 	touched int
 
@@ -53,14 +53,14 @@ type Machine struct {
 	budget  budgetState
 	trial   trialState
 	breaker breakerState
-	turn    int // the worker that is first in turn while batches run one at a time
+	turn    int // the worker whose turn it is while batches run one at a time
 	// toldNewer is the number of waiting items for which ReportNewer was made.
 	toldNewer int
 	wake      Time // time of the last Wake; 0 if there is none
 	counts    Counts
 }
 
-// New returns a machine that has fetched no message yet. The first Step, with any event, starts the machine.
+// New returns a machine that has fetched no message yet. The first call of Step, with any event, starts the machine.
 func New(c Config) *Machine {
 	m := &Machine{
 		config:   c,
@@ -80,8 +80,8 @@ func New(c Config) *Machine {
 	return m
 }
 
-// Step handles an event and returns the actions that the engine must carry out, in order. The slice is valid
-// until the next Step. now must not decrease. After Done, Step returns no actions.
+// Step handles an event and returns the actions that the engine must carry out, in order. The returned slice is valid
+// until the next Step. The parameter now must not decrease. After Done, Step returns no actions.
 func (m *Machine) Step(e Event, now Time) []Action {
 	m.now = now
 	clear(m.out) // drop references to ended batches and settlements

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// world is a store that remembers identities. It carries out a machine's actions at once, with the test's
-// handler.
+// world simulates a store that remembers identities. A world carries out a machine's actions immediately, with the
+// test's handler.
 type world struct {
 	t       *testing.T
 	m       *Machine

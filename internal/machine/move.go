@@ -26,9 +26,9 @@ type placement struct {
 	carrier *Item // if riding
 }
 
-// move changes an item's state and updates everything that contains items: the live list, the counts of items
-// and bytes, the queue, the held items, the waiting copies of its carrier, and the blockers of its line. No
-// other function changes an item's placement. The copies that wait for the item are not moved; see
+// move changes an item's state and updates all lists and counters: the list of all items, the counts of items and
+// bytes, the queue, the items that wait for a time, the waiting copies of its first copy (carrier), and the blockers of
+// its line. No other function changes an item's placement. The copies that wait for the item are not moved; see
 // first_copy.go.
 func (m *Machine) move(it *Item, to placement) {
 	m.takeOut(it)
@@ -96,10 +96,9 @@ func (m *Machine) putIn(it *Item) {
 	}
 }
 
-// keepsBack reports whether an item blocks the later items of its line (its ordered key or lane). An item that
-// waits for its carrier blocks its line in these cases: the carrier is in another line, lane or epoch; the item
-// is a conflict that will stop the consumer; or the item is no copy of the carrier but has the same previous
-// identity.
+// keepsBack reports whether an item blocks the later items of its line (its ordered key or lane). An item that waits
+// for a first copy (carrier) blocks its line in three cases: the carrier is in another line, lane or epoch; the item is
+// a conflict that will stop the consumer; or the item is no copy of the carrier but has the same previous identity.
 func (m *Machine) keepsBack(it *Item) bool {
 	switch it.state {
 	case held, awaited, copying:
@@ -110,7 +109,7 @@ func (m *Machine) keepsBack(it *Item) bool {
 	return false
 }
 
-// flow pauses a lane that is blocked, so that its messages do not fill the memory (case 6).
+// flow pauses the delivery of a lane that is blocked, so that its messages do not fill the memory (case 6).
 func (m *Machine) flow(l *lane) {
 	if l.line == nil {
 		return

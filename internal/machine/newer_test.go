@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// anHour runs a machine with these lanes for an hour. answer returns the response to an action, or nil for no
-// response. Commits succeed. The result describes the end of the machine, or is nil if the machine did not
-// end.
+// anHour runs a machine with the given lanes for an hour of virtual time. The function answer returns the response to
+// an action, or nil for no response. Commits succeed. The result describes the end of the machine, or is nil if the
+// machine did not end.
 func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	m := New(c)
 	var now, wake Time
@@ -46,8 +46,8 @@ func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	return nil
 }
 
-// hourOf runs a machine for an hour with a store that returns the verdict v for every message, and returns
-// the number of transactions.
+// hourOf runs a machine for an hour of virtual time with a store whose answer for every message is v, and returns the
+// number of transactions.
 func hourOf(c Config, n int, v store.Verdict) (begins int) {
 	fetched := false
 	anHour(c, []string{"a"}, func(a Action) Event {
@@ -71,7 +71,7 @@ func TestTransactionsForMessagesOfANewerRelease(t *testing.T) {
 		c := testConfig()
 		c.Lanes, c.MaxMessages = NoOrder, 50
 		newer := store.Verdict{Kind: store.Newer, Was: store.Outcome(9)}
-		// The mean wait is 5 s. With one transaction for each message, there would be 36,000 transactions.
+		// A message waits 5 s on average. With one transaction for each message, there would be 36,000 transactions.
 		if n := hourOf(c, 50, newer); n > 8_000 {
 			t.Errorf("asked %d times in an hour", n)
 		}
@@ -90,9 +90,8 @@ func TestReportsOfAWaitHaveItsKind(t *testing.T) {
 	}
 }
 
-// ends runs a machine that may end because it is idle. The identities in newer have a marker that a newer
-// release wrote. The result describes the end of the machine, or is nil if the machine did not end within an
-// hour.
+// ends runs a machine that may end because it is idle. The identities in the parameter newer have a marker that a newer
+// release wrote. The result describes the end of the machine, or is nil if the machine did not end within an hour.
 func ends(c Config, given []*Item, newer string, answer Fetched) *Done {
 	fetched := false
 	return anHour(c, []string{"a", "b"}, func(a Action) Event {

@@ -2,9 +2,9 @@ package machine
 
 import "github.com/semel-go/semel"
 
-// downState is the state while the store is down (law 13). One batch at a time tests whether the store works
-// again. Meanwhile no other batch begins, and no message that would have to wait is fetched. The required
-// result of the test depends on how the store failed:
+// downState is the state while the store is down (law 13). While the store is down, one batch at a time tests whether
+// the store works again. No other batch begins, and no message is fetched that would have to wait. When the store
+// counts as working again depends on how it failed:
 //
 //   - If the store could not open a transaction, it works again when the test batch has opened its transaction.
 //     The other batches do not wait for the handler of the test batch, which may take long.
@@ -20,10 +20,10 @@ type downState struct {
 	err   error // the last error
 }
 
-// closed reports whether no batch may begin.
+// closed reports whether no batch may begin because the store is down.
 func (s *downState) closed(now Time) bool { return s.down && (s.asks != nil || s.until > now) }
 
-// opened records that a transaction has opened.
+// The method opened records that a transaction has opened.
 func (m *Machine) opened(f *Flight) {
 	s := &m.store
 	switch {
@@ -37,8 +37,8 @@ func (m *Machine) opened(f *Flight) {
 	}
 }
 
-// goDown records that a batch found the store down. If several batches find that at the same time, only the
-// first is reported. Later, each test batch that fails is reported.
+// goDown records that the store was down for a batch. If the store was down for several batches at the same time, only
+// the first batch is reported. Later, each test batch that fails is reported.
 func (m *Machine) goDown(f *Flight, err error, opened bool) {
 	s := &m.store
 	s.full = s.full || opened
@@ -61,9 +61,9 @@ func (m *Machine) up() {
 	}
 }
 
-// answerDown returns messages that would have to wait for a store that is down, if the consumer never waits
-// (case 12). One batch tests whether the store works, and the other messages do not wait for the test. The
-// messages stay in their broker.
+// answerDown returns messages that would have to wait for a store that is down, if the consumer never waits (case 12).
+// A single batch tests whether the store works, and other messages do not wait for the test. Messages that are returned
+// stay in their broker.
 func (m *Machine) answerDown() {
 	s := &m.store
 	if !m.config.OneAttempt || m.end.stopping || !s.closed(m.now) {
@@ -82,8 +82,8 @@ func (m *Machine) answerDown() {
 	}
 }
 
-// standDown keeps the items of a batch until the store works. If the consumer never waits, standDown returns
-// the items. opened reports that the batch's transaction had opened.
+// standDown keeps the items of a batch in memory until the store works. If the consumer never waits, standDown returns
+// the items to the caller of Process. The parameter opened means that the batch's transaction had opened.
 func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	m.goDown(f, err, opened)
 	if !m.config.OneAttempt {
@@ -96,8 +96,8 @@ func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	}
 }
 
-// handBackAll returns an item together with its waiting copies. Otherwise each copy would become the carrier
-// in turn, and end in the same way.
+// handBackAll returns an item together with its waiting copies, because each copy would become the first copy in turn
+// and end in the same way.
 func (m *Machine) handBackAll(it *Item, s Settlement) {
 	riders := m.unload(it)
 	m.settle(it, s)

@@ -6,23 +6,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// suspicion is the history of an item that was alone in its batch when contention or the store ended its
-// transaction. The first failure counts as no attempt. If it happens again while other transactions commit,
-// the message itself causes the failure: a trigger raises such an error, or a statement ends its own
+// suspicion is the history of an item that was alone in its batch when contention or the store ended its transaction.
+// The first such failure does not count as an attempt. If the transaction fails again while other transactions commit,
+// the message itself causes the failure: for example, a trigger raises the error, or a statement ends its own
 // connection.
 type suspicion struct {
-	// raised means that the last run of the handler ended in this way, and that it is not known yet whether
-	// the store otherwise works.
+	// raised means that contention or the store ended the transaction of the last run, and that it is not known yet
+	// whether the store works for other messages.
 	raised bool
-	// commits and outages are the machine's counters at the time of that run.
+	// commits and outages are the values of the machine's counters at the time of the last run.
 	commits, outages uint64
-	// proven is the number of such failures after which the store did work. When proven reaches enough, the
-	// failures count as attempts of the message.
+	// The field proven is the number of failures after which the store worked for other messages. When proven reaches
+	// the field enough, the failures count as attempts of the message.
 	proven, enough int
 	err            error
 }
 
-// The values of enough. enoughMet is used if a statement of the message failed. enoughRefused is used if the
+// The values of suspicion.enough: enoughMet is used if a statement of the message failed. enoughRefused is used if the
 // store only refused to commit, which can happen to any message.
 const (
 	enoughMet     = 2
@@ -59,9 +59,9 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 	}
 }
 
-// judge decides about a suspected item before it runs again. empty means that the item's next transaction
-// must run no handler, in order to find out whether the store otherwise works. charged means that the message
-// itself caused the failure; the message has then left its queue.
+// judge decides about a suspected item before its handler runs again. The result empty means that the item's next
+// transaction must run no handler, in order to find out whether the store works. The result charged means that the
+// message itself caused the failure and was removed from its queue.
 func (m *Machine) judge(it *Item) (empty, charged bool) {
 	if it.trouble == nil {
 		return false, false

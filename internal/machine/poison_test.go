@@ -9,17 +9,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// guilty is a message that always fails, in a way that looks like contention or an outage.
+// guilty is the id of a message that always fails, with an error that looks like contention or an outage.
 const guilty = "a7"
 
-// holdsGuilty returns the index of the entry of guilty if its handler ran, or -1.
+// holdsGuilty returns the index of the entry of message guilty if the handler of that message ran, or -1.
 func holdsGuilty(a Commit) int {
 	return slices.IndexFunc(a.Flight.Entries, func(en Entry) bool {
 		return en.Item.Identity == guilty && en.As == AsApplied && !slices.Contains(a.Trim, slices.IndexFunc(a.Flight.Entries, func(e Entry) bool { return e.Item == en.Item }))
 	})
 }
 
-// ways contains the ways in which guilty fails.
+// ways contains the ways in which the message guilty fails.
 var ways = map[string]func(w *world, class store.Class, fails func() bool){
 	"in_its_handler": func(w *world, class store.Class, fails func() bool) {
 		w.handler = func(it *Item) *Failure {
@@ -49,7 +49,7 @@ var ways = map[string]func(w *world, class store.Class, fails func() bool){
 
 func always() bool { return true }
 
-// named counts the reports of a failed attempt of the message.
+// The method named returns the number of reports of failed attempts of the message id.
 func (w *world) named(id string) (n int) {
 	for _, r := range w.reports {
 		if r.Kind == ReportRetry && r.Item.Identity == id {
@@ -277,7 +277,7 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 			}
 			next = opening(m.Step(Timer{}, m.now+10*time.Millisecond))
 		}
-		// Full jitter of up to a second gives two attempts a second on average.
+		// Random delays of up to a second (full jitter) give two attempts a second on average.
 		if asked > 1500 || asked < 300 {
 			t.Errorf("asked %d times in ten minutes", asked)
 		}
@@ -294,8 +294,8 @@ func opening(actions []Action) (flights []*Flight) {
 	return flights
 }
 
-// outage returns a machine that has found its store down, and the batch that tests the store. The machine has
-// four workers, each with a message. If full is set, the store had opened a transaction before it failed.
+// outage returns a machine whose store is down, and the batch that tests the store. The machine has four workers, each
+// with a message. If full is set, the store had opened a transaction before it failed.
 func outage(t *testing.T, full bool) (*Machine, []*Flight) {
 	t.Helper()
 	c := testConfig()

@@ -2,15 +2,15 @@ package machine
 
 import "slices"
 
-// queue contains items in order of arrival. Every ordered lane has its own queue, so that a blocked lane does
-// not delay other lanes. Each worker has one queue for lanes without an order.
+// queue contains items in order of arrival. Every ordered lane has its own queue, so that a blocked lane does not delay
+// other lanes. Each worker has one queue for messages without an order.
 type queue struct {
 	items    []*Item // items[head:] in order of arrival; items that are no longer queued are ignored
 	head     int
-	blockers blockers // items behind a blocker may not run
+	blockers blockers // items after a blocker must not run
 }
 
-// first returns the item that may run next, or nil if there is none.
+// The method first returns the item that may run next, or nil if no item may run.
 func (q *queue) first() *Item {
 	for q.head < len(q.items) && q.items[q.head].state != queued {
 		q.items[q.head] = nil
@@ -27,8 +27,8 @@ func (q *queue) first() *Item {
 	return it
 }
 
-// remove removes an item that leaves the queue. The first item is removed at once. Another item is removed
-// when it becomes the first, or when the queue is compacted. Only the first item may be pushed again.
+// remove removes an item that leaves the queue. The first item is removed at once. Any other item is removed when it
+// becomes the first, or when the queue is compacted. Only the first item may be pushed again.
 func (q *queue) remove(it *Item) {
 	if q.head < len(q.items) && q.items[q.head] == it {
 		q.items[q.head] = nil
@@ -54,7 +54,7 @@ func (q *queue) push(it *Item) {
 	}
 }
 
-// small is the maximum capacity that an empty queue keeps.
+// The constant small is the maximum capacity that an empty queue keeps.
 const small = 1024
 
 // emptied returns the slice to use after all items have left the queue.
@@ -65,10 +65,9 @@ func emptied(queue []*Item) []*Item {
 	return queue[:0]
 }
 
-// tidy makes space at the end of a full queue. tidy removes items that have left, before and behind the head.
-// So a queue does not grow without limit, even if it is never empty or its worker is stuck. tidy also frees
-// memory after a time with more items. After tidy, half of the space is free, so the average cost of a push
-// does not depend on the length.
+// tidy makes space at the end of a full queue by removing items that are no longer queued. So a queue does not grow
+// without limit, even if it is never empty or its worker is stuck. If the queue had many more items before, tidy also
+// frees memory. After tidy, half of the space is free, so the average cost of a push does not depend on the length.
 func (q *queue) tidy() {
 	if len(q.items) < cap(q.items) {
 		return

@@ -8,15 +8,15 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// settleState contains the settlements that were not passed to the source yet.
+// settleState contains the acks, nacks and dead letters that were not passed to the source yet.
 type settleState struct {
 	now      []Settlement // passed to the source in this step
-	again    []Settlement // Settle failed for these; they are passed again at until
+	again    []Settlement // Settle failed for these settlements, which are passed again at until
 	until    Time
-	failures int // number of failures in a row
+	failures int // number of consecutive failures
 }
 
-// settle ends a delivery. The results that settle counts are committed in the store already.
+// settle acks, nacks or dead-letters a delivery and counts its result, which is already committed in the store.
 func (m *Machine) settle(it *Item, s Settlement) {
 	m.count(it, s.Ending)
 	s.Item = it
@@ -93,7 +93,7 @@ func (m *Machine) flushSettle() {
 	m.settles.now = nil
 }
 
-// settled handles the response to Settle.
+// The method settled handles Settled, the response to Settle.
 func (m *Machine) settled(e Settled) {
 	left := e.Left
 	for i, s := range e.Settle.Items {
@@ -127,8 +127,8 @@ func (m *Machine) settled(e Settled) {
 
 var errSettle = errors.New("what was committed was not settled; it is tried again")
 
-// givesUp reports whether a failed settlement is not tried again. Items of a lost lane cannot be acked. A
-// dead letter that was not written is written when the message is delivered again.
+// givesUp reports whether a failed ack, nack or dead letter is not tried again. After a lane is lost, its items cannot
+// be acked. A dead letter that was not written is written when the message is delivered again.
 func (m *Machine) givesUp(s Settlement) bool {
 	return s.Item.lane.left || s.Kind == semel.DeadLetter && m.leaving(s.Item)
 }

@@ -1,14 +1,14 @@
 package machine
 
-// Size describes the memory that a machine uses in addition to the deliveries that it holds, and the work of
-// its steps. Neither may grow with the number of past deliveries (law 11).
+// Size describes the memory that a machine uses in addition to the deliveries in memory, and the work of its steps.
+// Memory and work must not grow with the number of past deliveries (law 11).
 type Size struct {
 	// Queue is the capacity of the longest queue.
 	Queue int
-	// Kept is the number of entries in lists and maps that refer to deliveries. Kept is 0 if there are no
-	// deliveries.
+	// Kept is the number of entries in lists and maps that refer to deliveries. Without deliveries in memory, Kept is
+	// 0.
 	Kept int
-	// Touched is the number of items that steps have examined or moved since the start.
+	// Touched is the number of items that calls of Step have examined or moved since the start.
 	Touched int
 }
 
@@ -36,7 +36,7 @@ func (m *Machine) Size() Size {
 		for _, l := range w.own {
 			add(l)
 		}
-		s.Kept += len(w.ready) + w.load // items of lines that are assigned to a worker
+		s.Kept += len(w.ready) + w.load // items of queues that are assigned to a worker
 	}
 	return s
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// skipping returns a machine whose store is down and that has a message to skip.
+// skipping returns a machine whose store is down, and which has a message that the filter excludes.
 func skipping(t *testing.T) (*Machine, source.Lane) {
 	t.Helper()
 	c := testConfig()

@@ -1,9 +1,9 @@
 package machine
 
-// trialState is the state after many attempts in a row have failed, of any messages. Then probably a system
-// that the handler calls is down, and all messages would fail. One message is tried at a time until an
-// attempt succeeds (C6). After a failure, the delay is at least RetryCost. Batches without handlers, such as
-// batches that receive or park messages, continue.
+// trialState is the state after many consecutive attempts, of any messages, have failed. Probably a system that the
+// handler calls is down, so that all messages would fail. Therefore one message is tried at a time until an attempt
+// succeeds (C6). After a failure, the delay is at least RetryCost. Batches without handlers, such as batches that
+// receive or park messages, continue.
 type trialState struct {
 	on    bool
 	row   int  // number of failed attempts since the last success
@@ -35,12 +35,11 @@ func (m *Machine) trySucceeded() {
 	m.handlerWorks()
 }
 
-// tries reports whether an item's next batch runs its handler, and no other batch may run a handler at that
-// time.
+// tries reports whether an item's next batch runs a handler while only one message is tried at a time.
 func (m *Machine) tries(it *Item) bool { return m.oneTry() && it.as == AsApplied }
 
-// mayTry reports whether a handler may begin now. A handler that does not return is not awaited, because its
-// connection was closed.
+// mayTry reports whether a handler may begin now. The machine does not wait for a handler that does not return, because
+// its connection was closed.
 func (m *Machine) mayTry() bool {
 	if !m.oneTry() {
 		return true

@@ -16,7 +16,7 @@ func versioned(id string, number int64) *Item {
 	return &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: id, Version: &Version{"s", number}, Size: 1, Before: -1}
 }
 
-// answer ends the current batch with these verdicts and returns the rows of the batch.
+// answer ends the current batch with the given answers of the store and returns the rows of the batch.
 func (a *asking) answer(verdicts ...store.VerdictKind) (rows []Row) {
 	a.t.Helper()
 	if len(a.flights) != 1 {

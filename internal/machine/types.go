@@ -12,40 +12,39 @@ import (
 // Time is the time since the machine's start, on the process's monotonic clock.
 type Time = time.Duration
 
-// Item is one delivery or one claimed row. The engine fills the exported fields and passes the item with
-// Fetched or Claimed. From then on the item belongs to the machine.
+// Item is one delivery or one claimed row. The engine fills the exported fields and passes the item with Fetched or
+// Claimed. After Fetched or Claimed, the item belongs to the machine.
 type Item struct {
 	Lane source.Lane
 	// Source and Identity together are equal for copies of a message, and differ for different messages.
 	Source, Identity string
 	Print            semel.Fingerprint
-	// The following fields belong to the machine. They use the padding after Print.
+	// The fields between Print and Before belong to the machine and use the padding after Print.
 	//
-	// counted belongs to a copy that waits for its carrier. It reports that the rows of the carrier's commit
-	// count this copy.
+	// counted is for a copy that waits for a first copy: the rows that the first copy's commit writes count the waiting
+	// copy.
 	counted bool
 	// blocks means that the item blocks later items of its queue. listed means that the item is in the
 	// queue's blockers, even if it no longer blocks.
 	blocks, listed bool
 	// Before is the broker's count of earlier deliveries, or -1 if the count is unknown.
 	Before int32
-	// Former, if not nil, is the item's previous identity. The item is marked under that identity too.
+	// Former, if not nil, is the item's previous identity, under which the item is marked too.
 	Former *Name
-	// Route is a hash of the key or of the identity. Route selects the worker if lanes do not.
+	// Route is a hash of the key or of the identity. Route selects the worker of the item, unless lanes are ordered.
 	Route uint64
 	// Size is the memory that the delivery uses, in bytes.
 	Size int32
-	// attempts belongs to the machine. It uses the padding after Size.
+	// Only the machine uses the field attempts. The field is in the padding after Size.
 	attempts int32
-	// Refused, if not nil, is the reason why the item never runs. Such an item is written alone, with a
-	// surrogate as its identity, and ends as Config.OnBadIdentity says.
+	// Refused, if not nil, is the reason why the item never runs. An item with Refused is written in a batch of its
+	// own, with a surrogate as its identity, and ends as Config.OnBadIdentity says.
 	Refused *Refusal
-	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other run of
-	// its message exists. Other deliveries of the message are copies, which the store recognises by the
-	// marker.
+	// Claim, if not nil, means that the item is an inbox row that this process has claimed. No other process runs the
+	// handler for the message. Further deliveries of the message are copies, which the store recognises by the marker.
 	Claim *Claim
-	// Version, if not nil, is the item's position in a stream of Source. The store knows whether this version
-	// is the next.
+	// Version, if not nil, is the item's position in a stream of Source. The store knows whether the item has the next
+	// version of its stream.
 	Version *Version
 	// Handle belongs to the engine.
 	Handle any
@@ -62,12 +61,12 @@ type Version struct {
 	Number int64
 }
 
-// Refusal says why an item never runs.
+// Refusal contains the reason why the handler never runs for an item.
 type Refusal struct {
 	Reason semel.Reason
 	Why    error // for logs and rows
-	// Foreign means that the item is not for this consumer and ends as Config.OnFiltered says. Unversioned
-	// means that the item has no version and ends as Config.OnUnversioned says.
+	// Foreign means that the item is not for the consumer and ends as Config.OnFiltered says. Unversioned means that
+	// the item has no version and ends as Config.OnUnversioned says.
 	Foreign, Unversioned bool
 }
 
@@ -75,12 +74,12 @@ type Refusal struct {
 type Claim struct {
 	// Attempts is the number of attempts that the row has recorded.
 	Attempts int
-	// Suspect means that the message may have crashed the process that claimed the row before. The message
-	// then has a batch of its own.
+	// Suspect means that the message may have crashed the process that claimed the row before. A suspect message has a
+	// batch of its own.
 	Suspect bool
 	// Blocked means that the row has waited for its predecessor for the maximum time.
 	Blocked bool
-	// Until is the time at which the claim is released if its row has not begun, or has not begun again.
+	// Until is the time at which the claim is released if the handler of its row has not begun, or has not begun again.
 	Until Time
 
 	begun bool
@@ -88,7 +87,7 @@ type Claim struct {
 	stepped bool
 }
 
-// As says how an entry is marked, or how its claim ends.
+// As is the outcome with which an entry is marked, or with which its claim ends.
 type As uint8
 
 // The values of As.
@@ -100,13 +99,13 @@ const (
 	AsDeadLettered
 	// AsReceived means that the message is stored in the inbox, and no handler runs yet.
 	AsReceived
-	// AsWaiting means that the handler failed and that the message waits in the inbox until a time. A claimed
-	// row then waits again.
+	// AsWaiting means that the handler failed and that the message waits in the inbox until a time. With AsWaiting, a
+	// claimed row waits again.
 	AsWaiting
 	// AsBlocked means that the message is stored in the inbox until its predecessor has been applied.
 	AsBlocked
-	// AsOverdue means that a claimed row is parked because its predecessor did not arrive in time. If the
-	// predecessor has arrived meanwhile, the store unblocks the row instead.
+	// AsOverdue means that a claimed row is parked because its predecessor did not arrive in time. If the predecessor
+	// arrives before the row is parked, the store unblocks the row instead.
 	AsOverdue
 	// AsStepped means that a step of a claimed row was applied, and that the next step is due.
 	AsStepped
@@ -142,23 +141,23 @@ type Flight struct {
 
 // Failure is the reason why a Run stopped before its end.
 type Failure struct {
-	// Class is ClassRetry or ClassPermanent if a message caused the failure, and ClassContended or ClassDown
-	// if no message did. Class is ClassAborted if an earlier message caused the failure, or if a handler of
+	// Class is ClassRetry or ClassPermanent if a message caused the failure, and ClassContended or ClassDown if no
+	// message caused the failure. Class is ClassAborted if an earlier message caused the failure, or if a handler of
 	// the whole batch failed.
 	Class    store.Class
 	Decision semel.Decision
 	After    time.Duration
 	Reason   semel.Reason
-	// Free means that no handler ran, so the failure counts as no attempt.
+	// Free means that no handler ran, so the failure does not count as an attempt.
 	Free bool
-	// Outside, with ClassContended and ClassDown, means that the message whose handler got the error cannot
-	// have caused it. The message is then not suspected.
+	// Outside, with ClassContended and ClassDown, means that the message whose handler got the error cannot have caused
+	// the error, and is not suspected.
 	Outside bool
-	// Err is the error. The machine passes it on with rows.
+	// Err is the error, which the machine passes on with rows.
 	Err error
 }
 
-// Event is an event for the machine. The types below implement Event.
+// Event is an event for the machine. Given, Lost, Fetched, Marked and so on implement Event.
 type Event interface{ event() }
 
 type (
@@ -183,9 +182,9 @@ type (
 		More bool
 		Err  error // why the Fetch failed
 	}
-	// Marked is the response to Begin. It contains a verdict for each entry. If Class is not ClassNone, no
-	// transaction is open. CopyBusy means that a marker waited too long for another process, which is
-	// processing a copy, and that the store does not know which marker.
+	// Marked is the response to Begin. Marked contains the store's answer for each entry (new, duplicate, conflict). If
+	// Class is not ClassNone, no transaction is open. CopyBusy means that a marker waited too long for another process,
+	// which is processing a copy, and that the store does not know which marker.
 	Marked struct {
 		Flight   *Flight
 		Verdicts []store.Verdict
@@ -193,23 +192,23 @@ type (
 		CopyBusy bool
 		Err      error
 	}
-	// Ran is the response to Run. Done is the number of handlers, counted from the first, that succeeded.
-	// With Failure, the next handler failed or, with ClassAborted, an earlier handler did. If there is no
-	// Failure and Done is less than the number of handlers, the time was used up or StopRun ended the run.
+	// Ran is the response to Run. Done is the number of handlers, counted from the first, that succeeded. If there is a
+	// Failure, the next handler failed or, with ClassAborted, an earlier handler. If there is no Failure and Done is
+	// less than the number of handlers, the time was used up or StopRun ended the run.
 	Ran struct {
 		Flight *Flight
 		Done   int
 		// Stepped contains those done entries with a claim that have a further step.
 		Stepped []int
 		Failed  bool
-		// Whole means that one handler ran for all of Fresh and failed. Any of the messages may be the cause.
+		// Whole means that one handler ran for all messages in Fresh and failed. Any message in Fresh may be the cause.
 		Whole bool
 		Failure
 	}
-	// Stuck means that a handler has exceeded its timeout. The response is Kill. Item is the handler's item,
-	// or nil if one handler runs for all of Fresh. Committing means that a callback of the store during the
-	// commit has exceeded the timeout. The engine has then closed its connection and reported it, and there
-	// is no response.
+	// Stuck means that a handler has exceeded its timeout. The response is Kill. The field Item is the handler's item,
+	// or nil if one handler runs for all of Fresh. Committing means that a callback of the store during the commit has
+	// exceeded the timeout. With Committing, the engine has already closed the connection and reported the callback,
+	// and there is no response.
 	Stuck struct {
 		Flight     *Flight
 		Item       *Item
@@ -220,7 +219,7 @@ type (
 		Flight  *Flight
 		Outcome store.CommitOutcome
 		Class   store.Class
-		// Culprit is the index of the entry that caused the failure, or -1 if it is unknown.
+		// Culprit is the index of the entry that caused the failure, or -1 if that entry is unknown.
 		Culprit int
 		// Decision, After and Reason are the decision of the culprit's handler, if the commit returned the
 		// handler's error.
@@ -230,14 +229,14 @@ type (
 		// Outside is Failure.Outside.
 		Outside bool
 		Err     error
-		// Until is the time at which claims are released that did not end and did not begin again. 0 means no
-		// change.
+		// Until is the time at which claims are released that did not end and whose handlers did not begin again. 0
+		// means no change.
 		Until Time
 		// Freed means that the commit unblocked rows.
 		Freed bool
 	}
-	// Settled is the response to Settle. Left contains the indexes of the settlements that must be passed
-	// again.
+	// Settled is the response to Settle. Left contains the indexes of the settlements (acks, nacks, dead letters) that
+	// must be passed again.
 	Settled struct {
 		Settle *Settle
 		Left   []int
@@ -255,7 +254,7 @@ type (
 	Due struct{}
 	// Timer means that the time of the last Wake has come. An early Timer does no harm.
 	Timer struct{}
-	// Stop orders the machine to drain and to end.
+	// Stop makes the machine drain and end.
 	Stop struct{}
 )
 

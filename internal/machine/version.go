@@ -19,13 +19,13 @@ var (
 // atOnce is the delay of a row that must be claimed as soon as a worker is free.
 const atOnce = time.Millisecond
 
-// gap handles a version whose predecessor was not applied. If another version of the stream was applied in
-// this batch, this version is marked again. Otherwise the next batch of its worker stores the version in the
-// inbox, and the commit of the predecessor unblocks it. A row that has waited for the maximum time is parked.
-// The statement that parks the row checks once more whether the predecessor was applied, because unblocking
-// does not find claimed rows.
+// gap handles a version whose predecessor was not applied. If another version of the stream was applied in the same
+// batch, the item is marked again. If no other version was applied in the batch, the next batch of the worker stores
+// the item in the inbox, and the commit of the predecessor unblocks the version. A row that has waited for the maximum
+// time is parked. The statement that parks the row checks once more whether the predecessor was applied, because
+// unblocking does not find claimed rows.
 //
-// A version with too many missing predecessors is due at once. It is then claimed and parked.
+// A version with too many missing predecessors is due at once, so that it is claimed and parked.
 func (m *Machine) gap(f *Flight, it *Item, v store.Verdict) {
 	switch {
 	case m.moved(f, it):
@@ -65,12 +65,12 @@ func (m *Machine) moved(f *Flight, it *Item) bool {
 	return false
 }
 
-// moves reports whether a version that ends in this way advances its stream.
+// moves reports whether a version that ends with the outcome a advances its stream.
 func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsDiscarded }
 
-// stale ends a version that is not higher than its stream's last version. If the stream is at the same
-// version with other content, the message is a conflict. If the higher version was removed from this batch
-// again, the item is marked again, because the stream was not advanced.
+// The method stale ends a version that is not higher than its stream's last version. If the stream is at the same
+// version with other content, the message is a conflict. If the higher version was removed from the batch again, the
+// item is marked again, because the stream was not advanced.
 func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	if passedInVain(f, it) {
 		m.requeue(it)
@@ -98,8 +98,8 @@ func passedInVain(f *Flight, it *Item) bool {
 	return false
 }
 
-// outOfTurn reports whether an earlier version of the entry's stream was removed from this batch. The entry
-// cannot be applied without that version.
+// outOfTurn reports whether an earlier version of the entry's stream was removed from the batch, without which the
+// entry cannot be applied.
 func (m *Machine) outOfTurn(f *Flight, entry int) bool {
 	it := f.Entries[entry].Item
 	return it.Version != nil && slices.ContainsFunc(f.trim, func(i int) bool {

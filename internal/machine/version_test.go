@@ -31,7 +31,7 @@ func version(lane, stream string, n int64) *Item {
 	return &Item{Lane: source.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprint(stream, n), Size: 100, Version: &Version{Stream: stream, Number: n}}
 }
 
-// flight returns the current batch.
+// The method flight returns the current batch.
 func (v versions) flight() *Flight {
 	v.t.Helper()
 	if len(v.flights) != 1 {
@@ -42,7 +42,8 @@ func (v versions) flight() *Flight {
 	return f
 }
 
-// flies passes verdicts to a batch, lets done of its handlers succeed, and returns the commit of the batch.
+// flies passes answers of the store to a batch, lets the first handlers succeed, as many as done says, and returns the
+// commit of the batch.
 func (v versions) flies(f *Flight, done int, kinds ...store.VerdictKind) Commit {
 	v.t.Helper()
 	verdicts := make([]store.Verdict, len(kinds))

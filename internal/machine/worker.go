@@ -5,27 +5,28 @@ import "slices"
 // worker runs one batch at a time.
 type worker struct {
 	number int
-	// own are the worker's own lines. ready are those other lines of the worker that are ready, the earliest
-	// first. load is the number of items in the other lines.
+	// The field own contains the worker's own lines (queues of messages without an order). The field ready contains
+	// those other lines of the worker that are ready to run, the earliest first. The field load is the number of items
+	// in the other lines.
 	own    [ownLines]*line
 	ready  lineHeap
 	load   int
 	flight *Flight
 	// claims means that the worker's last batch consisted of claimed rows.
 	claims bool
-	// limit is the maximum number of entries of the next batch. A failure divides limit by four. Each commit
-	// doubles limit.
+	// The field limit is the maximum number of entries of the next batch. A failure divides the limit by four. Each
+	// commit doubles the limit.
 	limit int
-	// before, if not 0, limits the next batch to entries that arrived before this number. It is set when the
-	// entries before a failed message run again.
+	// The field before, if not 0, limits the next batch to entries with a smaller arrival number. The field is set when
+	// the entries before a failed message run again.
 	before uint64
-	// until is when the worker may start again after contention.
+	// The field until is the time at which the worker may start again after contention.
 	until     Time
-	contended int // number of contentions in a row
+	contended int // number of consecutive contentions
 }
 
-// The lines that each worker has. Claimed rows have a separate line, so that messages to be received do not
-// wait behind claimed rows that may not be tried now.
+// The lines (queues) that each worker has. Claimed rows have a separate line, so that messages to be received need not
+// wait for claimed rows that may not be tried now.
 const (
 	ownLoose = iota // items of lanes without an order
 	ownClaims
@@ -65,7 +66,7 @@ func (m *Machine) flying() bool {
 	return false
 }
 
-// land ends the batch and frees its worker.
+// land ends a batch and frees its worker.
 func (m *Machine) land(f *Flight) *worker {
 	w := &m.workers[f.Worker]
 	m.stick(f, false)
@@ -76,8 +77,8 @@ func (m *Machine) land(f *Flight) *worker {
 	return w
 }
 
-// looseWorker returns the worker for an item without an order. A claimed row goes to a worker that can begin
-// it, because other processes cannot process the row meanwhile.
+// looseWorker returns the worker for an item without an order. A claimed row goes to a worker that can begin at once,
+// because other processes cannot process a claimed row.
 func (m *Machine) looseWorker(it *Item) *worker {
 	n := uint64(len(m.workers))
 	first := it.Route % n
@@ -93,8 +94,7 @@ func (m *Machine) looseWorker(it *Item) *worker {
 
 func quarter(n int) int { return max(1, n/4) }
 
-// contention makes a worker wait, and take fewer entries for its next batch. The failure counts as no
-// attempt.
+// contention makes a worker wait, and take fewer entries for its next batch. Contention does not count as an attempt.
 func (m *Machine) contention(w *worker, f *Flight) {
 	w.limit = quarter(len(f.Entries))
 	w.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)

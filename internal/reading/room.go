@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Room contains the parser, hash and buffers with which one goroutine reads deliveries. A Room remembers the
-// last parsed text, and the value in that text that became the message body. It recognises both by their
-// address in memory. So Body returns that value without parsing again. The zero value is ready to use.
-// Results are valid until the room parses another text.
+// Room contains the parser, hash and buffers with which one goroutine reads deliveries. A Room remembers the last
+// parsed text, and the value in that text that became the message body. Text and body are recognised by their address
+// in memory, so that Body returns the value without parsing again. The zero value is ready to use. Results are valid
+// until the room parses another text.
 type Room struct {
 	parser   strictjson.Parser
 	text     []byte
@@ -34,8 +34,8 @@ type Room struct {
 	parses int
 }
 
-// Parse parses a text as strict JSON. Parse does not use an earlier result, because the memory may contain
-// other bytes now. An error is a *strictjson.Error.
+// Parse parses a text as strict JSON. Parse does not use an earlier result, because the memory at the same address may
+// contain other bytes now. An error is a *strictjson.Error.
 func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 	r.parses++
 	r.text, r.body, r.inner = text, nil, strictjson.Value{}
@@ -46,8 +46,8 @@ func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 // Became records that v, a value of the last parsed text, is the message body, byte for byte.
 func (r *Room) Became(v strictjson.Value) { r.body, r.inner = v.Raw(), v }
 
-// Body returns the parsed message body. If the body is the last parsed text, or the value passed to Became,
-// Body does not parse it again.
+// Body returns the parsed message body. If the body is the last parsed text, or the value passed to Became, Body does
+// not parse the body again.
 func (r *Room) Body(body []byte) (strictjson.Value, error) {
 	if r.body != nil && same(r.body, body) {
 		return r.inner, nil
@@ -61,7 +61,7 @@ func (r *Room) Body(body []byte) (strictjson.Value, error) {
 	return r.document.Root(), nil
 }
 
-// Proof returns a proof that body is strict JSON, if this room has parsed the body successfully. Otherwise
+// Proof returns a proof that body is strict JSON, if this room has parsed the body successfully. For any other body,
 // Proof returns the empty proof. Proof never parses.
 func (r *Room) Proof(body []byte) strictjson.Proof {
 	switch {
@@ -73,7 +73,7 @@ func (r *Room) Proof(body []byte) strictjson.Proof {
 	return strictjson.Proof{}
 }
 
-// same reports whether two slices share the same memory. For equal bytes at another address, same returns
+// The function same reports whether two slices share the same memory. For equal bytes at another address, same returns
 // false, because comparing bytes would slow down every message with a separate body.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
@@ -89,8 +89,8 @@ func (r *Room) Forget() {
 	r.parser.Forget()
 }
 
-// textPiece is the size of a memory block that short strings share. As long as one string of a block is in
-// use, the whole block stays in memory. So blocks are small compared with a message.
+// textPiece is the size of a memory block that short strings share. As long as one string of a block is in use, the
+// whole block stays in memory. Therefore blocks are small compared with a message.
 const textPiece = 256
 
 // Text returns b as a string that stays valid. Short strings share memory blocks, so most short strings need
@@ -108,10 +108,10 @@ func (r *Room) Text(b []byte) string {
 	return r.texts.String()[first:]
 }
 
-// Repeated is Text for values that are usually the same in successive messages.
+// Repeated does the same as Text, for values that are usually equal in successive messages.
 func (r *Room) Repeated(b []byte) string {
 	if len(b) > textPiece {
-		return string(b) // too large to keep between messages
+		return string(b) // too large to be reused
 	}
 	if string(b) != r.repeated {
 		r.repeated = string(b)
@@ -119,7 +119,7 @@ func (r *Room) Repeated(b []byte) string {
 	return r.repeated
 }
 
-// Hash returns a SHA-256 hash, reset.
+// Hash returns an empty SHA-256 hash.
 func (r *Room) Hash() hash.Hash {
 	if r.hash == nil {
 		r.hash = sha256.New()
@@ -134,10 +134,10 @@ func (r *Room) Sum() []byte { return r.hash.Sum(r.sum[:0]) }
 // Buffer returns an empty buffer for short use. When the buffer has grown, pass it to Keep.
 func (r *Room) Buffer() []byte { return r.buffer[:0] }
 
-// mostKept limits the size of a buffer that is kept between messages.
+// mostKept is the maximum size of a buffer that a Room reuses for the next message.
 const mostKept = 64 << 10
 
-// Keep stores a buffer for the next Buffer.
+// Keep stores a buffer for the next call of Buffer.
 func (r *Room) Keep(buffer []byte) {
 	if cap(buffer) <= mostKept {
 		r.buffer = buffer

@@ -1,11 +1,11 @@
-// Package recording is the flight recorder of a consumer. The package keeps the last events and actions of
-// the consumer's machine in a ring of limited size. The actions of the machine depend only on its events, so
-// the steps of a recording from production can be replayed in a test.
+// Package recording records what a consumer has done last, like a flight recorder. The package keeps the last events
+// and actions of the consumer's machine in a ring of limited size. The actions of the machine depend only on its
+// events, so the steps of a recording from production can be replayed in a test.
 //
-// A recording consists of lines of JSON. The ring consists of segments. Each segment begins with a picture,
-// which contains the whole state of the machine. So the oldest segment can be dropped at any time. A step has
-// two lines: one with the time and the event, and one with the actions, which a replay compares. Events and
-// actions are written with the machine's own types, by reflection (write.go, read.go), so that no field can
+// A recording consists of lines of JSON. The ring is divided into segments. Each segment begins with a snapshot of the
+// whole state of the machine (called a picture in the code), so that the oldest segment can be dropped at any time. A
+// step has two lines: one line with the time and the event, and one line with the actions, which a replay compares.
+// Events and actions are written with the machine's own types, by reflection (write.go, read.go), so that no field can
 // be forgotten.
 //
 // A recording contains only the data that the machine has of a message. Unless ids are requested, identity,

@@ -12,32 +12,32 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// form is the version of the file format.
+// The constant form is the version of the file format.
 const form = 1
 
 // begins is the start of every recording, before the version of its format.
 const begins = `{"semel_recording":`
 
-// Header is the first line of a file.
+// Header is the first line of a recording file.
 type Header struct {
 	Form int `json:"semel_recording"`
 	// Consumer is the name of the consumer.
 	Consumer string `json:"consumer"`
 	// Build identifies the program that made the recording.
 	Build Build `json:"build"`
-	// Began is the time when the machine began. The recording contains the steps between From and Until. Why
-	// is the reason why the recording was written.
+	// Began is the time when the machine began. The recording contains the steps between From and Until. Why is the
+	// reason for writing the recording.
 	Began time.Time `json:"began"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
-	// IDs reports that identities are recorded unchanged and not as hashes.
+	// IDs means that identities are recorded unchanged and not as hashes.
 	IDs bool `json:"ids"`
 	// Config is the configuration of the machine.
 	Config machine.Config `json:"config"`
 }
 
-// sum is the last line of a file. It contains the CRC-32 of the lines before it.
+// sum is the last line of a recording file, with the CRC-32 checksum of all earlier lines.
 type sum struct {
 	CRC32 uint32 `json:"crc32"`
 }
@@ -61,7 +61,7 @@ func (b Build) String() string {
 	return text + ", " + b.Go
 }
 
-// ThisBuild returns the build of this process.
+// ThisBuild returns the build of the current process.
 func ThisBuild() Build {
 	b := Build{Version: "(devel)"}
 	info, ok := debug.ReadBuildInfo()
@@ -83,11 +83,11 @@ func ThisBuild() Build {
 	return b
 }
 
-// ErrNothing is returned by Write if no machine has begun.
+// ErrNothing is returned by Write if the consumer has not run yet.
 var ErrNothing = errors.New("nothing is recorded yet")
 
-// Write writes the current recording. why is the reason for the recording. The machine continues while Write
-// runs.
+// Write writes the current recording. The parameter why is the reason for the recording. While Write runs, the machine
+// continues its work.
 func (r *Recorder) Write(w io.Writer, why string) error {
 	r.mutex.Lock()
 	t := r.tape
@@ -117,7 +117,7 @@ func (t *Tape) copy(why string, ids bool) (Header, []byte) {
 	}, t.lines()
 }
 
-// Read errors.
+// The errors of Read.
 var (
 	ErrNoRecording = errors.New("this is not a recording of semel")
 	ErrNewerForm   = errors.New("this recording has a newer format: read it with the release that wrote it, or a newer one")

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// file returns the recording of a mill with one batch.
+// file returns the recording of a machine that has processed one batch.
 func file(t *testing.T) []byte {
 	t.Helper()
 	m := newMill(1 << 20)
@@ -71,7 +71,7 @@ func TestARecordingOfAnotherBuildIsReported(t *testing.T) {
 	}
 }
 
-// summed returns a changed recording with the correct sum.
+// summed returns a changed recording with the correct checksum.
 func summed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	end := bytes.LastIndex(text, []byte(`{"crc32"`))

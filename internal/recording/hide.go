@@ -17,7 +17,7 @@ type hider struct {
 // hiddenReason is recorded in place of the reason of a handler, which may identify a message.
 const hiddenReason = "a handler's reason"
 
-// reason returns the text that is recorded for a reason.
+// reason returns the text that is recorded in place of a reason.
 func (h *hider) reason(r semel.Reason) string {
 	if h.ids || measure.OwnReason(r) {
 		return string(r)
@@ -25,5 +25,5 @@ func (h *hider) reason(r semel.Reason) string {
 	return hiddenReason
 }
 
-// errUnrecorded is used for every error in a replay, because a recording has no texts of errors.
+// errUnrecorded replaces every error in a replay, because a recording contains no texts of errors.
 var errUnrecorded = errors.New("its text is not recorded")

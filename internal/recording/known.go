@@ -7,8 +7,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// known is the state outside of the machine to which events refer: the current batch of each worker, and the
-// settlements whose result is not known. A recording and a replay update it in the same way.
+// The type known is the state outside of the machine to which events refer: the current batch of each worker, and the
+// settlements (acks, nacks, dead letters) whose result is not known. A recording and a replay update this state in the
+// same way.
 type known struct {
 	Machine *machine.Machine
 	// Flights contains the current batch of each worker. Under contains the Settle actions without a

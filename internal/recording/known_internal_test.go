@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Batches and Settle actions that have ended must be removed. Otherwise they use memory as long as the
-// process runs, and each settlement searches all of them.
+// Batches and Settle actions that have ended must be removed. If ended batches and actions were kept, they would use
+// memory as long as the process runs, and each Settled event would search all of them.
 func TestEndedFlightsAndSettlesAreForgotten(t *testing.T) {
 	t.Run("trap_T81_a_settlement_when_it_is_answered_and_a_flight_when_it_lands", func(t *testing.T) {
 		k := known{Flights: make([]*machine.Flight, 2)}

@@ -13,7 +13,7 @@ import (
 
 // Broken is a violation of a law that is visible in events and actions.
 type Broken struct {
-	// Law is the name of the law in docs/internals/numbers.md.
+	// Law is the name of the violated law in docs/internals/numbers.md.
 	Law string
 	// How describes the decision that violates the law.
 	How string
@@ -21,8 +21,8 @@ type Broken struct {
 
 func (b *Broken) String() string { return b.Law + ": " + b.How }
 
-// mostStill is the maximum number of steps at the same time. A machine that makes more such steps is reported
-// as a busy loop.
+// mostStill is the maximum number of steps of a machine at one point in time. A machine that makes more steps without
+// time passing is reported as a busy loop.
 const mostStill = 100_000
 
 // watch checks each step for violations of the laws that are visible in events and actions alone. watch needs
@@ -122,7 +122,7 @@ func (w *watch) commit(a machine.Commit) *Broken {
 	return nil
 }
 
-// settle checks that a message is acked only in the step of the commit that ended the message.
+// The method settle checks that a message is acked only in the step of the commit that ended the message.
 func (w *watch) settle(e machine.Event, all []machine.Settlement) *Broken {
 	ended, _ := e.(machine.Ended)
 	next := 0

@@ -22,12 +22,13 @@ var (
 	typeSettle = reflect.TypeFor[*machine.Settle]()
 )
 
-// part is a struct field that is written to recordings.
+// part describes a struct field that is written to recordings.
 type part struct {
 	index  int
 	name   string
 	secret bool // the field identifies a message
-	// inner means that the field is not exported. Only pictures contain such fields.
+	// inner means that the field is not exported. Only snapshots of the machine's state (pictures) contain unexported
+	// fields.
 	inner bool
 }
 
@@ -62,7 +63,7 @@ func parts(t reflect.Type) []part {
 	return all
 }
 
-// words returns the names of a type's values, or nil if the type has no names.
+// words returns the names of a type's values, or nil if the values of the type have no names.
 func words(t reflect.Type) *[256]string {
 	if all, ok := wordsOf.Load(t); ok {
 		return all.(*[256]string)
@@ -80,7 +81,7 @@ func words(t reflect.Type) *[256]string {
 	return all
 }
 
-// open returns a field that can be set, even if the field is not exported.
+// The function open returns the field v as a value that can be set, even if the field is not exported.
 func open(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }

@@ -17,11 +17,11 @@ import (
 // fit the types, reader panics, and Replay turns the panic into an error.
 type reader struct {
 	known   *known
-	picture bool            // a picture is being read
-	met     []reflect.Value // targets of the picture's pointers and maps, by number
+	picture bool            // a snapshot of the state is being read
+	met     []reflect.Value // targets of the snapshot's pointers and maps, by number
 }
 
-// events are the types of a machine's events, by name.
+// events contains the types of a machine's events, by name.
 var events = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, e := range []machine.Event{machine.Given{}, machine.Revoking{}, machine.Lost{}, machine.Fetched{}, machine.Claimed{}, machine.Due{}, machine.Marked{},
@@ -43,7 +43,7 @@ func (r *reader) event(name string, with any) machine.Event {
 	return v.Interface().(machine.Event)
 }
 
-// restore reads a picture and returns the state that the picture describes.
+// restore reads a snapshot (picture) and returns the state of the machine that it describes.
 func (r *reader) restore(picture []any) *known {
 	r.picture = true
 	k := &known{}
@@ -52,7 +52,7 @@ func (r *reader) restore(picture []any) *known {
 		r.content(r.met[i], picture[i+1])
 	}
 	r.known, r.picture = k, false
-	_ = k.Machine.Load() // Load panics if the picture is damaged
+	_ = k.Machine.Load() // Load panics if the snapshot is damaged
 	return k
 }
 
@@ -156,8 +156,7 @@ func (r *reader) pointer(v reflect.Value, from any) {
 	}
 }
 
-// flight returns the batch of a worker with this number. If that batch has ended, flight returns an empty
-// batch.
+// The method flight returns the worker's batch with the given number or, if that batch has ended, an empty batch.
 func (r *reader) flight(number uint64, worker int) *machine.Flight {
 	if f := r.known.Flights[worker]; f != nil && f.Number == number {
 		return f
@@ -177,7 +176,7 @@ func (r *reader) item(arrival uint64) *machine.Item {
 	return nil
 }
 
-// empty returns a new pointer or map of a type. Its content is read later.
+// The function empty returns a new pointer or map of a type, whose content is read later.
 func empty(t reflect.Type) reflect.Value {
 	if t.Kind() == reflect.Map {
 		return reflect.MakeMap(t)
@@ -209,7 +208,7 @@ func (r *reader) random(v reflect.Value, from []any) {
 	v.Set(reflect.ValueOf(rand.New(pcg)))
 }
 
-// print reads a fingerprint. The sum is the recorded hash of the original sum.
+// print reads a fingerprint. The Sum of the result is the recorded hash of the original sum.
 func print(from []any) (p semel.Fingerprint) {
 	p.Version = uint8(number(from[0]))
 	if len(from) > 1 {

@@ -21,8 +21,8 @@ type Recorder struct {
 	tape  *Tape // nil before the first Begin; guarded by mutex
 }
 
-// segments is the number of segments in the ring. With four segments, most of the recording remains when one
-// is dropped.
+// segments is the number of segments in the ring. With four segments, most of the recording remains when one segment is
+// dropped.
 const segments = 4
 
 // Tape is the recording of one machine. The machine's loop calls Event and Actions.
@@ -31,8 +31,7 @@ type Tape struct {
 	began time.Time
 	name  string
 
-	// mutex guards the fields below, because another goroutine may write the recording to a file during a
-	// step.
+	// mutex guards the fields after it, because another goroutine may write the recording to a file during a step.
 	mutex   sync.Mutex
 	config  machine.Config
 	ring    [segments]segment
@@ -47,21 +46,21 @@ type Tape struct {
 	broken  bool // a violation was reported
 }
 
-// segment contains a picture and the steps after the picture.
+// segment contains a snapshot of the machine's state (picture) and the steps after the snapshot.
 type segment struct {
 	out []byte
-	// began is the time of the picture. body is the offset of the first step.
+	// The field began is the time of the snapshot. The field body is the offset of the first step.
 	began time.Duration
 	body  int
 }
 
-// New returns a recorder whose ring uses about size bytes for steps. Pictures of the machine need additional
+// New returns a recorder whose ring uses about size bytes for steps. Snapshots of the machine's state need additional
 // memory. If ids is set, identities are recorded unchanged.
 func New(size int, ids bool) *Recorder {
 	return &Recorder{size: max(size, segments<<7), hide: hider{seed: maphash.MakeSeed(), ids: ids}}
 }
 
-// Tell calls Broken. Only the first call of Tell has an effect.
+// The first call of Tell calls Broken; later calls have no effect.
 func (r *Recorder) Tell(law string) {
 	if r.Broken != nil {
 		r.telling.Do(func() { r.Broken(law) })
@@ -94,8 +93,8 @@ func (t *Tape) Event(e machine.Event, now time.Duration) {
 	t.last = now
 }
 
-// Actions records the actions of the step. If the step violates a law, and if this is the first violation of
-// this machine, Actions returns the law.
+// Actions records the actions of the step. If the step is the first step of the machine that violates a law, Actions
+// returns the violation.
 func (t *Tape) Actions(all []machine.Action) *Broken {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -109,7 +108,7 @@ func (t *Tape) Actions(all []machine.Action) *Broken {
 	return b
 }
 
-// open begins the current segment with a picture.
+// The method open begins the current segment with a snapshot of the machine's state.
 func (t *Tape) open(at time.Duration) {
 	s := &t.ring[t.current]
 	t.used = min(t.used+1, segments)
@@ -118,7 +117,7 @@ func (t *Tape) open(at time.Duration) {
 	s.began, s.body = at, len(s.out)
 }
 
-// write appends to the current segment.
+// The method write appends lines to the current segment.
 func (t *Tape) write(what func(w *writer)) {
 	s, w := &t.ring[t.current], &t.writer
 	w.out = s.out
@@ -126,8 +125,8 @@ func (t *Tape) write(what func(w *writer)) {
 	s.out, w.out = w.out, nil
 }
 
-// lines returns a copy of the recording: the picture of the oldest segment, and the steps of all segments,
-// the oldest first.
+// lines returns a copy of the recording: the snapshot of the oldest segment, and the steps of all segments, the oldest
+// first.
 func (t *Tape) lines() (all []byte) {
 	for i := range t.used {
 		s := &t.ring[(t.current+segments+1-t.used+i)%segments]

@@ -31,7 +31,8 @@ func (r *recorded) Step(e machine.Event, now machine.Time) []machine.Action {
 	return actions
 }
 
-// under records every machine that the simulator creates for a seed. Each ring has size bytes.
+// The function under returns a Maker that records every machine of a simulator run. The recording of each machine has
+// size bytes.
 func under(size int, all *[]*recorded) simulator.Maker {
 	return func(c machine.Config) simulator.Stepper {
 		r := &recorded{Machine: machine.New(c), recorder: recording.New(size, false), all: all}

@@ -15,18 +15,18 @@ import (
 
 // Result is the result of a replay.
 type Result struct {
-	// Steps is the number of replayed steps. Bytes is the size of their actions.
+	// Steps is the number of replayed steps. Bytes is the size of the actions of the replayed steps.
 	Steps int
 	Bytes int64
-	// Differs is the first step whose actions differ from the recorded actions, or nil if there is none.
+	// Differs is the first step whose actions differ from the recorded actions, or nil if no step differs.
 	Differs *Difference
-	// Broken contains the violated laws by step. It has at most mostBroken elements.
+	// Broken contains the violations of laws by step, at most mostBroken of them.
 	Broken []At
-	// Unended means that the recording ends with an event without actions. Panic is the text of the machine's
-	// panic in the replay, if there was one.
+	// Unended means that the last step of the recording has an event but no actions. Panic is the text of the machine's
+	// panic in the replay, or "" if the machine did not panic.
 	Unended bool
 	Panic   string
-	// Load is the load of the machine after the last step. Now is the time of that step.
+	// Load is the load of the machine after the last step. Now is the time of the last step.
 	Load machine.Load
 	Now  time.Duration
 }
@@ -69,7 +69,7 @@ type player struct {
 	result Result
 }
 
-// line is a line of a recording: a picture, an event, or the actions of a step.
+// line is a line of a recording: a snapshot of the machine's state (picture), an event, or the actions of a step.
 type line struct {
 	At      time.Duration     `json:"at"`
 	Picture []any             `json:"picture"`
@@ -78,16 +78,16 @@ type line struct {
 	Actions []json.RawMessage `json:"actions"`
 }
 
-// decode decodes JSON and keeps the texts of numbers.
+// decode decodes JSON, and decodes numbers as texts.
 func decode(text []byte, into any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	must(d.Decode(into))
 }
 
-// Replay passes the recorded events to a machine of this build, which starts from the picture, and compares
-// the actions byte for byte. Replay stops at the first difference. each, if not nil, is called with each
-// step.
+// Replay passes the recorded events to a machine of the current build, which starts from the recorded state, and
+// compares the actions byte for byte. Replay stops at the first difference. The function each, if not nil, is called
+// with each step.
 func (f *File) Replay(each func(Step)) (result Result, err error) {
 	p := &player{each: each}
 	defer func() {
@@ -116,7 +116,7 @@ func (f *File) Replay(each func(Step)) (result Result, err error) {
 	return p.result, nil
 }
 
-// begin restores the machine from a picture.
+// begin restores the machine from a snapshot of its state.
 func (p *player) begin(text []byte) {
 	var first line
 	decode(text, &first)
@@ -167,7 +167,7 @@ func (p *player) play(step [][]byte) (more bool) {
 	return true
 }
 
-// step calls the machine. If the machine panics, fault describes the panic.
+// step calls the machine. If the machine panics, the result fault describes the panic.
 func (p *player) step(e machine.Event) (actions []machine.Action, fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -183,7 +183,7 @@ func (p *player) tell(event string, actions []string) {
 	}
 }
 
-// show returns the actions of a line. Each action is JSON.
+// show returns the actions of a line, each as JSON.
 func show(actions []byte) (all []string) {
 	var l line
 	decode(actions, &l)
@@ -193,7 +193,7 @@ func show(actions []byte) (all []string) {
 	return all
 }
 
-// Hands describes the load of a machine at the time now.
+// Hands returns a text that describes the load of a machine at the time now.
 func Hands(l machine.Load, now time.Duration) string {
 	if l.Messages == 0 {
 		return "it has no messages"

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// writer appends events, actions and pictures as JSON. encoding/json would allocate memory for each message
-// and leave out unexported fields; writer does neither.
+// writer appends events, actions and snapshots of the machine's state (pictures) as JSON. In contrast to encoding/json,
+// writer allocates no memory for a message, and also writes unexported fields.
 type writer struct {
 	out   []byte
 	hide  *hider
@@ -24,9 +24,9 @@ type writer struct {
 	sum   [16]byte
 	begun begun
 
-	// picture means that a picture is being written. Several pointers may have the same target, so a pointer
-	// or a map is written as a number, and the targets follow in the order of their numbers. numbers contains
-	// the numbers of the targets so far. todo contains the targets that are not written yet.
+	// The field picture means that a snapshot of the state is being written. Several pointers may have the same target,
+	// so a pointer or a map is written as a number, and the targets follow in the order of their numbers. The field
+	// numbers contains the numbers of the targets so far. The field todo contains the targets that are not written yet.
 	picture bool
 	numbers map[unsafe.Pointer]uint64
 	todo    []reflect.Value
@@ -41,7 +41,7 @@ type begun struct {
 
 func (w *writer) text(s string) { w.out = append(w.out, s...) }
 
-// event writes the line of an event.
+// The method event writes the line of an event.
 func (w *writer) event(e machine.Event, at time.Duration) {
 	w.text(`{"at":`)
 	w.out = strconv.AppendInt(w.out, int64(at), 10)
@@ -73,7 +73,7 @@ func (w *writer) actions(all []machine.Action) {
 	w.text("]}\n")
 }
 
-// what writes the name of a value's type. If the type has fields, what also writes the value.
+// The method what writes the name of a value's type and, if the type has fields, the value.
 func (w *writer) what(v reflect.Value) {
 	w.text(v.Type().Name())
 	w.text(`"`)
@@ -83,7 +83,7 @@ func (w *writer) what(v reflect.Value) {
 	}
 }
 
-// paint writes the line of a picture: first the state known, then the targets of all pointers and maps.
+// paint writes the line of a snapshot (picture): first the value of known, then the targets of all pointers and maps.
 func (w *writer) paint(at time.Duration) {
 	if w.numbers == nil {
 		w.numbers = map[unsafe.Pointer]uint64{}
@@ -166,8 +166,8 @@ func (w *writer) comma(is bool) {
 	}
 }
 
-// object writes a struct without its zero fields. An empty slice is left out too, because a machine that was
-// restored from a picture has nil instead.
+// object writes a struct without fields that have the zero value. Empty slices are also left out, because a machine
+// that was restored from a snapshot has nil instead.
 func (w *writer) object(v reflect.Value) {
 	w.text("{")
 	some := false
@@ -189,8 +189,8 @@ func (w *writer) object(v reflect.Value) {
 	w.text("}")
 }
 
-// pointer writes a pointer or a map. In a picture, pointer writes the number of the target. In a step,
-// pointer writes:
+// pointer writes a pointer or a map. In a snapshot of the state (picture), pointer writes the number of the target. In
+// a step, pointer writes:
 //
 //   - the arrival number, for an item of the machine;
 //   - the number and the worker, for a batch;
@@ -218,8 +218,7 @@ func (w *writer) pointer(v reflect.Value) {
 	}
 }
 
-// number returns the number of the target of a pointer or a map, 0 for nil. A new target gets the
-// next number.
+// number returns the number of the target of a pointer or a map, or 0 for nil. A new target gets the next free number.
 func (w *writer) number(v reflect.Value) uint64 {
 	if v.IsNil() {
 		return 0
@@ -229,7 +228,7 @@ func (w *writer) number(v reflect.Value) uint64 {
 	if n == 0 {
 		n = uint64(len(w.numbers)) + 1
 		w.numbers[at] = n
-		if v.Kind() == reflect.Pointer { // entries reuses the variable of v for the next entry of a map
+		if v.Kind() == reflect.Pointer { // the method entries reuses the variable of v for the next entry of a map
 			v = reflect.NewAt(v.Type().Elem(), at)
 		}
 		w.todo = append(w.todo, v)
@@ -257,7 +256,7 @@ func (w *writer) entries(v reflect.Value) {
 // print writes the version of a fingerprint and a hash of its sum, because the machine only compares sums.
 func (w *writer) print(v reflect.Value) {
 	p := (*semel.Fingerprint)(unsafe.Pointer(v.UnsafeAddr()))
-	w.sum = p.Sum // a local copy would be allocated, because the hash takes its address
+	w.sum = p.Sum // the hash takes the address, so a local copy would need an allocation
 	w.text("[")
 	w.out = strconv.AppendUint(w.out, uint64(p.Version), 10)
 	if w.sum != ([16]byte{}) {
@@ -273,8 +272,8 @@ func (w *writer) hash(n uint64) {
 	w.text(`"`)
 }
 
-// string writes a string. If the string is not valid UTF-8, it is written in Go's quotes. JSON would replace
-// the invalid bytes, so different strings could become equal.
+// string writes a string. A string that is not valid UTF-8 is written in Go's quotes, because JSON would replace the
+// invalid bytes, so that different strings could become equal.
 func (w *writer) string(s string) {
 	if strings.IndexFunc(s, special) < 0 {
 		w.text(`"`)

@@ -36,7 +36,7 @@ func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	return values, nil
 }
 
-// Append appends the values that Select would return to values. After an error, Append returns values
+// Append appends the values that Select would return to values. If a selector fails, Append returns the slice values
 // unchanged.
 func Append(values []Value, m *semel.Message, selectors []Selector) ([]Value, error) {
 	given := len(values)
@@ -72,8 +72,8 @@ type sought struct {
 // searches is a pool of *sought.
 var searches = sync.Pool{New: func() any { return new(sought) }}
 
-// skipTo sets the values of the selectors that point into the body. It makes one pass over the body and does
-// not parse it. The body must be proven to be strict JSON.
+// skipTo sets the values of the selectors that point into the body. skipTo makes one pass over the body without parsing
+// it. The body must be known to be strict JSON.
 func skipTo(body []byte, selectors []Selector, values []Value) {
 	s := searches.Get().(*sought)
 	s.pointers = s.pointers[:0]
@@ -98,8 +98,8 @@ func skipTo(body []byte, selectors []Selector, values []Value) {
 // Body parses a message's body on first use.
 type Body struct {
 	Message *semel.Message
-	// Room is the memory in which the body is parsed. If Room is nil, new memory is used. When the room is
-	// used again, the found values become invalid.
+	// Room is the memory in which the body is parsed. If Room is nil, new memory is used. When the Room is used again,
+	// the found values become invalid.
 	Room *reading.Room
 }
 
@@ -110,7 +110,7 @@ func (b *Body) value() (strictjson.Value, error) {
 	return b.Room.Body(b.Message.Body)
 }
 
-// In returns the selector's value in a message. b parses the body of the message at most once.
+// In returns the selector's value in the message of b, whose body is parsed at most once.
 func (s *Selector) In(b *Body) (Value, error) {
 	m := b.Message
 	switch s.place {
@@ -136,8 +136,8 @@ func (s *Selector) In(b *Body) (Value, error) {
 	return s.attribute(m)
 }
 
-// Verbatim returns the value if the message or the selector contains the value as a string. Otherwise
-// Verbatim returns an empty string.
+// Verbatim returns the value if the message or the selector contains the value as a string. For all other values,
+// Verbatim returns "".
 func (s *Selector) Verbatim(m *semel.Message) string {
 	switch s.place {
 	case PlaceTopic:
@@ -210,7 +210,7 @@ func (s *Selector) body(b *Body) (Value, error) {
 	return jsonValue(v), nil
 }
 
-// inBody returns the value from the parsed body. If the message has no body, found is false.
+// inBody returns the value from the parsed body. If the message has no body, the result found is false.
 func (s *Selector) inBody(b *Body) (v strictjson.Value, found bool, err error) {
 	if len(b.Message.Body) == 0 {
 		return strictjson.Value{}, false, nil
@@ -230,7 +230,7 @@ func timeValue(t time.Time) Value {
 	return Value{String, []byte(t.Format(time.RFC3339Nano))}
 }
 
-// coordinateValue returns a partition or an offset as a value. A negative number counts as missing.
+// coordinateValue returns a partition or an offset as a value. A negative coordinate counts as missing.
 func coordinateValue(n int64) Value {
 	if n < 0 {
 		return Value{}

@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-// proven returns a message whose body was parsed before, as in the messages that a consumer passes to its
-// handler.
+// proven returns a message whose body was already parsed, as it is when a consumer passes a message to its handler.
 func proven(t *testing.T, body string) *semel.Message {
 	t.Helper()
 	m, room := &semel.Message{Body: []byte(body), Key: []byte("k")}, new(reading.Room)

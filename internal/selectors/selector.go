@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// Selector names the place of a value in a message. See Parse.
+// Selector says where in a message a value is: in a header, in the body, in an attribute and so on. See Parse.
 type Selector struct {
 	text     string
 	place    Place
@@ -21,7 +21,7 @@ type Selector struct {
 // Place is the part of a selector before the colon.
 type Place uint8
 
-// The places.
+// The kinds of selectors.
 
 const (
 	PlaceHeader Place = iota + 1
@@ -39,10 +39,11 @@ const (
 	PlaceOffset
 )
 
-// selectorForms is the list of forms that Parse accepts, for the texts of errors.
+// selectorForms lists, for the texts of errors, the kinds of selectors that Parse accepts.
 const selectorForms = "header:NAME, body:/json/pointer, body:, key, topic, type, subject, time, id, source, const:TEXT, partition, offset"
 
-// selectorNames contains the name of each place. When Parse suggests a similar name, it prefers the first.
+// selectorNames contains the name of each Place. If several names are similar to a wrong name, Parse suggests the first
+// of them.
 var selectorNames = [...]struct {
 	name  string
 	place Place
@@ -52,7 +53,8 @@ var selectorNames = [...]struct {
 	{"source", PlaceSource}, {"const", PlaceConst}, {"partition", PlacePartition}, {"offset", PlaceOffset},
 }
 
-// Error says why a selector has no clear value in a message. Other selectors and messages are not affected.
+// Error is the error of a selector that has no clear value in a message. An Error does not affect other selectors and
+// messages.
 type Error struct {
 	Selector string
 	// Reason is semel.ReasonMalformed: the body is not strict JSON, or a header occurs several times with
@@ -67,7 +69,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Parse reads a selector. The forms are:
+// Parse parses the text of a selector. The kinds of selectors are:
 //
 //	header:NAME      the value of a header, whatever the case of its name
 //	body:/a/0/b      a value of a JSON body, by a JSON pointer (RFC 6901)
@@ -80,8 +82,8 @@ func (e *Error) Unwrap() error { return e.Err }
 //	partition, offset
 //	                 coordinates of the broker; refused as identity
 //
-// A question mark at the end makes a value optional: "body:/note?". (If the name itself ends in a question
-// mark, only a function in Go can select the value.) The error lists the forms and suggests a similar name.
+// A question mark at the end makes a value optional: "body:/note?". (If the name itself ends in a question mark, only a
+// function in Go can select the value.) The error of Parse lists the kinds of selectors and suggests a similar name.
 func Parse(s string) (Selector, error) {
 	name, argument, hasArgument := strings.Cut(s, ":")
 	optional := false
@@ -161,7 +163,7 @@ func (s *Selector) Canonical() string {
 	return s.text
 }
 
-// Place returns the place, or 0 for the zero Selector.
+// Place returns the part before the colon, or 0 for the zero Selector.
 func (s *Selector) Place() Place { return s.place }
 
 // Argument returns the part after the colon.
@@ -177,8 +179,7 @@ func (s Selector) Coordinate() bool { return s.place == PlacePartition || s.plac
 // Time reports whether the selector selects the event time of the message.
 func (s Selector) Time() bool { return s.place == PlaceTime }
 
-// Unique reports whether the value differs in every message. That is the case for a coordinate, a time, and
-// the attribute id.
+// Unique reports whether the value differs in every message: a coordinate, a time, or the attribute id.
 func (s Selector) Unique() bool { return s.Coordinate() || s.Time() || s.place == PlaceID }
 
 // InBody reports whether the value is in the body.

@@ -18,7 +18,7 @@ type Kind uint8
 
 // The kinds of values.
 const (
-	// Missing means that there is no value. It is the zero value.
+	// Missing, the zero value, means that there is no value.
 	Missing Kind = iota
 	// Null is a JSON null.
 	Null
@@ -44,7 +44,7 @@ type Value struct {
 // Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsMissing reports whether the message has no value at the selected place. A JSON null is not missing.
+// IsMissing reports whether the message has no value where the selector points. A JSON null is not missing.
 func (v Value) IsMissing() bool { return v.kind == Missing }
 
 // IsNull reports whether the value is a JSON null.
@@ -91,7 +91,7 @@ func stringValue(s string) Value {
 	return Value{String, []byte(s)}
 }
 
-// bytesValue returns bytes as a value. nil counts as missing.
+// bytesValue returns bytes as a value. A nil slice counts as missing.
 func bytesValue(b []byte) Value {
 	if b == nil {
 		return Value{}

@@ -3,15 +3,15 @@ package semelheader
 
 // The headers of outputs. With these headers, a person can follow a message from its cause to its effects.
 const (
-	// Causation contains the id of the message that caused this message.
+	// Causation is the header that contains the id of the message that caused the output.
 	Causation = "semel-causation-id"
-	// Correlation contains the id of the first message in the chain of causes.
+	// Correlation is the header that contains the id of the first message in the chain of causes.
 	Correlation = "semel-correlation-id"
 )
 
-// IntentKey contains Intent.Key. It is a header of the sender's message.
+// IntentKey is a header of the sender's message; it contains Intent.Key.
 const IntentKey = "semel-intent-key"
 
-// Length contains the length of a body in bytes, in decimal digits. It is a header of a message that was
-// parked because the body is too large. The stored body contains only the first 64 KiB.
+// Length is a header of a message that was parked because its body is too large. The header contains the length of the
+// body in bytes, in decimal digits. The stored body contains only the first 64 KiB.
 const Length = "semel-length"

@@ -16,15 +16,16 @@ import (
 // provider is the external system that handlers call. For each key that it remembers, provider charges only
 // once.
 type provider struct {
-	// known maps each remembered key to the time of its first charge.
+	// known maps each idempotency key that the provider remembers to the time of the key's first charge.
 	known map[string]time.Duration
-	// The checker uses the following fields. charged has the number of charges of each identity. denied has
-	// the number of reports that an identity was not charged; the provider or a person makes such a report.
+	// The checker uses charged, denied, keys and made. The field charged has the number of charges of each identity.
+	// The field denied has the number of reports, by the provider or a person, that an identity was not charged.
 	charged, denied map[string]int
-	// keys has the first key that was used for each identity, made the number of calls for each identity.
+	// The field keys has the first key that was used for each identity. The field made has the number of calls for each
+	// identity.
 	keys map[string]string
 	made map[string]int
-	// underWay are the calls whose handlers have not returned.
+	// underWay contains the calls whose handlers have not returned.
 	underWay []*call
 }
 
@@ -39,17 +40,16 @@ type call struct {
 	token   uint64
 	message *model.Message
 	key     string
-	// refused is true if the provider has not charged for the call and never will. failure is then the result
-	// of the handler.
+	// The field refused is true if the provider has not charged for the call and never will. The field failure is then
+	// the result of the handler.
 	refused bool
 	failure machine.Failure
 }
 
-// outside reports whether a batch has no transaction. This is the case if it has a claim whose handler makes a
-// call.
+// outside reports whether a batch has no transaction, because it has a claim whose handler makes a call.
 func (f *flight) outside() bool { return f.p.w.Plan.Calls && f.claim() != nil }
 
-// claim returns the claim of the batch's first entry; nil if the entry is a delivery of the source.
+// claim returns the claim of the batch's first entry, or nil if that entry is a delivery of the source.
 func (f *flight) claim() *model.Claim { return handOf(f.of.Entries[0].Item).claim }
 
 // beginOutside begins a batch without a transaction. The store either commits the start of the call, or checks
@@ -103,7 +103,7 @@ func (f *flight) mayFreeze() {
 	}
 }
 
-// keep extends the lease of a claim under which a call is made. If the lease has ended by the clock of the
+// The method keep extends the lease of a claim under which a call is made. If the lease has ended by the clock of the
 // process, the process gives the claim up, even if no other process has claimed the row.
 func (f *flight) keep(c *model.Claim) {
 	w := f.p.w
@@ -165,7 +165,7 @@ func (f *flight) leaveCall() {
 	f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
 }
 
-// asked handles the provider's answer to the question whether earlier calls were charged.
+// The method asked handles the provider's answer to the question whether earlier calls were charged.
 func (f *flight) asked(m *model.Message) {
 	w := f.p.w
 	switch {
@@ -188,7 +188,7 @@ func (f *flight) asked(m *model.Message) {
 	}
 }
 
-// charged handles the end of a handler whose call was charged.
+// The method charged handles the end of a handler whose call was charged.
 func (f *flight) charged() {
 	entry := f.call.Fresh[0]
 	f.tx.Effects = append(f.tx.Effects, model.Effect{Entry: entry, Message: f.message(entry)})
@@ -231,7 +231,7 @@ func (f *flight) callProvider(m *model.Message) {
 	}
 }
 
-// callInVain makes a call that gets no response. The call may reach the provider or not.
+// callInVain makes a call that gets no response. The call without a response may or may not reach the provider.
 func (f *flight) callInVain(out *call) {
 	w := f.p.w
 	arrives := w.choices.Flip()
@@ -264,7 +264,7 @@ func (w *world) remembers(key string) bool {
 	return known && w.now-first < w.Plan.Window
 }
 
-// arrive handles a call that reaches the provider. The process may have died in the meantime.
+// arrive handles a call that reaches the provider. The calling process may have died since it made the call.
 func (w *world) arrive(c *call) {
 	m, p := c.message, w.provider
 	if w.hurt(plan.TroubleHandler) { // for example because it is overloaded
@@ -292,7 +292,7 @@ func (w *world) arrive(c *call) {
 // deny records a report that a message was not charged.
 func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }
 
-// returned handles the return of a handler from its call.
+// The method returned handles the return of a handler from its call.
 func (f *flight) returned(out *call, late bool, err error, failure *machine.Failure) {
 	w := f.p.w
 	w.provider.underWay = slices.DeleteFunc(w.provider.underWay, func(c *call) bool { return c == out })

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// checker checks one process of a run. It knows the events and actions of the machine and the contents of the
-// store. It does not know the internal state of the machine.
+// checker checks one process of a run. The checker knows the events and actions of the machine and the contents of the
+// store, but not the internal state of the machine.
 type checker struct {
 	p *process
 	w *world
@@ -40,44 +40,45 @@ type checker struct {
 	retries retriesKnown
 	breaker breakerKnown
 	stuck   []*machine.Flight // batches whose handlers never return
-	// metDown is true if the current event belongs to a batch that found the store down.
+	// metDown is true if the current event belongs to a batch for which the store was down.
 	metDown bool
 	pauses  map[int]pause               // by worker
 	keys    map[uint64]*machine.Flight  // open batches, by route
 	counts  machine.Counts              // the counts that the machine should have
 	size    machine.Size                // size of the machine after the last event
-	held    int                         // number of held deliveries after the last event
+	held    int                         // number of deliveries in memory after the last event
 	told    [len(trace.ReportNames)]int // number of reports in the current event, by kind
-	// commits is the number of committed transactions, outages the number of transactions that could not
-	// begin.
+	// The field commits is the number of committed transactions. The field outages is the number of transactions that
+	// could not begin.
 	commits, outages int
 }
 
-// laneState is what the machine has been told about a lane in one epoch.
+// laneState is the state of a lane in one epoch, according to the events that the machine got.
 type laneState struct {
 	revoking, released, gone bool
 }
 
-// handState is what the checker knows about a delivery that a process holds.
+// handState is what the checker knows about a delivery that a process has in memory.
 type handState struct {
-	// stale is true if the lane was lost, so that the delivery must not be settled.
+	// The field stale is true if the lane was lost, so that the delivery must not be acked or nacked.
 	stale bool
-	// in is the store that has the committed end of the delivery.
+	// The field in is the store that has the committed end of the delivery.
 	in *model.Store
-	// flight is the open batch that contains the delivery; nil if there is none.
+	// flight is the open batch that contains the delivery, or nil if no batch contains it.
 	flight *machine.Flight
-	// asked is true while a Settle for the delivery is in progress; told is true after its answer.
+	// The field asked is true while a Settle (ack, nack or dead letter) for the delivery is in progress; told is true
+	// after the response.
 	asked, told bool
-	// left is true if the last Settle returned the delivery as not settled.
+	// The field left is true if the last Settle reported that the delivery is not acked or nacked.
 	left bool
 	// handled is true if the store has the marker of the delivery, or its effect without a marker. applied is
 	// true if the store has the effect of its handler.
 	handled, applied bool
-	// copying is true while the dead letter of the delivery is being written. copied is true after the machine
-	// was told that the dead letter was written.
+	// copying is true while the dead letter of the delivery is being written. copied is true after the machine got the
+	// event that the dead letter was written.
 	copying, copied bool
-	// known is true if a committed batch found that the delivery is a copy or a conflict. newer is true if the
-	// last batch found a marker of a newer release.
+	// The field known is true if a committed batch found that the delivery is a copy or a conflict. newer is true if
+	// the last batch found a marker of a newer release.
 	known, newer bool
 
 	// conflicted is true if the row that may have been committed is the row of a conflict.
@@ -92,7 +93,7 @@ func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format
 
 func (c *checker) given(l source.Lane) { c.lanes[l] = &laneState{} }
 
-// lost is called before the machine is told that a lane is lost.
+// The method lost is called before the machine gets the event that a lane is lost.
 func (c *checker) lost(l source.Lane) {
 	if s := c.lanes[l]; s != nil {
 		s.gone = true
@@ -104,7 +105,7 @@ func (c *checker) lost(l source.Lane) {
 	}
 }
 
-// part is called when the machine releases a delivery that may be unsettled.
+// part is called when the machine drops a delivery that may not be acked or nacked yet.
 func (c *checker) part(h *handed) {
 	if !h.stale && !h.told {
 		c.w.store.Parted[identity(h.item)]++
@@ -164,7 +165,7 @@ func (c *checker) fetched(e machine.Fetched) {
 	}
 }
 
-// begun is called before the machine gets the verdicts on the markers of a batch.
+// begun is called before the machine gets the store's answers for the markers of a batch.
 func (c *checker) begun(e machine.Marked) {
 	if e.Class == store.ClassNone {
 		c.marked(e)
@@ -183,7 +184,7 @@ func (c *checker) begun(e machine.Marked) {
 	}
 }
 
-// ended is called before the machine is told how a batch ended.
+// The method ended is called before the machine gets the event how a batch ended.
 func (c *checker) ended(e machine.Ended) {
 	f := c.p.last
 	c.metDown = e.Class == store.ClassDown || f.failed && f.failure.Class == store.ClassDown
@@ -210,7 +211,7 @@ func (c *checker) ended(e machine.Ended) {
 	}
 }
 
-// learned is called when the machine is told that a batch was committed.
+// The method learned is called when the machine gets the event that a batch was committed.
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
@@ -257,7 +258,7 @@ func (c *checker) settled(e machine.Settled) {
 	}
 }
 
-// after is called after the machine's actions for an event were carried out.
+// The method after is called after the machine's actions for an event were carried out.
 func (c *checker) after(e machine.Event) {
 	if c.mustKill != nil {
 		if f := c.p.find(c.mustKill); f != nil && !f.killed {
@@ -295,7 +296,7 @@ func (c *checker) forget() {
 	c.hands = kept
 }
 
-// unsettled returns the number and the bytes of the unsettled deliveries that the machine holds in its lanes.
+// unsettled returns the number and the bytes of the deliveries of the machine's lanes that are not acked or nacked.
 func (c *checker) unsettled() (messages int, bytes int64) {
 	for _, h := range c.hands {
 		// In a revoked lane, the machine has dropped the deliveries that are not in a batch.
@@ -322,7 +323,7 @@ func (c *checker) mayHalt() bool {
 	return machine.EndHalt == c.p.config.OnExhausted || machine.EndHalt == c.p.config.OnConflict || machine.EndHalt == c.p.config.OnBadIdentity
 }
 
-// ended returns the number of ended deliveries.
+// The function ended returns the number of ended deliveries.
 func ended(c machine.Counts) int64 {
 	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostStarts is how many times a message is started at most if its process crashes each time.
+// mostStarts is the maximum number of starts of a message's handler if the process crashes each time.
 const mostStarts = 3
 
 // claiming is what a process knows about its claims of inbox rows.
 type claiming struct {
-	// held are the claims of the process.
+	// The field held contains the claims of the process.
 	held []*model.Claim
-	// unsure are the tokens of claim calls whose responses were lost.
+	// unsure contains the tokens of claim calls whose responses were lost.
 	unsure []uint64
-	// freed are the claims that must be released.
+	// The field freed contains the claims that must be released.
 	freed []*model.Claim
 }
 
@@ -72,7 +72,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 	})
 }
 
-// claimed converts a claim to an item of the machine. began is the time before the call of the store.
+// claimed converts a claim to an item of the machine. The parameter began is the time before the call of the store.
 func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 	m := c.Row.Message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,
@@ -139,7 +139,7 @@ func (p *process) releaseAll() {
 	p.inbox.held = nil
 }
 
-// keepLeases extends the leases of claims in batches, except of handlers that exceed their timeout.
+// keepLeases extends the leases of claims in batches, except the leases of handlers that exceed their timeout.
 func (p *process) keepLeases() {
 	w := p.w
 	p.later(w.Plan.Lease/3, func() {
@@ -154,8 +154,8 @@ func (p *process) keepLeases() {
 	})
 }
 
-// renew extends the leases of the claims in a batch that took long and may run again. It returns the time
-// until which these claims may wait.
+// renew extends the leases of the claims in a batch that took long and may run again. The result is the time until
+// which the claims may wait.
 func (f *flight) renew() (until time.Duration) {
 	w := f.p.w
 	for _, e := range f.of.Entries {
@@ -191,8 +191,8 @@ func (f *flight) extend() {
 	}
 }
 
-// lookAhead does the work before the transaction of a batch. It claims rows again whose commit has an unknown
-// outcome, and records the start of suspected rows. It reports whether the batch may continue.
+// lookAhead does the work before the transaction of a batch: it claims rows again whose commit has an unknown outcome,
+// and records the start of suspected rows. The result says whether the batch may continue.
 func (f *flight) lookAhead() bool {
 	if f.known != nil {
 		return true
@@ -220,8 +220,8 @@ func (f *flight) lookAhead() bool {
 	return true
 }
 
-// retake claims a row again. An old transaction that later tries to end the old claim then finds another
-// token. retake reports whether the response of the store arrived.
+// retake claims a row again, so that an old transaction that later tries to end the old claim finds another token. The
+// result says whether the response of the store arrived.
 func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) bool {
 	w := f.p.w
 	from := len(c.Tokens)
@@ -252,7 +252,7 @@ func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) boo
 	return true
 }
 
-// look returns the verdict on the claim of an entry.
+// look returns the store's answer about the claim of an entry.
 func (f *flight) look(i int) store.Verdict {
 	c := handOf(f.of.Entries[i].Item).claim
 	switch {
@@ -288,7 +288,7 @@ func (f *flight) send(a machine.Commit) {
 	}
 }
 
-// claimsLost reports whether a commit would end a claim that is no longer valid.
+// claimsLost reports whether a commit contains the end of a claim that is no longer valid.
 func (f *flight) claimsLost(a machine.Commit) bool {
 	ends, _ := f.split(a.Rows)
 	for i := range ends {
@@ -315,14 +315,14 @@ func (w *world) notify() {
 	}
 }
 
-// at returns the time of the store's clock.
+// The method at returns the time of the store's clock.
 func (w *world) at() time.Duration { return w.now + w.store.Ahead }
 
 // clock returns the store's clock as a time.Time.
 func (w *world) clock() time.Time { return model.Moment(w.at()) }
 
-// cutAhead shortens the delays of all rows that were written while the clock was ahead. It runs before rows
-// are claimed.
+// cutAhead shortens the delays of all rows that were written while the clock was ahead. Before rows are claimed,
+// cutAhead is called.
 func (w *world) cutAhead() {
 	if !w.store.Jumped {
 		return
@@ -367,7 +367,7 @@ func (w *world) wrongClocks(times int) {
 	})
 }
 
-// setClock sets the clock of the store. The world of the sender has the same clock. No process knows then
+// setClock sets the clock of the store, which the sender's simulated store shares. After setClock, no process knows
 // which rows can be claimed.
 func (w *world) setClock(ahead time.Duration) {
 	if w.store.Ahead == ahead {

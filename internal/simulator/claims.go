@@ -16,9 +16,10 @@ import (
 // claimsKnown is what the checker knows about the inbox during the life of one process.
 type claimsKnown struct {
 	asking bool
-	// empty is true if the last claim got no row.
+	// The field empty is true if the last claim got no row.
 	empty bool
-	// asks is the number of claims. news is the number of reasons for a claim, without the passage of time.
+	// The field asks is the number of requests to claim rows. The field news is the number of reasons for such a
+	// request, apart from the passage of time.
 	asks, news int
 	// halts is true if a claim was released early because its message halts the consumer.
 	halts bool
@@ -59,7 +60,7 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 	}
 }
 
-// claimed is called before the machine gets claimed rows.
+// The method claimed is called before the machine gets claimed rows.
 func (c *checker) claimed(e machine.Claimed) {
 	c.claims.asking = false
 	if c.claims.empty = len(e.Items) == 0 && !e.Failed; !c.claims.empty {
@@ -117,8 +118,8 @@ func (c *checker) lostClaim(it *machine.Item) {
 	c.p.forgetClaim(h.claim)
 }
 
-// claimOver checks the end of a claim: the store must contain the end, and this process must have had the
-// claim (laws 2 and 5).
+// claimOver checks the end of a claim: the store must contain the end, and the process must have had the claim (laws 2
+// and 5).
 func (c *checker) claimOver(s *machine.Settlement) {
 	h := handOf(s.Item)
 	m := h.delivery.Message
@@ -167,8 +168,8 @@ func (c *checker) countClaim(e source.End) {
 	}
 }
 
-// claimEntry checks that the batch of a claim begins before the claim's time limit. After that limit nobody
-// extends the lease, and another process may have the row.
+// claimEntry checks that the batch of a claim begins before the claim's time limit. After the time limit, the lease is
+// no longer extended, and another process may have the row.
 func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
 	switch {
 	case h.claim == nil:
@@ -207,8 +208,8 @@ func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, the
 	}
 }
 
-// mostMoments is how many future times for a claim a process remembers at least. It finds rows with later
-// times by polling.
+// mostMoments is the minimum number of future due times that a process remembers. Rows that are due later are found by
+// polling.
 const mostMoments = 64
 
 // inboxIdle checks that the process ends idle only if it knows of no row that can be claimed: neither from the
@@ -232,9 +233,9 @@ func (c *checker) inboxIdle(full bool) {
 // halting reports whether a message has halted the machine.
 func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts().Failed > 0 }
 
-// rival reports whether a handler that still runs in a batch may run at the same time as another handler.
-// There are two cases. Both handlers are for claims of one row, and the earlier claim is lost. Or one handler
-// is for a claim, and the transaction of the batch has ended.
+// rival reports whether a handler that still runs in a batch may run at the same time as another handler. There are two
+// such cases: both handlers are for claims of one row and the earlier claim is lost; or one of the handlers is for a
+// claim and the transaction of the batch has ended.
 func rival(f *flight, entry int, b *machine.Item) bool {
 	x, y := handOf(f.of.Entries[entry].Item).claim, handOf(b).claim
 	if !f.tx.Open && (x != nil || y != nil) {
@@ -266,8 +267,7 @@ func (c *checker) stepSetAside(h *handed) {
 	}
 }
 
-// stepBegins checks that the step that runs is the one after the completed steps, and that it gets their
-// outputs.
+// stepBegins checks that the step after the completed steps runs, and that it gets the outputs of the completed steps.
 func (c *checker) stepBegins(f *flight, entry int) {
 	h := handOf(f.of.Entries[entry].Item)
 	if h.claim == nil || len(c.p.names) == 0 || !h.claim.Row.Stands(h.claim.Token()) {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit sends COMMIT. The world draws the outcome, also if the process dies meanwhile.
+// commit sends COMMIT. The simulator draws the outcome of the COMMIT, also if the process dies before the response.
 func (f *flight) commit(a machine.Commit) {
 	w := f.p.w
 	f.phase, f.trim = committing, a.Trim
@@ -101,7 +101,7 @@ func (f *flight) refusal() (machine.Ended, bool) {
 	return e, false
 }
 
-// rowRefusal returns the error of a store that rejects a row. No handler caused that error.
+// rowRefusal returns the error of a store that rejects a row, which no handler has caused.
 func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	w := f.p.w
 	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1, Class: store.ClassRetry}
@@ -170,7 +170,7 @@ func (f *flight) unknown(a machine.Commit) {
 	f.answer(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
 }
 
-// unheard records that the process does not know when its waiting rows can be claimed.
+// unheard records that the process did not learn when its waiting rows can be claimed.
 func (f *flight) unheard() {
 	for _, r := range f.p.w.store.Inbox {
 		if r.By == f.p && r.Waits() {
@@ -229,7 +229,7 @@ func (f *flight) loseCounts(a machine.Commit) {
 	}
 }
 
-// answer tells the machine how a batch ended.
+// The method answer sends the machine the event how a batch ended.
 func (f *flight) answer(e machine.Ended) {
 	e.Flight = f.of
 	f.p.soon(func() {
@@ -244,8 +244,8 @@ func (f *flight) answer(e machine.Ended) {
 	})
 }
 
-// moveStreams moves the streams of a committed batch as far as their versions have no gap. It unblocks the
-// rows that waited for these versions.
+// moveStreams moves the streams of a committed batch as far as their versions have no gap. Rows that waited for these
+// versions are unblocked.
 func (f *flight) moveStreams(a machine.Commit) {
 	s := f.p.w.store
 	asked := map[string]bool{}
@@ -283,8 +283,7 @@ func (f *flight) ends(i int, a machine.Commit) bool {
 	})
 }
 
-// enterLines gives the rows of a commit their places in their lines. A line has the messages that are
-// processed in order.
+// enterLines appends the rows of a commit to their lines. A line is a queue of messages that are processed in order.
 func (f *flight) enterLines(rows []machine.Row) {
 	for _, r := range rows {
 		line := f.lineName(r.Entry)

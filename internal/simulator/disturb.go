@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// disturb draws whether to cause a fault. In the calm phase it causes none.
+// disturb draws whether to cause a fault. In the calm phase, disturb causes no fault.
 func (w *world) disturb() {
 	if w.calm || w.quiet || w.law != nil {
 		return
@@ -21,7 +21,7 @@ func (w *world) disturb() {
 	w.after(w.choices.Wait(w.Plan.Span/8), w.disturb)
 }
 
-// trouble causes one fault of a kind. Faults of a single call are drawn during that call.
+// trouble causes one fault of the given kind. Faults of a single call are drawn during that call.
 func (w *world) trouble(kind plan.Trouble) {
 	switch kind {
 	case plan.TroubleCrash:
@@ -58,7 +58,7 @@ func (w *world) someLane() *model.Lane {
 	return w.Source.Lanes[w.choices.Below(len(w.Source.Lanes))]
 }
 
-// riders revokes the lane of a delivery that waits for a copy in another lane, if there is such a delivery.
+// If a delivery waits for a copy in another lane, riders revokes the lane of that delivery.
 func (w *world) riders() {
 	p := w.someone()
 	if p == nil {
@@ -85,7 +85,7 @@ func (f *flight) carries(h *handed) bool {
 	return false
 }
 
-// stop tells a process to stop. The process starts again later.
+// The method stop of world stops a process normally; the process starts again later.
 func (w *world) stop() {
 	if p := w.someone(); p != nil && !p.check.stopping {
 		w.fault("stop", "")
@@ -93,7 +93,7 @@ func (w *world) stop() {
 	}
 }
 
-// stop sends the machine a Stop, but only once.
+// The method stop of process sends a Stop to the machine, but only once.
 func (p *process) stop() {
 	if !p.check.stopping {
 		p.feed(machine.Stop{})
@@ -119,7 +119,7 @@ func (w *world) outage() {
 	})
 }
 
-// takeStore takes the store down for this world and the world of the sender.
+// takeStore takes the store down, for the main consumer and for the sender of intents.
 func (w *world) takeStore() {
 	for _, each := range w.worlds() {
 		each.takeOne()
@@ -146,7 +146,7 @@ type crash struct {
 	pass  int
 }
 
-// diesAt is called at each point. It reports whether the process died there.
+// diesAt is called at each point. The result says whether the process died at the point.
 func (p *process) diesAt(point faults.Point) bool {
 	w := p.w
 	if w.armed.point != point || w.calm || w.quiet {
@@ -161,8 +161,8 @@ func (p *process) diesAt(point faults.Point) bool {
 	return true
 }
 
-// die ends the process at once. The store notices the death now or later. Until then the transactions of the
-// process stay open.
+// die ends the process immediately. The store notices the death now or later. Until the store notices, the transactions
+// of the process stay open.
 func (p *process) die(name, format string, args ...any) {
 	if p.over {
 		return
@@ -205,7 +205,7 @@ func (w *world) closed(t *model.Transaction) {
 	}
 }
 
-// afterLife gives the lanes of an ended process to others, and schedules a new process.
+// afterLife gives the lanes of an ended process to other processes, and schedules the start of a new process.
 func (p *process) afterLife() {
 	w := p.w
 	w.seats[p.seat] = nil
@@ -231,11 +231,11 @@ func (p *process) afterLife() {
 		w.finish()
 	default:
 		w.poke()
-		w.wrapUp() // the action of this process may have been the last one of the run
+		w.wrapUp() // the action of the process may have been the last action of the run
 	}
 }
 
-// ended handles the machine's Done, with which the process ends normally.
+// The method ended handles the machine's Done, with which the process ends normally.
 func (w *world) ended(p *process) {
 	p.check.done(p.ending)
 	if p.ending.Halted {
@@ -250,9 +250,9 @@ func (w *world) ended(p *process) {
 	}
 }
 
-// freeze stops a process, as SIGSTOP or a long garbage collection does. Other processes get its lanes, and the
-// store ends its transactions. After the thaw, the process first continues its old work and learns of the loss
-// later.
+// freeze stops a process, as SIGSTOP or a long garbage collection does. Other processes get the lanes of the frozen
+// process, and the store ends its transactions. After the thaw, the process first continues its old work, and learns
+// later that its lanes and transactions are lost.
 func (w *world) freeze() {
 	if p := w.someone(); p != nil {
 		p.freeze()
@@ -300,7 +300,7 @@ func (w *world) endIdle(p *process) {
 	}
 }
 
-// thaw resumes a frozen process. The process gets the events that happened meanwhile, in order.
+// thaw resumes a frozen process. The process gets, in order, the events that happened while it was frozen.
 func (p *process) thaw() {
 	if !p.frozen {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// elsewhere simulates another process that handles a message with the same identity: it writes the marker,
+// elsewhere simulates another process that handles a message with the same identity: the process writes the marker,
 // works for some time, and commits or rolls back.
 func (w *world) elsewhere(m *model.Message, most time.Duration) {
 	if w.store.Down || w.closing || m.Refused != "" || m.Conduct == model.SaysDuplicate || w.Plan.Config.Unmarked {
@@ -87,8 +87,8 @@ func (w *world) commitElsewhere(t *model.Transaction, m *model.Message, as machi
 	w.note("committed elsewhere: %s %s", m.Name(), trace.Word(trace.AsNames[:], as))
 }
 
-// asElsewhere returns the outcome with which another process can mark a version. The result is false if that
-// process must wait for another transaction.
+// asElsewhere returns the outcome with which another process can mark a version. If the other process must wait for a
+// transaction, the bool is false.
 func (w *world) asElsewhere(m *model.Message, as machine.As) (machine.As, bool) {
 	if m.Version == 0 || as != machine.AsApplied && as != machine.AsDiscarded {
 		return as, true
@@ -113,16 +113,16 @@ func (w *world) dueElsewhere(as machine.As) time.Duration {
 	return 0
 }
 
-// overtaken lets another process write the marker of a message while the batch of the message waits for its
-// next attempt, after a failed commit. In that attempt, the batch finds a marker that it did not write.
+// overtaken lets another process write the marker of a message while the batch of the message waits for its next
+// attempt, after a failed commit. In its next attempt, the batch finds a marker that it did not write.
 func (w *world) overtaken(f *flight) {
 	if w.Plan.Has[plan.TroubleElsewhere] && w.choices.Flip() {
 		w.elsewhere(f.message(w.choices.Below(len(f.of.Entries))), 5*time.Millisecond)
 	}
 }
 
-// intendElsewhere writes the intents of a message that another process applies. It reports whether that
-// succeeded.
+// intendElsewhere writes the intents of a message that another process applies. The result of intendElsewhere says
+// whether the intents were written.
 func (w *world) intendElsewhere(t *model.Transaction, m *model.Message) bool {
 	return w.sender == nil || w.intend(t, m, "", causeOf(m)) == nil
 }
@@ -134,10 +134,10 @@ func (w *world) drawPast() {
 		past = append(past, store.Waiting)
 	}
 	rate := 40
-	if w.Plan.Rebuilds { // otherwise the newer release would have to know generations, too
+	if w.Plan.Rebuilds { // without this condition, the newer release would have to support generations
 		past = slices.DeleteFunc(past, func(o store.Outcome) bool { return o == model.Newer })
 	}
-	if w.Plan.Streams > 0 { // later versions of a stream must not pass a version that waits
+	if w.Plan.Streams > 0 { // later versions of a stream must not be applied before a version that waits
 		rate, past = 12, append(past, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer)
 	}
 	for _, m := range w.Messages {
@@ -161,11 +161,11 @@ func (w *world) drawPast() {
 	}
 }
 
-// longestNewer is the longest time until the newer release ends its messages.
+// longestNewer is the longest time until the newer release ends a message that it has marked.
 const longestNewer = 3 * time.Minute
 
-// endNewer lets the newer release end a message whose marker it wrote. It applies or parks the message, or
-// removes the marker.
+// endNewer lets the newer release end a message whose marker it wrote. The newer release applies or parks the message,
+// or removes the marker.
 func (w *world) endNewer(m *model.Message) {
 	marker := w.store.Markers[m.ID]
 	if marker.Outcome != model.Newer {
@@ -190,7 +190,7 @@ func (w *world) endNewer(m *model.Message) {
 	w.note("the newer release ends %s as %s", m.Name(), marker.Outcome)
 }
 
-// write writes the effect or the row that belongs to another process's marker.
+// The method write writes the effect or the row that belongs to another process's marker.
 func (w *world) write(m *model.Message, o store.Outcome) {
 	if o == store.Applied {
 		w.store.Effects[m.ID]++
@@ -212,8 +212,8 @@ func (w *world) write(m *model.Message, o store.Outcome) {
 	w.store.Put(r)
 }
 
-// olderRelease lets a process of the previous release handle a message. That process knows only the previous
-// identity, and writes its marker for that identity.
+// olderRelease lets a process of the previous release handle a message. A process of the previous release knows only
+// the previous identity, and writes a marker only for that identity.
 func (w *world) olderRelease(m *model.Message, most time.Duration) {
 	t := &model.Transaction{Open: true}
 	w.store.Write(t, model.Mark{ID: m.Former, As: machine.AsApplied, Print: formerPrint(m)})
@@ -252,14 +252,14 @@ func formerOf(i *machine.Item) string {
 	return m.Former
 }
 
-// formerlyFree reports whether the previous identity of a message has no marker, and no transaction is writing
-// one.
+// formerlyFree reports whether the previous identity of a message has no marker, and no transaction is writing such a
+// marker.
 func (w *world) formerlyFree(m *model.Message) bool {
 	return m.Former == "" || w.store.Locks[m.Former] == nil && w.store.Judge(m.Former, formerPrint(m)).Kind == store.Fresh
 }
 
-// outcomeOf returns the outcome of a message's marker; 0 if there is no marker. If only the previous identity
-// has a marker, the result is the outcome for the content of that marker.
+// outcomeOf returns the outcome of a message's marker; 0 if there is no marker. If only the previous identity has a
+// marker, the result is the outcome for the content that was marked.
 func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	own, there := w.store.Markers[m.ID]
 	if there || m.Former == "" {
@@ -274,8 +274,8 @@ func (w *world) outcomeOf(m *model.Message) store.Outcome {
 	return 0
 }
 
-// keptAsConflict reports whether a message conflicts with the marker of its previous identity, and the policy
-// has stored or settled it as a conflict.
+// keptAsConflict reports whether a message conflicts with the marker of its previous identity, and whether the message
+// was stored or acked as a conflict.
 func (w *world) keptAsConflict(m *model.Message) bool {
 	if m.Former == "" || !model.Conflicts(w.store.Markers[m.Former].Print, formerPrint(m)) {
 		return false
@@ -283,16 +283,16 @@ func (w *world) keptAsConflict(m *model.Message) bool {
 	return w.Plan.Config.OnConflict == machine.EndKeepFirst || w.store.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: formerPrint(m)}] != nil
 }
 
-// formerPrint returns the fingerprint of a message for its previous identity. All simulated processes compute
-// it in the same way, also processes with a newer rule for fingerprints.
+// formerPrint returns the fingerprint of a message for its previous identity. All simulated processes compute this
+// fingerprint in the same way, also processes with a newer rule for fingerprints.
 func formerPrint(m *model.Message) semel.Fingerprint {
 	print := m.Print
 	print.Version, print.Sum[15] = 1, 1
 	return print
 }
 
-// cutoff returns the time before which ended messages may be removed. It is earlier by the retention than the
-// oldest delivery that is unsettled or unread.
+// cutoff returns the time before which ended messages may be removed. The result is the time of the oldest delivery
+// that is unread or not acked, minus the retention.
 func (w *world) cutoff() time.Duration {
 	oldest := w.now
 	for _, l := range w.Source.Lanes {
@@ -305,7 +305,7 @@ func (w *world) cutoff() time.Duration {
 	return oldest - w.Plan.Keep
 }
 
-// reap raises, from time to time, the limit below which markers are removed, and begins to remove them.
+// From time to time, reap raises the time before which markers may be removed, and begins to remove such markers.
 func (w *world) reap() {
 	if w.Plan.Keep == 0 || w.law != nil || w.finished {
 		return
@@ -324,7 +324,7 @@ func (w *world) reap() {
 	w.after(w.choices.Wait(w.Plan.Lag), func() { w.slice(w.choices.Between(1, 8)) })
 }
 
-// slice removes some of the old markers, and schedules the next call.
+// slice removes some of the old markers, and schedules its next call.
 func (w *world) slice(most int) {
 	s := w.store
 	if s.Down || w.finished {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// settle checks a Settle action.
+// The method settle checks a Settle action (acks, nacks and dead letters).
 func (c *checker) settle(a *machine.Settle) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "a Settle of nothing")
@@ -78,8 +78,8 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	}
 }
 
-// countedOnRow checks that a duplicate of a message with a row is counted on that row (case 8). After a commit
-// with an unknown outcome the machine cannot know whether the duplicate is counted.
+// countedOnRow checks that a duplicate of a message is counted on the row of the message, if it has a row (case 8).
+// After a commit with an unknown outcome, the machine cannot know whether the duplicate is counted on the row.
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
 	m, marked := c.w.store.Marked(handOf(s.Item).delivery.Message)
@@ -91,7 +91,7 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 		key = model.RowKey{ID: id, Conflict: true, Print: s.Item.Print}
 	}
 	r := c.w.store.Rows[key]
-	if handOf(s.Item).handled { // the delivery's own marker counts it
+	if handOf(s.Item).handled { // the duplicate is counted in the delivery's own marker
 		if r != nil {
 			r.Doubted++
 		}
@@ -139,8 +139,8 @@ func (c *checker) count(e source.End) {
 	}
 }
 
-// evidence checks that the store contains what a settlement says (law 2), and that the message may end in this
-// way.
+// evidence checks that the store contains the outcome that a settlement reports (law 2), and that the message may end
+// with this outcome.
 func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	m := h.delivery.Message
 	c.arose("law 2")
@@ -185,7 +185,7 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		}
 		return marked && !parted && marker.Outcome == store.Applied
 	case source.EndDuplicate:
-		// A copy of a conflict is counted on the row of the conflict. That row may be removed between the
+		// A copy of a conflict is counted on the row of the conflict. The row of a conflict may be removed between the
 		// marker and the commit.
 		key := model.RowKey{ID: id, Conflict: true, Print: s.Item.Print}
 		return marked && !parted || st.Rows[key] != nil || st.GoneRows[key] || c.p.config.Unmarked && h.delivery.Message.Conduct == model.SaysDuplicate
@@ -211,7 +211,7 @@ func (c *checker) copied(i *machine.Item) bool {
 	return c.w.Source.Dead[model.Content{ID: m.ID, Print: m.Print}] > 0
 }
 
-// wrongEnd returns the law that an end breaks; empty if it breaks none.
+// wrongEnd returns the law that an end breaks, or "" if the end breaks no law.
 func (c *checker) wrongEnd(e source.End, h *handed) string {
 	m := h.delivery.Message
 	if h.must != 0 && ends[h.must] == e {
@@ -255,13 +255,13 @@ func (c *checker) wrongEnd(e source.End, h *handed) string {
 	return ""
 }
 
-// mayDeadLetter reports whether the policy makes a message with this conduct a dead letter, or a message with
-// other content for a known identity.
+// mayDeadLetter reports whether the policy allows a message to be dead-lettered, because of the result of its handler
+// or as a conflict.
 func (c *checker) mayDeadLetter(m *model.Message) bool {
 	return c.mayEnd(m, machine.EndDeadLetter) || c.p.config.OnConflict == machine.EndDeadLetter && c.w.HasOtherContent(m)
 }
 
-// mayEnd reports whether the policy may end a message with this conduct in this way.
+// mayEnd reports whether the policy allows the given ending for the message.
 func (c *checker) mayEnd(m *model.Message, then machine.Ending) bool {
 	conf := c.p.config
 	blamed := m.Failed + m.Charged

@@ -11,12 +11,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// long is the duration of an outage that lasts until the end of its phase.
+// The constant long is the duration of an outage that lasts until the end of its phase.
 const long = 2 * time.Minute
 
-// endure runs a phase between the phase with faults and the calm phase. One fault lasts for the whole phase:
-// the store stays down, or a handler does not return. Work that does not depend on the fault must continue,
-// and a stop must still end the machine.
+// endure runs the phase between the phase with faults and the calm phase. A single fault lasts for the whole phase: the
+// store stays down, or a handler does not return. Work that does not depend on the fault must continue, and a stop must
+// still end the machine.
 func (w *world) endure() {
 	w.quiet = true
 	w.armed = crash{}
@@ -58,8 +58,8 @@ func (w *world) endEndurance() {
 	w.after(drain+2*time.Second, w.beCalm)
 }
 
-// endAll checks the deliveries that do not depend on the fault, and stops all processes. away is true if the
-// fault is an outage of the store.
+// endAll checks the deliveries that do not depend on the fault, and stops all processes. The parameter away is true if
+// the fault is an outage of the store.
 func (w *world) endAll(away bool) {
 	for _, p := range slices.Clone(w.living()) {
 		if away {
@@ -85,10 +85,10 @@ func (w *world) stuckForGood() (n int) {
 // sticks is called for a batch whose handler will never return.
 func (c *checker) sticks(f *machine.Flight) { c.stuck = append(c.stuck, f) }
 
-// alive reports whether the machine must still do something with a delivery.
+// alive reports whether the machine must still process or ack a delivery.
 func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 
-// othersWentOn checks that all deliveries that do not depend on a stuck handler have ended (laws 7 and 8).
+// othersWentOn checks that all deliveries that need not wait for a stuck handler have ended (laws 7 and 8).
 func (c *checker) othersWentOn() {
 	workers := c.stuckWorkers()
 	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.Plan.Away {
@@ -114,8 +114,8 @@ func (c *checker) stuckWorkers() map[int]bool {
 	return workers
 }
 
-// waitForStuck returns the deliveries that wait for a stuck handler: those in the batch of the handler, and
-// those that wait for these.
+// waitForStuck returns the deliveries that wait for a stuck handler: the deliveries in the handler's batch, and the
+// deliveries that wait for deliveries in that batch.
 func (c *checker) waitForStuck() map[*handed]bool {
 	o := newObstacles(c.stuckWorkers())
 	for _, f := range c.stuck {
@@ -126,9 +126,8 @@ func (c *checker) waitForStuck() map[*handed]bool {
 	return c.waitFor(o)
 }
 
-// waitForSource returns the deliveries that are being settled or written as dead letters, including those of
-// this Settle. It also returns the deliveries that wait for them: their copies, and the later messages in the
-// line of a dead letter.
+// waitForSource returns the deliveries that are being acked, nacked or dead-lettered, including the deliveries of the
+// Settle a, and the deliveries that wait for them: copies, and later messages of the same key or lane as a dead letter.
 func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 	o := newObstacles(nil)
 	add := func(it *machine.Item, copying bool) {
@@ -150,8 +149,8 @@ func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 	return c.waitFor(o)
 }
 
-// obstacles are the things that deliveries wait for: lines, identities and, for messages without an order,
-// workers.
+// obstacles contains what deliveries wait for: lines (queues of a key or lane), identities and, for messages without an
+// order, workers.
 type obstacles struct {
 	lines   map[line]bool
 	ids     map[string]bool
@@ -173,7 +172,7 @@ func (o *obstacles) add(c *checker, it *machine.Item) {
 	}
 }
 
-// keep reports whether a delivery must wait.
+// keep reports whether a delivery must wait for an obstacle.
 func (o *obstacles) keep(c *checker, h *handed) bool {
 	if o.ids[identity(h.item)] || o.ids[formerOf(h.item)] {
 		return true
@@ -184,8 +183,8 @@ func (o *obstacles) keep(c *checker, h *handed) bool {
 	return o.workers[int(h.item.Route%uint64(c.p.config.Workers))]
 }
 
-// waitFor returns the deliveries that wait for an obstacle, directly or because an earlier message of their
-// line, or another copy, waits.
+// waitFor returns the deliveries that wait for an obstacle, directly or because an earlier message of their line (queue
+// of a key or lane), or another copy, waits.
 func (c *checker) waitFor(o *obstacles) map[*handed]bool {
 	found := map[*handed]bool{}
 	for more := len(o.ids) > 0; more; {
@@ -249,7 +248,7 @@ func (w *world) everybody() {
 	}
 }
 
-// patienceOfAll returns the patience of this world and of the sender together.
+// patienceOfAll returns the patience for the main consumer and for the sender of intents together.
 func (w *world) patienceOfAll() (all time.Duration) {
 	for _, each := range w.worlds() {
 		all += each.patience()
@@ -268,7 +267,7 @@ func (w *world) patience() time.Duration {
 	return time.Minute + 2*c.IdleExit + time.Duration(messages*4*(c.MaxAttempts+10))*each
 }
 
-// finish checks the end of a run: everything is settled and the machine has ended.
+// finish checks the end of a run: all messages are acked or dead-lettered, and the machine has ended.
 func (w *world) finish() {
 	if w.over = true; w.sender != nil && !w.sender.over {
 		w.note("only the sender goes on")

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// expect records how the entries of a committed batch must end, according to the verdicts of the store. If the
-// lane of a delivery is lost, the delivery is counted but not settled.
+// expect records how the entries of a committed batch must end, according to the store's answers. If the lane of a
+// delivery is lost, the delivery is counted but not acked.
 func (c *checker) expect(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
@@ -32,7 +32,7 @@ func (c *checker) expect(f *flight) {
 	}
 }
 
-// endOf returns how an entry must end; EndUnknown if the entry must continue.
+// endOf returns how an entry must end, or EndUnknown if the entry must run again.
 func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 	conf := c.p.config
 	conflict := v.Kind == store.Conflict
@@ -61,7 +61,7 @@ func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	return v.Already(model.Outcomes[as]) && as != machine.AsDuplicate
 }
 
-// newConflict reports whether the verdict is a conflict that has no row yet.
+// newConflict reports whether the store's answer v is a conflict that has no row yet.
 func newConflict(v store.Verdict) bool { return v.Kind == store.Conflict && !v.Known }
 
 // ends maps the outcome in a commit to the end of the delivery.
@@ -78,8 +78,8 @@ var ends = [...]source.End{
 	machine.AsStepped:      source.EndStepped,
 }
 
-// doubts records which markers a commit may have written whose outcome is unknown. If the store later reports
-// such a marker as already written, the checker knows that the item's own commit may have written it (case 3).
+// doubts records which markers a commit may have written whose outcome is unknown. If the store later reports one of
+// these markers as already written, the checker knows that the item's own commit may have written it (case 3).
 func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
@@ -93,8 +93,8 @@ func (c *checker) doubts(f *flight) {
 	}
 }
 
-// marked is called with the verdicts on the markers of a batch. If a verdict is fresh, the commit with the
-// unknown outcome has not written that marker.
+// The method marked is called with the store's answers for the markers of a batch. If the answer is Fresh, the commit
+// with the unknown outcome has not written that marker.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
 		if v.Kind == store.Fresh || early(v) {
@@ -103,8 +103,8 @@ func (c *checker) marked(e machine.Marked) {
 	}
 }
 
-// ending checks the end of an acked delivery: it must follow from the commit of its batch, or the delivery
-// must be a copy of such a delivery.
+// ending checks the end of an acked delivery: it must follow from the commit of its batch, or the delivery must be a
+// copy of a delivery that ended with its commit.
 func (c *checker) ending(s *machine.Settlement, h *handed) {
 	m := h.delivery.Message
 	want := h.expected
@@ -123,7 +123,8 @@ func (c *checker) ending(s *machine.Settlement, h *handed) {
 	}
 }
 
-// report counts the reports, and checks that no message is charged for a failure that it cannot have caused.
+// The method report counts the reports, and checks that a failure does not count as an attempt of a message that cannot
+// have caused the failure.
 func (c *checker) report(a machine.Report) {
 	if int(a.Kind) < len(c.told) {
 		c.told[a.Kind]++
@@ -174,7 +175,7 @@ func (c *checker) retry(a machine.Report) {
 	}
 }
 
-// exact are the kinds of reports whose number follows from one event alone.
+// exact contains the kinds of reports whose number follows from one event alone.
 var exact = [...]machine.ReportKind{machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended, machine.ReportBackstop, machine.ReportStuck}
 
 // reports checks that the machine reported an event the expected number of times.
@@ -222,7 +223,7 @@ func (f *flight) contended(e machine.Ended) bool {
 	return e.Class == store.ClassContended
 }
 
-// skips reports whether the policy settles a message without handling it.
+// skips reports whether the policy says that a message is acked without being processed.
 func (c *checker) skips(m *model.Message) bool {
 	return m.Foreign && c.p.config.OnFiltered == machine.EndSkip
 }
@@ -235,7 +236,7 @@ func onRefused(conf machine.Config, m *model.Message) machine.Ending {
 	return conf.OnBadIdentity
 }
 
-// foreignEntry checks that no handler runs for a message of another consumer, and that no batch contains a
+// foreignEntry checks that no handler runs for a message that is for another consumer, and that no batch contains a
 // skipped message (C16).
 func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Message) {
 	switch {
@@ -249,8 +250,8 @@ func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Mess
 	}
 }
 
-// skipped checks the settlement of a message of another consumer. The message must be counted as skipped.
-// While the store is down, the message must not be settled if other work will find out that the store works
+// skipped checks the ack of a message that is for another consumer. A message for another consumer must be counted as
+// skipped. While the store is down, the message must not be acked if other work will find out that the store works
 // again (law 13).
 func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
 	c.arose("C16")
@@ -275,8 +276,8 @@ func (c *checker) handlerSticks() bool {
 	return false
 }
 
-// besideSkipped returns the number of items outside of a Settle that will use the store. Such an item needs
-// more than a settlement, and does not wait for a settlement.
+// besideSkipped returns the number of items outside of the Settle a that will use the store: items that still need the
+// store and do not wait for an ack.
 func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	waits := c.waitForSource(a)
 	for _, h := range c.hands {
@@ -289,8 +290,8 @@ func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	return n
 }
 
-// checkSkipped checks that a message of another consumer is settled at once. The only exception: the message
-// waits for the store, and another item will use the store (C16).
+// checkSkipped checks that a message for another consumer is acked at once, unless the store is down and another item
+// will use the store (C16).
 func (c *checker) checkSkipped() {
 	if c.over || c.stopping || c.halting() || c.p.config.OnFiltered != machine.EndSkip {
 		return
@@ -317,8 +318,8 @@ func (c *checker) checkSkipped() {
 	}
 }
 
-// behindCopy reports whether a delivery that was in no batch yet waits for an earlier message of its line
-// whose dead letter is being written. Until then the delivery does not use the store.
+// behindCopy reports whether a delivery that was in no batch yet waits for an earlier message of its key or lane whose
+// dead letter is being written. While a delivery waits for a dead letter, it does not use the store.
 func (c *checker) behindCopy(h *handed) bool {
 	l, ordered := c.lineOf(h.item)
 	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {

@@ -34,7 +34,7 @@ type flight struct {
 	verdicts []store.Verdict
 	call     machine.Run
 	done     int
-	// failed is true if a handler of the batch failed.
+	// The field failed is true if a handler of the batch failed.
 	failed  bool
 	failure machine.Failure
 	stop    bool
@@ -42,22 +42,22 @@ type flight struct {
 	serial  bool // true if the batch needs the consumer's lock
 	stuck   bool
 	killed  bool
-	// generation is the generation that the process believed to be active at the start. store is the store to
-	// which the batch wrote its markers.
+	// The field generation is the generation that the process believed to be active at the start. The field store is
+	// the store to which the batch wrote its markers.
 	generation int
 	store      *model.Store
 	ranAt      time.Duration
 	trim       []int
 	lost       bool // true if an extension of the leases found a lost claim
-	// known are the verdicts on claims from the time before the transaction; nil if the claims were not
-	// checked yet.
+	// The field known contains the store's answers about claims from the time before the transaction, or nil if the
+	// claims were not checked yet.
 	known []store.Verdict
-	// following are the entries that had the next version of their stream when the markers were written. freed
-	// is true if the commit has unblocked rows.
+	// The field following contains the entries that had the next version of their stream when the markers were written.
+	// The field freed is true if the commit has unblocked rows.
 	following []bool
 	freed     bool
-	// started is the answer to the start of the call. callEnd is the outcome of the call when its claim ends.
-	// sent has the tokens of ended claims, by entry.
+	// The field started is the store's response to the start of the call. The field callEnd is the outcome of the call
+	// when its claim ends. The field sent has the tokens of ended claims, by entry.
 	started   store.CallStarted
 	startedAt time.Duration
 	callEnd   store.CallOutcome
@@ -70,7 +70,7 @@ func (f *flight) message(entry int) *model.Message {
 	return handOf(f.of.Entries[entry].Item).delivery.Message
 }
 
-// open begins the transaction of a batch.
+// The method open begins the transaction of a batch.
 func (p *process) open(a machine.Begin) {
 	f := &flight{p: p, of: a.Flight, serial: a.Serial, generation: p.generation}
 	p.flights = append(p.flights, f)
@@ -80,7 +80,7 @@ func (p *process) open(a machine.Begin) {
 	}
 }
 
-// fail answers Begin with the class of an error. Then no transaction is open.
+// fail answers Begin with the class of an error, so that no transaction is open.
 func (f *flight) fail(c store.Class) { f.refuse(machine.Marked{Class: c}) }
 
 func (f *flight) refuse(e machine.Marked) {
@@ -91,7 +91,7 @@ func (f *flight) refuse(e machine.Marked) {
 	})
 }
 
-// drop removes f from the open batches.
+// drop removes the batch f from the list of open batches.
 func (f *flight) drop() {
 	f.p.last = f
 	f.p.flights = slices.DeleteFunc(f.p.flights, func(g *flight) bool { return g == f })
@@ -102,7 +102,7 @@ func (f *flight) begin(deadline time.Duration) {
 	f.within(func() { f.lock(deadline) })
 }
 
-// lock takes the locks for the markers. If other transactions have these locks, it waits until the deadline.
+// lock takes the locks for the markers. If other transactions have these locks, lock waits until the deadline.
 func (f *flight) lock(deadline time.Duration) {
 	w := f.p.w
 	if w.store.Down || f.closedOut() {
@@ -151,7 +151,7 @@ func (f *flight) lock(deadline time.Duration) {
 	f.mark(busy)
 }
 
-// busy returns the entries whose identity is locked by another transaction.
+// The method busy returns the entries whose identity is locked by another transaction.
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
@@ -214,10 +214,10 @@ func (f *flight) mark(busy []int) {
 	})
 }
 
-// identity returns the key of an item's identity in the store.
+// The function identity returns the name of an item's identity in the store.
 func identity(i *machine.Item) string { return handOf(i).delivery.Message.ID }
 
-// kill closes the connection. The handler itself continues until it returns.
+// kill closes the connection. The handler of the batch continues until it returns.
 func (f *flight) kill() {
 	f.killed = true
 	if f.outside() { // a batch without a transaction has no connection
@@ -241,19 +241,19 @@ func (f *flight) rollback() {
 // markLock is how long a batch waits for another process that handles a copy.
 const markLock = 50 * time.Millisecond
 
-// placed sets the version of an item from its message.
+// placed copies the version of a message to its item.
 func placed(it *machine.Item, m *model.Message) {
 	if m.Version > 0 {
 		it.Version = &machine.Version{Stream: m.Stream, Number: m.Version}
 	}
 }
 
-// markOne writes the markers of an entry, and returns the verdict.
+// markOne writes the markers of an entry, and returns the store's answer (new, duplicate, conflict).
 func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 	s, m := f.p.w.store, handOf(e.Item).delivery.Message
 	v := s.Judge(m.ID, e.Item.Print)
 	if v.Kind == store.Fresh && m.Former != "" {
-		if s.Locks[m.Former] == f.tx { // an earlier entry of this batch has locked it
+		if s.Locks[m.Former] == f.tx { // an earlier entry of this batch has locked the identity
 			return store.Verdict{Kind: store.Busy}
 		}
 		v = s.Judge(m.Former, e.Item.Print)
@@ -294,8 +294,8 @@ func (f *flight) streamsHeld() bool {
 	return false
 }
 
-// turns locks the streams of the batch, and checks the versions of its new messages. The verdict on an entry
-// depends on the entries before it.
+// turns locks the streams of the batch, and checks the versions of its new messages. The store's answer for an entry
+// depends on the earlier entries of the batch.
 func (f *flight) turns() {
 	now := map[string]model.Place{}
 	f.following = make([]bool, len(f.of.Entries))
@@ -319,7 +319,7 @@ func (f *flight) turns() {
 	}
 }
 
-// outOfTurn returns the verdict on a version that is not the next version of its stream.
+// outOfTurn returns the store's answer for a version that is not the next version of its stream.
 func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Verdict {
 	if version > at.Version {
 		return store.Verdict{Kind: store.Gap, Missing: version - at.Version - 1}
@@ -327,7 +327,8 @@ func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Ver
 	return store.Verdict{Kind: store.Stale, Known: version == at.Version && model.Conflicts(at.Print, print)}
 }
 
-// lineName returns the line of an entry; empty if it has none. For a claim it is the line of the claimed row.
+// lineName returns the name of the line (queue of a key or lane) of an entry, or "" if the entry has no line. For a
+// claim, the result is the line of the claimed row.
 func (f *flight) lineName(i int) string {
 	it := f.of.Entries[i].Item
 	switch h := handOf(it); {
@@ -343,8 +344,8 @@ func (f *flight) lineName(i int) string {
 	return "lane " + handOf(it).delivery.Lane.Live().ID
 }
 
-// lookBehind sets the verdicts of new messages that must wait for an earlier message of their line. The
-// earlier message is in the inbox, or an entry of this batch puts it there.
+// lookBehind sets the store's answer for new messages that must wait for an earlier message of their line (queue of a
+// key or lane). The earlier message is in the inbox, or an entry of the same batch puts it there.
 func (f *flight) lookBehind() {
 	kept := map[string]bool{}
 	for i, e := range f.of.Entries {
@@ -364,8 +365,9 @@ func (f *flight) lookBehind() {
 	}
 }
 
-// lookOld sets the verdicts of new messages that are too old. As in the real stores, this check comes last: if
-// a message must wait for an earlier one of its line, its age counts only when it is written to wait there.
+// lookOld sets the store's answer for new messages that are too old. As in the real stores, the age is checked last: if
+// a message must wait in its line (queue of a key or lane), its age is checked only when the message is written to the
+// line.
 func (f *flight) lookOld() {
 	for i, e := range f.of.Entries {
 		asked := store.Mark{As: e.As.Outcome()}

@@ -13,14 +13,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Names of the two consumers.
+// Names of the consumer that writes intents and of the consumer that sends them.
 const (
 	nameOfMain   = "orders"
 	nameOfSender = "mailer"
 )
 
-// drawIntents decides whether handlers write intents, which a second consumer sends. The decision uses a
-// number that was drawn before. So seeds without intents keep their histories.
+// drawIntents decides whether handlers write intents, which a second consumer sends. The decision uses a number that
+// was already drawn for another purpose, so that a seed without intents still gives the same run as before.
 func (w *world) drawIntents() {
 	p := &w.Plan
 	if !p.Intends() {
@@ -34,8 +34,8 @@ func (w *world) drawIntents() {
 	s.store.Claiming = s.checkClaimable
 }
 
-// drawSender draws the plan of the sender, the consumer that sends intents. Its source has one lane without
-// messages.
+// drawSender draws the plan of the sender, the consumer that sends intents. The source of the sender has one lane
+// without messages.
 func (w *world) drawSender() plan.Plan {
 	c, main := w.choices, &w.Plan
 	p := plan.Plan{Has: main.Has, Rate: main.Rate, Named: main.Named, Idler: true, Processes: []int{1, 1, 2}[c.Below(3)],
@@ -50,8 +50,8 @@ func (w *world) drawSender() plan.Plan {
 	return p
 }
 
-// cause returns the message of an entry as its handler gets it. Its headers differ between attempts and
-// copies.
+// The method cause returns the message of an entry as the handler gets it, with headers that differ between attempts
+// and copies.
 func (f *flight) cause(entry int, m *model.Message) *semel.Message {
 	h := handOf(f.of.Entries[entry].Item)
 	trace := fmt.Sprintf("00-%d-%d-%d", h.delivery.Position, h.delivery.Count, h.arrival)
@@ -65,7 +65,7 @@ func causeOf(m *model.Message, headers ...semel.Header) *semel.Message {
 	return semel.NewMessage(semel.Key{Consumer: nameOfMain, Source: m.Source, ID: m.Identity}, nil, headers...)
 }
 
-// intentsOf returns the intents that a handler or a step writes for a message. The intents depend only on the
+// intentsOf returns the intents that a handler, or a step of it, writes for a message. The intents depend only on the
 // message and the step.
 func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
 	body := fmt.Append(nil, m.Print.Sum[:15], step)
@@ -80,8 +80,7 @@ func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
 	return all
 }
 
-// intend writes the intents of a message in a transaction. If that fails, it returns the failure of the
-// handler.
+// intend writes the intents of a message in a transaction. If writing fails, intend returns the failure of the handler.
 func (w *world) intend(t *model.Transaction, m *model.Message, step string, cause *semel.Message) *machine.Failure {
 	all := w.intentsOf(m, step)
 	verdicts := make([]store.Verdict, len(all))
@@ -121,7 +120,7 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 	return nil
 }
 
-// writes writes the intents of a handler before the handler returns. It reports whether the handler can
+// The method writes writes the intents of a handler before the handler returns. The result says whether the handler can
 // continue.
 func (f *flight) writes(entry int, m *model.Message, step string) bool {
 	w := f.p.w
@@ -160,7 +159,7 @@ func (w *world) receive(t *model.Transaction) {
 	s.notify()
 }
 
-// drawIntent makes a message of an intent for the sender, and draws the conduct of its handler.
+// drawIntent converts an intent to the sender's message, and draws what the sender's handler does with it.
 func (w *world) drawIntent(n model.Intent) *model.Message {
 	c := w.choices
 	m := &model.Message{Number: len(w.Messages), ID: n.ID, Source: n.Message.Identity.Source, Identity: n.Message.Identity.ID, Print: n.Print,
@@ -193,7 +192,7 @@ func callKey(it *machine.Item, m *model.Message) string {
 	return it.Source + "/" + it.Identity
 }
 
-// worlds returns the main world and the world of the sender, if there is one.
+// worlds returns the world of the main consumer and the world of the sender of intents, if there is a sender.
 func (w *world) worlds() []*world {
 	switch {
 	case w.sender != nil:
@@ -216,7 +215,8 @@ func (w *world) goesOnFor() bool {
 	return w.main != nil && !w.main.over || w.stillReplays() || w.rebuildGoesOn()
 }
 
-// cause identifies an intent: the message that wrote it, the step of the message, and the recipient.
+// The type cause identifies an intent: by the message that caused the intent, the step of the message, and the
+// recipient.
 type cause struct {
 	id, step, recipient string
 	print               semel.Fingerprint
@@ -254,7 +254,8 @@ func (w *world) wroteIntent(n model.Intent) {
 	}
 }
 
-// saysTheSame checks an intent that the store reported as existing: it must have the same content (E1).
+// saysTheSame checks an intent that the store reported as existing: the existing intent must have the same content
+// (E1).
 func (w *world) saysTheSame(t *model.Transaction, n model.Intent, v store.Verdict) {
 	for _, there := range t.Intents {
 		w.sameAs(n, there.ID, there.Message, v)
@@ -330,7 +331,7 @@ func (w *world) checkIntents() {
 	}
 }
 
-// stepsOf returns the applied steps of a message. For a message without steps it returns one empty name.
+// stepsOf returns the applied steps of a message. For a message without steps, the result has one empty name.
 func (w *world) stepsOf(m *model.Message) []string {
 	if done := w.store.StepsDone[m.ID]; len(done) > 0 {
 		return done
@@ -338,7 +339,7 @@ func (w *world) stepsOf(m *model.Message) []string {
 	return []string{""}
 }
 
-// checkSent checks an intent at the end of a run: it was sent, or it waits for a person (E2).
+// checkSent checks an intent at the end of a run: the intent was sent, or it waits for a person (E2).
 func (w *world) checkSent(r *model.Row) {
 	charged := w.sender.provider.charged[r.Message.ID]
 	switch {

@@ -75,7 +75,7 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 	}
 }
 
-// row checks the row of one entry. there is false if the entry has no row.
+// The method row checks the inbox row of one entry. The parameter there is false if the entry has no row.
 func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	if handOf(e.Item).claim != nil {
 		c.claimRow(f, i, e, r, there)
@@ -127,7 +127,7 @@ func (c *checker) committed(f *flight) {
 	}
 }
 
-// effect checks an effect that was just committed.
+// The method effect checks an effect that was just committed.
 func (c *checker) effect(f *flight, x model.Effect) {
 	s, m := c.w.store, x.Message
 	c.arose("law 12")
@@ -154,7 +154,7 @@ func (c *checker) effect(f *flight, x model.Effect) {
 	c.besideOld(f, x)
 }
 
-// order checks that no earlier message of the lane must still be applied.
+// The method order checks that no earlier message of the lane must still be applied.
 func (c *checker) order(f *flight, x model.Effect) {
 	conf := c.p.config
 	h := handOf(f.of.Entries[x.Entry].Item)
@@ -174,7 +174,7 @@ func (c *checker) order(f *flight, x model.Effect) {
 	}
 }
 
-// hasLeft reports whether a delivery no longer waits for its effect.
+// hasLeft reports whether a delivery no longer has to be applied.
 func (w *world) hasLeft(d *model.Delivery) bool {
 	m := d.Message
 	if d.Settled || m.Refused != "" || m.Conduct == model.SaysDuplicate {
@@ -184,7 +184,7 @@ func (w *world) hasLeft(d *model.Delivery) bool {
 	return marked && marker.Outcome != model.Newer || w.store.Effects[m.ID] > 0 || w.store.Rows[model.RowKey{ID: m.ID}] != nil
 }
 
-// called is called when a call is made.
+// The method called is called when a handler calls the provider.
 func (w *world) called(c *call) {
 	p, r, id := w.provider, c.claim.Row, c.message.ID
 	w.arose("E3, start")
@@ -215,10 +215,10 @@ func (w *world) called(c *call) {
 	p.underWay = append(p.underWay, c)
 }
 
-// checkOverlap checks a call that is made while another call for the same message is in progress. That is
-// allowed if the lease of the other claim has ended, or if a person has ended the other claim (B11). If the
-// store's clock jumped ahead, the lease may have ended only by the store's clock, so that another process
-// claimed the row. The process of the old claim cannot know that.
+// checkOverlap checks a call that is made while another call for the same message is in progress. Overlapping calls are
+// allowed if the lease of the other claim has ended, or if a person has ended the other claim (B11). If the store's
+// clock jumped ahead, the lease may have ended only by the store's clock, so that another process claimed the row
+// without the knowledge of the old claim's process.
 func (w *world) checkOverlap(c, other *call) {
 	r := c.claim.Row
 	w.arose("B11")
@@ -246,8 +246,8 @@ func (w *world) checkStep(f *flight, step calls.Step) {
 	}
 }
 
-// checkCharge checks that a message is charged once. A further charge is allowed only if an earlier call was
-// reported as not charged (E3).
+// checkCharge checks that a message is charged once. The provider may charge twice only if an earlier call was reported
+// as not charged (E3).
 func (w *world) checkCharge(m *model.Message) {
 	p := w.provider
 	if most := 1 + p.denied[m.ID]; p.charged[m.ID] > most {
@@ -302,9 +302,9 @@ func (c *checker) heldForNewer(a machine.Report) {
 	}
 }
 
-// behind checks the messages that are left when a process ends idle. Only three kinds are allowed: messages
-// whose marker a newer release wrote, their copies, and later messages of their lanes. Done must name these
-// lanes.
+// The method behind checks the messages that are left when a process ends idle. Only three kinds are allowed: messages
+// whose marker a newer release wrote, their copies, and later messages of their lanes. The action Done must contain the
+// lanes of all messages that are left.
 func (c *checker) behind(a machine.Done) {
 	want := map[source.Lane]int{}
 	lines, copies := map[line]bool{}, map[string]bool{}
@@ -336,7 +336,7 @@ func (c *checker) behind(a machine.Done) {
 	}
 }
 
-// fullOfNewer checks that the memory is really full when the machine reports that.
+// fullOfNewer checks that the memory is really full when the machine reports ReportFull.
 func (c *checker) fullOfNewer(a machine.Report) {
 	messages, bytes := c.unsettled()
 	if messages != a.N || messages < c.p.config.MaxMessages && bytes < c.p.config.MaxBytes || c.fetching {

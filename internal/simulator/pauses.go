@@ -9,22 +9,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number
-// of attempts that failed one after the other (C6).
+// retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number of
+// consecutive failed attempts (C6).
 type retriesKnown struct {
-	// saved is the balance of the budget at the time at. It is negative if the budget is overdrawn.
+	// The field saved is the balance of the budget at the time at. If the balance saved is negative, the budget is
+	// overdrawn.
 	saved, at time.Duration
 	put       time.Duration // the delay of the last planned retry
 
-	// plain is the number of failed attempts since the last success that certainly may be retried. charged is
-	// the number of all charged attempts since then.
+	// The field plain is the number of failed attempts since the last success that certainly may be retried. The field
+	// charged is the number of all failures since the last success that counted as attempts.
 	plain, charged int
 	failedAt       time.Duration // time of the last failure that is counted in plain
 	succeeded      bool          // true if the current event committed an effect
 	on             bool          // true if only one message is tried at a time
 }
 
-// refill adds to the budget: for the time that has passed, and share for a first attempt.
+// refill adds tokens to the retry budget: for the time that has passed, and the amount share for a first attempt.
 func (c *checker) refill(share time.Duration) {
 	r := &c.retries
 	r.saved = min(r.saved+c.w.now-r.at+share, c.p.config.RetrySaved)
@@ -34,7 +35,7 @@ func (c *checker) refill(share time.Duration) {
 // firstTry is called when the handler runs for a message for the first time.
 func (c *checker) firstTry() { c.refill(c.p.config.RetryShare) }
 
-// planned checks the delay of a retry: the retry must wait until the retry budget allows it, and no longer.
+// The method planned checks the delay of a retry: the retry must wait until the retry budget allows it, and no longer.
 func (c *checker) planned(wait time.Duration) {
 	conf := c.p.config
 	c.refill(0)
@@ -59,7 +60,7 @@ func (c *checker) handedBack(s *machine.Settlement) {
 	}
 }
 
-// tryFailed is called when a message is charged with an attempt.
+// tryFailed is called when a failure counts as an attempt of a message.
 func (c *checker) tryFailed(f *flight) {
 	r := &c.retries
 	r.charged++
@@ -82,7 +83,7 @@ func (c *checker) trialBegins(a machine.Report) {
 	c.prove(handOf(a.Item))
 	most := r.charged
 	for _, h := range c.hands {
-		if h.suspicion.raised { // this message may have been charged, and may not come again
+		if h.suspicion.raised { // the failure may count as an attempt of this message, which may not be delivered again
 			most++
 		}
 	}
@@ -100,8 +101,8 @@ func (c *checker) trialEnds() {
 	r.on = false
 }
 
-// checkTrial checks that the machine tries only one message at a time after many failures, and all messages
-// again after a success.
+// checkTrial checks that the machine tries only one message at a time after many failures, and several at a time again
+// after a success.
 func (c *checker) checkTrial() {
 	r := &c.retries
 	switch {
@@ -153,7 +154,7 @@ func runs(f *machine.Flight) bool {
 type breakerKnown struct {
 	open  bool
 	until time.Duration // time of the next attempt
-	// surely is the number of messages that failed permanently one after the other. perhaps also counts
+	// The field surely is the number of consecutive messages that failed permanently. The field perhaps also counts
 	// messages that may have failed permanently, for example with their last attempt.
 	surely, perhaps int
 	succeeded       bool // true if a handler has succeeded in this process
@@ -168,7 +169,8 @@ func (c *checker) mostAttempts() int {
 	return c.p.config.MaxAttempts
 }
 
-// failedForGood is called when a message is charged with an attempt.
+// failedForGood is called when a failure counts as an attempt of a message, and checks whether the message failed
+// permanently.
 func (c *checker) failedForGood(f *flight, h *handed) {
 	b, conf := &c.breaker, c.p.config
 	b.perhaps++
@@ -203,7 +205,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 		c.prove(handOf(a.Item))
 		perhaps := b.perhaps
 		for _, h := range c.hands {
-			if h.suspicion.raised { // this message may have been charged, and may not come again
+			if h.suspicion.raised { // the failure may count as an attempt of this message, which may not be delivered again
 				perhaps++
 			}
 		}
@@ -217,8 +219,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 	}
 }
 
-// checkBreaker checks that many permanent failures one after the other open the breaker, and that a success
-// closes it.
+// checkBreaker checks that many consecutive permanent failures open the breaker, and that a success closes it.
 func (c *checker) checkBreaker() {
 	b, conf := &c.breaker, c.p.config
 	switch {
@@ -247,7 +248,7 @@ type storeKnown struct {
 	down  bool
 	until time.Duration   // time of the next attempt
 	probe *machine.Flight // the batch with which the machine tests the store
-	// room is true if during the outage there was memory to fetch more.
+	// room is true if there was free memory for more messages during the outage.
 	room bool
 }
 
@@ -280,7 +281,7 @@ func (c *checker) checkOutage(f *machine.Flight) {
 	}
 }
 
-// readiness checks the machine's reports about the store.
+// readiness checks the machine's reports whether the store works.
 func (c *checker) readiness(a machine.Report) {
 	switch {
 	case a.Part != "store":
@@ -300,15 +301,15 @@ func (c *checker) rests() bool {
 	return c.known.down && (c.known.probe != nil || c.w.now < c.known.until)
 }
 
-// fetchesInOutage checks that the machine fetches no message that would have to wait for the store (law 13).
-// With OneAttempt, messages do not wait: they are nacked, and the broker keeps them.
+// fetchesInOutage checks that the machine fetches no message that would have to wait for the store (law 13). With
+// OneAttempt, messages do not wait: the machine nacks such messages, and they stay in the broker.
 func (c *checker) fetchesInOutage(a machine.Fetch) {
 	if c.rests() && !c.p.config.OneAttempt {
 		c.broke("law 13", "%s while the store is down", trace.Action(a))
 	}
 }
 
-// sawOutage counts how often fetching must pause although there is memory.
+// sawOutage counts how often fetching must pause although there is free memory.
 func (c *checker) sawOutage() {
 	if !c.rests() || c.known.room || c.p.config.OneAttempt || c.fetching {
 		return

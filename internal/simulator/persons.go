@@ -47,7 +47,7 @@ func (w *world) person() {
 		r.As, r.Token, r.By = machine.AsReceived, 0, nil
 		r.Dates(w.at(), 0)
 	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3):
-		// the row stays suppressed
+		// the intent of the row stays suppressed
 	case w.main != nil && r.Waits() && r.Token == 0 && w.choices.Flip():
 		w.suppress(r)
 	case r.Waits() && !(w.Plan.Twins && w.inPart(r)) && w.choices.Chance(4):
@@ -60,7 +60,7 @@ func (w *world) person() {
 	}
 }
 
-// pass lets a person unblock the later messages in the line of a row.
+// pass lets a person unblock the later messages in the queue (of a key or lane) of a row.
 func (w *world) pass(r *model.Row) {
 	w.fault("a person lets followers pass", "%s", r.Key.ID)
 	if r.Follows() {
@@ -72,7 +72,7 @@ func (w *world) pass(r *model.Row) {
 	w.notify()
 }
 
-// skip lets a person skip missing versions, up to the first version that waits for them.
+// skip lets a person skip missing versions of a stream, up to the first waiting version.
 func (w *world) skip(r *model.Row) {
 	name := r.Message.Stream
 	s := w.store.Stream(name)
@@ -130,8 +130,8 @@ func (w *world) actsOnTwins() {
 	})
 }
 
-// actOnTwin lets a person act on a row of an identity with several rows. The row must not be locked by a
-// batch.
+// actOnTwin lets a person act on a row of an identity with several rows. A person acts only on a row that no batch has
+// locked.
 func (w *world) actOnTwin() {
 	s := w.store
 	rows := map[string]int{}
@@ -174,7 +174,7 @@ func (w *world) retryTwin(r *model.Row) error {
 	return w.runTwin(r, machine.AsWaiting)
 }
 
-// runTwin schedules a row to run now, if it may run although the other rows of its identity exist.
+// runTwin makes a row due now, if it may run although its identity has other rows.
 func (w *world) runTwin(r *model.Row, as machine.As) error {
 	s := w.store
 	if !r.Waits() || !s.Owns(r) {
@@ -185,7 +185,7 @@ func (w *world) runTwin(r *model.Row, as machine.As) error {
 		w.repair(r.Message)
 	}
 	if r.As == machine.AsDeadLettered {
-		r.Place = 0 // the later messages of its line have continued without it
+		r.Place = 0 // the later messages of its queue were processed without it
 	}
 	r.As, r.Reason, r.Token, r.By = as, "", 0, nil
 	r.Dates(w.at(), 0)
@@ -200,8 +200,8 @@ func (w *world) releaseTwin(r *model.Row) error {
 	return w.runTwin(r, machine.AsReceived)
 }
 
-// discardTwin closes a row without an effect. It does not discard a row that was applied in part, or may have
-// been: otherwise the effect could happen twice.
+// discardTwin closes a row without an effect. A row that was applied in part, or may have been applied in part, is not
+// discarded, because its effect could then happen twice.
 func (w *world) discardTwin(r *model.Row) error {
 	if err := admin.MayAct(store.RowDiscarded, r.Stored(), false); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (w *world) discardTwin(r *model.Row) error {
 	return nil
 }
 
-// inPart reports whether a row was applied in part, or may have been.
+// inPart reports whether a row was applied in part, or may have been applied in part.
 func (w *world) inPart(r *model.Row) bool {
 	return len(r.Steps) > 0 || r.Calls.Started > r.Calls.Finished || w.Plan.Calls && w.provider.charged[r.Key.ID] > 0
 }
@@ -241,7 +241,7 @@ func (w *world) reopenTwin(r *model.Row) error {
 	return nil
 }
 
-// byHand schedules a row although its marker has the outcome Applied. A person can do that in the database,
+// byHand schedules a row although its marker has the outcome Applied. A person can make such a change in the database,
 // and an earlier release allowed it.
 func (w *world) byHand(r *model.Row) error {
 	if r.Waits() || w.store.Markers[r.Key.ID].Outcome != store.Applied {
@@ -252,8 +252,8 @@ func (w *world) byHand(r *model.Row) error {
 	return nil
 }
 
-// endOver ends a row that could be claimed but whose marker is not waiting for it. It reports whether it ended
-// the row.
+// endOver ends a row that could be claimed but whose marker is not waiting for it. The result says whether the row was
+// ended.
 func (w *world) endOver(r *model.Row) bool {
 	s := w.store
 	m, marked := s.Markers[r.Key.ID]

@@ -27,8 +27,8 @@ type Maker func(machine.Config) Stepper
 // Real is the Maker of the real machine.
 func Real(c machine.Config) Stepper { return machine.New(c) }
 
-// process is one process in the simulated world: a machine with a simulated consumer around it. A process that
-// ends is replaced by a new one.
+// process is one process in the simulated world: a machine with a simulated consumer around it. A process that ends is
+// replaced by a new process.
 type process struct {
 	w       *world
 	seat    int
@@ -37,17 +37,17 @@ type process struct {
 	started time.Duration
 	// version is the version of the rule for fingerprints.
 	version uint8
-	// names are the names of the steps; nil if messages have no steps.
+	// names contains the names of the steps, or is nil if messages have no steps.
 	names   []string
-	flights []*flight // open flights
-	last    *flight   // the last flight that ended
+	flights []*flight // batches in progress
+	last    *flight   // the last batch that ended
 	fetch   *fetching
 	wake    uint64 // number of the last Wake; earlier Wakes are ignored
 	steps   int    // number of steps of this process
-	settles int    // number of Settles without a response
-	leaving bool   // true if the process will be stopped because everything is settled
+	settles int    // number of Settle actions without a response
+	leaving bool   // true if the process will be stopped because all messages are acked
 	over    bool
-	died    bool // true if over because of a crash
+	died    bool // true if the process has crashed
 	// generation is the generation that the process believes to be active.
 	generation int
 	frozen     bool
@@ -61,9 +61,9 @@ type process struct {
 type fetching struct {
 	most      machine.Fetch
 	cancelled bool
-	ends      bool // with cancelled: after this Fetch the process would end idle
+	ends      bool // if cancelled: after the Fetch the process would end because it is idle
 	answering bool
-	asking    bool // with answering: the source was asked whether it has more messages
+	asking    bool // if answering: the source was asked whether it has more messages
 }
 
 func newProcess(w *world, seat int) *process {
@@ -91,7 +91,7 @@ func (p *process) later(wait time.Duration, do func()) {
 	p.w.after(wait, func() { p.hear(do) })
 }
 
-// hear runs a function of the process: at once, or after the end of a freeze.
+// hear runs a function of the process: at once or, if the process is frozen, after the thaw.
 func (p *process) hear(do func()) {
 	switch {
 	case p.over:
@@ -105,11 +105,11 @@ func (p *process) hear(do func()) {
 // soon schedules a function of the process after the duration of a call.
 func (p *process) soon(do func()) { p.later(p.w.choices.Wait(p.w.Plan.Lag), do) }
 
-// feed passes an event to the machine and performs the actions that it returns.
+// feed passes an event to the machine and performs the actions that the machine returns.
 func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
 
-// feedAt does the same as feed. At a fault point between the decision of the machine and its actions, the
-// process may crash.
+// feedAt does the same as feed, but the process may crash at a fault point between the decision of the machine and its
+// actions.
 func (p *process) feedAt(e machine.Event, at faults.Point) {
 	w := p.w
 	if p.over || w.law != nil {
@@ -202,7 +202,7 @@ func (p *process) perform(a machine.Action) {
 	}
 }
 
-// setTimer sets the time of the next Wake. An earlier timer is dropped.
+// setTimer sets the time of the next Wake. The previous timer is dropped.
 func (p *process) setTimer(at machine.Time) {
 	p.wake++
 	number := p.wake
@@ -223,8 +223,8 @@ func (p *process) find(of *machine.Flight) *flight {
 	return nil
 }
 
-// whose returns a prefix for lines of the history: the process, and its world. It leaves out the parts of
-// which there is only one.
+// The method whose returns a prefix for lines of the history: the names of the process and of its world. A name is left
+// out if there is only one process, or only one world.
 func (p *process) whose() (whose string) {
 	if len(p.w.seats) > 1 {
 		whose = fmt.Sprintf("process %d: ", p.seat+1)
@@ -238,8 +238,8 @@ func (p *process) whose() (whose string) {
 	return whose
 }
 
-// coverEnded counts the transitions of a batch that ended. A transition is the outcome of an entry, the
-// verdict of the store, and the end of the batch.
+// coverEnded counts the transitions of a batch that ended. A transition consists of the outcome of an entry, the answer
+// of the store, and the end of the batch.
 func (p *process) coverEnded(x machine.Ended) {
 	f := p.last
 	if f == nil || f.of != x.Flight {
@@ -250,7 +250,7 @@ func (p *process) coverEnded(x machine.Ended) {
 	}
 }
 
-// String returns the name of the delivery or claim in histories.
+// String returns the name of the delivery or claim in the text of a run's history.
 func (h *handed) String() string {
 	m := h.delivery.Message
 	if c := h.claim; c != nil {
@@ -292,7 +292,7 @@ func (w *world) living() []*process {
 	return w.there
 }
 
-// someone returns a random process; nil if there is none.
+// someone returns a random process, or nil if no process runs.
 func (w *world) someone() *process {
 	if there := w.living(); len(there) > 0 {
 		return there[w.choices.Below(len(there))]
@@ -316,7 +316,7 @@ func (w *world) give(l *model.Lane) {
 	w.poke()
 }
 
-// revoke asks the owner of a lane to release the lane. After a deadline, the lane is taken away.
+// revoke asks the process that has a lane to release it. After a deadline, the lane is taken away.
 func (w *world) revoke(l *model.Lane) {
 	if !l.Held || l.Revoking {
 		return
@@ -334,7 +334,7 @@ func (w *world) revoke(l *model.Lane) {
 	})
 }
 
-// lose takes a lane away from its owner at once.
+// lose takes a lane away from its process immediately.
 func (w *world) lose(l *model.Lane) {
 	if !l.Held {
 		return
@@ -342,7 +342,7 @@ func (w *world) lose(l *model.Lane) {
 	p, gone := l.Owner.(*process), l.Current()
 	l.Leave()
 	if !w.calm && !p.frozen && w.choices.Chance(4) {
-		// The lane is assigned again before its owner learns that the lane was lost.
+		// The lane is assigned again before the previous process learns that the lane was lost.
 		p.check.lost(gone)
 		w.give(l)
 		if l.Owner == p {
@@ -356,7 +356,7 @@ func (w *world) lose(l *model.Lane) {
 	w.giveAgain(l)
 }
 
-// release releases a lane when the machine has answered a revocation.
+// release releases a lane when the machine has responded to a revocation.
 func (w *world) release(gone source.Lane) {
 	l := w.Source.Find(gone.ID)
 	if l == nil || !l.Held || l.Current() != gone {
@@ -364,7 +364,7 @@ func (w *world) release(gone source.Lane) {
 	}
 	p := l.Owner.(*process)
 	l.Leave()
-	// Some clients report a lane as lost even after the lane was released.
+	// Some clients of brokers report a lane as lost even after the lane was released.
 	if w.choices.Chance(3) {
 		p.soon(func() { p.feed(machine.Lost{Lane: gone}) })
 	}

@@ -54,7 +54,7 @@ func (c *checker) action(a machine.Action) {
 	}
 }
 
-// inPhase checks that a batch is open and in one of these phases. It returns the batch.
+// inPhase checks that a batch is open and in one of the given phases, and returns the batch.
 func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase) *flight {
 	f := c.p.find(of)
 	if f == nil {
@@ -248,7 +248,7 @@ func (c *checker) release(l source.Lane) {
 	}
 }
 
-// done checks the end of a process.
+// The method done checks the end of a process.
 func (c *checker) done(a machine.Done) {
 	c.over = true
 	if c.counts.Rerun > 0 && c.counts.Retried > 0 && c.counts.Duplicates > 0 {
@@ -299,8 +299,8 @@ func (c *checker) checkLeaving() {
 	}
 }
 
-// underWay returns a delivery for which the release of a revoked lane must wait; nil if there is none. Such a
-// delivery is in a batch, is being settled, or is a copy of a delivery in a batch.
+// underWay returns a delivery for which the release of a revoked lane must wait, or nil if there is none: a delivery in
+// a batch, a delivery that is being acked, or a copy of a delivery in a batch.
 func (c *checker) underWay(l *model.Lane) *handed {
 	for _, h := range c.hands {
 		if h.item.Lane != l.Current() || h.told || h.stale {
@@ -326,14 +326,14 @@ func (c *checker) flies(h *handed) bool {
 	})
 }
 
-// settlesFailed reports whether a failed Settle must be repeated.
+// settlesFailed reports whether a failed ack, nack or dead letter must be repeated.
 func (c *checker) settlesFailed() bool {
 	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
 }
 
-// checkHeld compares the number of deliveries that the machine reports with the number of unsettled deliveries
-// that the machine got (law 11). During a stop or a revocation, the machine may drop deliveries at any time;
-// checkLeaving checks the end.
+// checkHeld compares the number of deliveries that the machine reports with the number of deliveries that the machine
+// got and has not acked (law 11). During a stop or a revocation, the machine may drop deliveries at any time;
+// checkLeaving checks the end of the stop or revocation.
 func (c *checker) checkHeld() {
 	if c.over || c.p.over || c.stopping || c.halting() {
 		return
@@ -356,8 +356,8 @@ func (c *checker) checkHeld() {
 	}
 }
 
-// checkSize compares the capacity of the machine's queues with the limit. It also compares the number of items
-// that a step touched with the number of items that the step could have moved (law 11).
+// checkSize compares the capacity of the machine's queues with the limit. checkSize also compares the number of items
+// that a step examined or moved with the number of items that the step could have moved (law 11).
 func (c *checker) checkSize(e machine.Event) {
 	size := c.p.machine.Size()
 	held, _ := c.p.machine.Unsettled()

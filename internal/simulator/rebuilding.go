@@ -13,17 +13,19 @@ import (
 // generations is the state of a rebuild: a new generation gets a second set of identities and effects of the
 // consumer, and then the live processes switch to that generation.
 type generations struct {
-	// rebuild is the world of the processes that fill the new generation. live is set in that world, and is
-	// the world of the live processes. Without a rebuild both are nil.
+	// The field rebuild is the world of the processes that fill the new generation. In that world, the field live is
+	// the world of the live processes. Without a rebuild, the two fields are nil.
 	rebuild, live *world
-	// active is the generation in which live processes must work. stores has the stores of both generations.
+	// The field active is the generation in which live processes must work. The field stores has the stores of the old
+	// and the new generation.
 	active int
 	stores []*model.Store
-	// closing is true while a switch is in progress. Then no transaction may begin in the active generation,
-	// until the end of the switch or until the time until.
+	// closing is true while a switch is in progress. During a switch, no transaction may begin in the active
+	// generation, until the end of the switch or until the time in the field until.
 	closing bool
 	until   time.Duration
-	// upTo has, by lane, the position up to which the rebuild must be settled; nil if not known yet.
+	// upTo has, by lane, the position up to which the rebuild must have acked all messages, or is nil if the positions
+	// are not known yet.
 	upTo []int
 }
 
@@ -98,7 +100,8 @@ func (w *world) trySwitch() {
 	}
 }
 
-// goOnSwitch checks whether the rebuild has caught up with the live processes. If it has, goOnSwitch switches.
+// goOnSwitch checks whether the rebuild has caught up with the live processes. If the rebuild has caught up, goOnSwitch
+// makes the switch.
 func (w *world) goOnSwitch() {
 	switch {
 	case w.law != nil || w.finished:
@@ -110,7 +113,7 @@ func (w *world) goOnSwitch() {
 		w.reopen()
 	case !w.store.Down && w.mayActivate():
 		w.activate()
-		if !w.calm && w.choices.Chance(4) { // the switch is repeated, and finds that it has happened already
+		if !w.calm && w.choices.Chance(4) { // the switch is repeated although it has happened already
 			w.coverage.Add("fault", "answer to a switch lost")
 			w.after(w.choices.Wait(time.Second), w.trySwitch)
 		}
@@ -119,15 +122,15 @@ func (w *world) goOnSwitch() {
 	}
 }
 
-// reopen gives up a switch that has not happened. Another attempt follows later.
+// reopen gives up a switch that has not happened; another attempt follows later.
 func (w *world) reopen() {
 	w.closing = false
 	w.note("the switch is given up")
 	w.after(w.choices.Wait(w.Plan.Span/4)+time.Second, w.trySwitch)
 }
 
-// mayActivate reports whether the switch may happen: no transaction is open in the active generation, and all
-// messages that were in the log then are settled in the new generation.
+// mayActivate reports whether the switch may happen: no transaction is open in the active generation, and all messages
+// that were then in the log are acked in the new generation.
 func (w *world) mayActivate() bool {
 	if len(w.store.Open) > 0 {
 		return false
@@ -165,8 +168,8 @@ func (w *world) activate() {
 	w.after(time.Microsecond, w.wrapUp)
 }
 
-// closedOut reports whether a batch must not begin a transaction, because a switch is in progress or has
-// happened since the batch was created. In the latter case, the process of the batch learns of the switch.
+// closedOut reports whether a batch must not begin a transaction, because a switch is in progress or has happened since
+// the batch was created. If a switch has happened, the process of the batch learns of it.
 func (f *flight) closedOut() bool {
 	w, p := f.p.w, f.p
 	switch {
@@ -181,7 +184,7 @@ func (f *flight) closedOut() bool {
 	return false
 }
 
-// within calls do in the generation of a batch.
+// The method within calls the function do in the generation of a batch.
 func (f *flight) within(do func()) {
 	w := f.p.w
 	if w.stores == nil {
@@ -209,7 +212,7 @@ func (c *checker) storeOf(h *handed) *model.Store {
 	return h.in
 }
 
-// inItsStore calls do in the generation in which the end of a delivery was committed.
+// inItsStore calls the function do in the generation in which the end of a delivery was committed.
 func (c *checker) inItsStore(h *handed, do func()) {
 	if c.w.stores == nil {
 		do()
@@ -221,7 +224,7 @@ func (c *checker) inItsStore(h *handed, do func()) {
 	c.w.store = is
 }
 
-// knownToActive checks that after a switch the new generation knows a settled message (G2).
+// knownToActive checks that after a switch the new generation has the marker of an acked message (G2).
 func (c *checker) knownToActive(h *handed) {
 	w, m := c.w, h.delivery.Message
 	if w.active == 0 {
@@ -240,7 +243,7 @@ func (c *checker) inActive(f *flight) {
 	}
 }
 
-// checkSwitch checks that the new generation knows all settled messages (G2).
+// checkSwitch checks that the new generation has the markers of all acked messages (G2).
 func (w *world) checkSwitch() {
 	w.arose("G2")
 	for _, l := range w.Source.Lanes {
@@ -252,13 +255,13 @@ func (w *world) checkSwitch() {
 	}
 }
 
-// skippedOnly reports whether a message belongs to another consumer and is only settled.
+// skippedOnly reports whether a message is for another consumer and is only acked.
 func (w *world) skippedOnly(m *model.Message) bool {
 	return m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip
 }
 
-// checkProjection compares the effects of both generations at the end. A message that can only succeed must
-// have been applied in both (G2).
+// checkProjection compares the effects of both generations at the end. A message that can only succeed must have been
+// applied in the old and in the new generation (G2).
 func (w *world) checkProjection() {
 	if w.active == 0 {
 		return

@@ -17,9 +17,9 @@ type replay struct {
 	foreseen map[*model.Delivery]prediction
 }
 
-// drawHistory hides the beginning of each lane from the live processes. This corresponds to a consumer group
-// that starts later, or whose offsets were moved. Many of the hidden messages were applied before; a replay
-// applies the others.
+// drawHistory hides the beginning of each lane from the live processes. The live processes act like a consumer group
+// that starts later, or whose offsets were moved. Many of the hidden messages were applied before; a replay applies the
+// other hidden messages.
 func (w *world) drawHistory() {
 	if !w.Plan.Again && !w.Plan.Rebuilds {
 		return
@@ -104,8 +104,8 @@ func (w *world) takers(l *model.Lane) []*process {
 	return there
 }
 
-// storePositions stores, after a short time, how far the lanes of a replay are settled. The next process of
-// the replay continues at these positions.
+// storePositions stores, after a short time, the positions up to which the lanes of a replay are acked. The next
+// process of the replay continues at the stored positions.
 func (p *process) storePositions() {
 	if !p.reads() {
 		return
@@ -140,8 +140,8 @@ func (w *world) endReplay() {
 // stillReplays reports whether a planned replay has not ended yet.
 func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
-// quiet reports whether an entry belongs to a replay without effects. This includes rows that such a replay
-// wrote.
+// The method quiet reports whether an entry belongs to a replay without effects, also as a row that a replay without
+// effects wrote.
 func (f *flight) quiet(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
 		return c.Row.Quiet
@@ -149,17 +149,17 @@ func (f *flight) quiet(entry int) bool {
 	return f.p.reads() && f.p.w.Plan.Quiet
 }
 
-// prediction is the expected verdict on a delivery of a replay. It holds as long as no other process changes
-// the identity.
+// prediction is the expected answer of the store (new, duplicate, conflict) for a delivery of a replay. The prediction
+// is valid as long as no other process changes the identity.
 type prediction struct {
-	// kinds are the expected verdicts, by version of the fingerprint.
+	// kinds contains the expected answers of the store, by version of the fingerprint.
 	kinds map[uint8]store.VerdictKind
-	// changes and low are the values of the store when the replay was planned.
+	// changes and low are the values of Changes and Low of the store when the replay was planned.
 	changes int
 	low     time.Duration
 }
 
-// foresee predicts the verdict on each delivery of the replay.
+// foresee predicts the store's answer for each delivery of the replay.
 func (w *world) foresee() {
 	r := &w.replay
 	r.foreseen = map[*model.Delivery]prediction{}
@@ -175,7 +175,7 @@ func (w *world) foresee() {
 			m := d.Message
 			before, copied := first[m.ID]
 			if m.Refused != "" || m.Version > 0 || m.Former != "" || lanesOf[m.ID] > 1 || copied && before != m.Print {
-				continue // it is not known which copy comes first, and with which version of the fingerprint
+				continue // which copy comes first, and with which version of the fingerprint, is unknown
 			}
 			first[m.ID] = m.Print
 			r.foreseen[d] = prediction{w.foreseeOne(m, copied), w.store.Changes[m.ID], w.store.Low}
@@ -183,7 +183,7 @@ func (w *world) foresee() {
 	}
 }
 
-// foreseeOne predicts the verdicts on a message, by version of the fingerprint.
+// foreseeOne predicts the store's answers for a message, by version of the fingerprint.
 func (w *world) foreseeOne(m *model.Message, copied bool) map[uint8]store.VerdictKind {
 	kinds := map[uint8]store.VerdictKind{}
 	for rule := range uint8(2) {
@@ -217,8 +217,8 @@ func (w *world) checkOffsets() {
 	}
 }
 
-// asForeseen checks that a replay gets the predicted verdicts, unless a live process has changed the identity
-// since (G4).
+// asForeseen checks that the store gives a replay the predicted answers, unless a live process has changed the identity
+// after the prediction (G4).
 func (f *flight) asForeseen() {
 	w := f.p.w
 	for i, e := range f.of.Entries {
@@ -238,7 +238,8 @@ func (f *flight) asForeseen() {
 	}
 }
 
-// keepsIdentity checks that a replay applies a message with the identity that the producer gave it (law 14).
+// keepsIdentity checks that a replay applies a message with the identity that the producer gave to the message (law
+// 14).
 func (c *checker) keepsIdentity(f *flight, x model.Effect) {
 	w, m, number := c.w, x.Message, x.Message.Number
 	if first, before := w.tookBy[number]; before && first != m.ID {

@@ -2,19 +2,19 @@
 // source with lanes, a store with transactions that the machines share, handlers that misbehave, and a virtual
 // clock. All decisions depend on the seed, so a seed always gives the same history, byte for byte.
 //
-// A run has two phases. In the first phase faults happen: crashes at every point, lost replies, lanes that are
-// assigned and revoked, a store that is slow or down, a process that is frozen and gets all events late. In
-// the second phase no faults happen. The machines, restarted if necessary, must then settle every delivery.
+// A run has two phases. In the first phase faults happen: crashes at every point, lost replies, lanes that are assigned
+// and revoked, a store that is slow or down, a process that is frozen and gets all events late. In the second phase no
+// faults happen. The machines, restarted if necessary, must then ack or dead-letter every delivery.
 //
-// Some seeds also have replays: a separate process reads the history again, operators retry parked rows, or a
-// rebuild fills a new generation, and the live processes switch to that generation. In other seeds persons act
-// on several rows of one identity, or the store's clock is wrong by hours for some time.
+// Some seeds also have replays: a separate process reads the history again, operators retry parked rows, or a rebuild
+// fills a new generation, and the live processes switch to that generation. In other seeds, persons retry or discard
+// several rows of one identity, or the store's clock is wrong by hours for some time.
 //
 // A checker compares each step with the laws of docs/internals/numbers.md. A violation names the law.
 //
-// Every decision is a number from chance.Choices, and zero always stands for the harmless decision. Shrink
-// makes a history that breaks a law shorter: it removes numbers from the list, or sets them to zero, as long
-// as the law stays broken.
+// Every decision is a number from chance.Choices, and zero always means the harmless decision. Shrink makes a history
+// that breaks a law shorter: Shrink removes numbers from the list, or sets numbers to zero, as long as the law stays
+// broken.
 package simulator
 
 import (
@@ -33,12 +33,12 @@ import (
 
 // Result is the result of a run.
 type Result struct {
-	// Steps is the number of events of the machines, Faults the number of faults, and Lives the number of
-	// started processes.
+	// Steps is the number of events of the machines. Faults is the number of faults. Lives is the number of started
+	// processes.
 	Steps, Faults, Lives int
-	// Broken is the first violation of a law; nil if there is none.
+	// Broken is the first violation of a law, or nil if no law was broken.
 	Broken *Violation
-	// History is the history as text; empty unless Run was called with history.
+	// History is the history of the run as text, or "" if Run was called without history.
 	History  string
 	Coverage trace.Coverage
 	choices  []uint32
@@ -61,7 +61,7 @@ func newWorld(c *chance.Choices, make Maker) *world {
 	return &world{shared: &shared{choices: c, coverage: trace.Coverage{}, mostSteps: mostSteps}, make: make}
 }
 
-// result runs the world until its end and returns the result.
+// The method result runs the world until its end and returns the result of the run.
 func (w *world) result() Result {
 	w.start()
 	w.run()
@@ -72,8 +72,8 @@ func (w *world) result() Result {
 	return r
 }
 
-// Shrink looks for a shorter run that breaks the same law as the run of the seed. It makes at most tries
-// attempts. Shrink returns the shortest run, and the number of decisions in that run.
+// Shrink looks for a shorter run that breaks the same law as the run of the seed. Shrink makes at most tries attempts,
+// and returns the shortest run and the number of decisions in that run.
 func Shrink(seed uint64, make Maker, tries int) (Result, int) {
 	first := Run(seed, make, false)
 	if first.Broken == nil {
@@ -102,7 +102,7 @@ type Violation struct {
 	Law string
 	// Text describes what the checker saw.
 	Text string
-	// form is the format string of Text. Like compares it.
+	// The field form is the format string of Text, which Like compares.
 	form string
 }
 
@@ -122,10 +122,10 @@ type shared struct {
 
 	steps, faults, lives int
 	mostSteps            int // limit for one process
-	// still is the number of steps since time last passed.
+	// still is the number of steps since virtual time last passed.
 	still int
 	calm  bool
-	quiet bool // true if no more faults happen; a fault without an end stays
+	quiet bool // true if no more faults begin; a fault without an end continues
 	// calmEnds is the time by which the run must have ended.
 	calmEnds time.Duration
 	finished bool
@@ -133,7 +133,7 @@ type shared struct {
 	law      *Violation
 }
 
-// world is everything around the machines of one consumer.
+// world simulates everything around the machines of one consumer: store, source, handlers and processes.
 type world struct {
 	*shared
 	script.Script
@@ -144,23 +144,23 @@ type world struct {
 	there    []*process // the last result of living
 	halts    int        // number of processes that a message has halted
 	tokens   uint64
-	// inboxLane is the lane of claimed messages, for the checker.
+	// inboxLane is the lane to which claimed messages belong, for the checker.
 	inboxLane *model.Lane
 	// ledger has, for each stream, the last version that took effect or was skipped.
 	ledger map[string]int64
 
-	// sender is the world of the consumer that sends the intents of this world; nil if there is none. In the
-	// world of a sender, main is the world that writes the intents. over is true if the world has ended.
+	// The field sender is the world of the consumer that sends the intents, or nil if there is none. In the world of a
+	// sender, the field main is the world that writes the intents. The field over is true if the world has ended.
 	sender, main *world
 	over         bool
-	// ids maps causes to the ids of their intents, and causes maps these ids to causes. past has the
-	// identities that took effect outside of the run's processes. All three are for the checker.
+	// For the checker, ids maps causes to the ids of their intents, causes maps these ids to causes, and past has the
+	// identities that took effect outside of the run's processes.
 	ids    map[cause]string
 	causes map[string]cause
 	past   map[string]bool
 
-	// replay is the state of the replay. acts are the audit records of persons' actions. tookBy maps the
-	// number of a message to the identity under which the message took effect (for the checker).
+	// The field replay is the state of the replay. The field acts contains the audit records of persons' actions. The
+	// field tookBy maps the number of a message to the identity under which the message took effect (for the checker).
 	replay replay
 	generations
 	acts      []act
@@ -170,15 +170,15 @@ type world struct {
 	passedBy map[string]bool
 }
 
-// Limits for one process. A machine that exceeds them is in an endless loop. The number of processes has no
-// limit: a machine that ends idle, while it holds messages of a newer release, starts again every half second,
-// for minutes, and gets the whole log each time.
+// Limits for one process. A machine that exceeds the limits is in an endless loop. The number of processes has no
+// limit: a machine that ends idle while messages wait for a newer release starts again every half second, for minutes,
+// and gets the whole log each time.
 const (
 	mostSteps = 60_000
 	mostStill = 5_000
 )
 
-// broke records a broken law. Only the first violation of a run counts.
+// broke records the violation of a law. Only the first violation of a run counts.
 func (w *world) broke(law, format string, args ...any) {
 	if w.law == nil {
 		w.law = &Violation{law, fmt.Sprintf(format, args...), format}
@@ -186,14 +186,14 @@ func (w *world) broke(law, format string, args ...any) {
 	}
 }
 
-// note adds a line to the history.
+// The method note adds a line to the history.
 func (w *world) note(format string, args ...any) {
 	if w.history != nil {
 		w.history.Line(w.now, "    "+format, args...)
 	}
 }
 
-// fault counts a fault of the world, and adds a line to the history.
+// The method fault counts a simulated fault, and adds a line to the history.
 func (w *world) fault(name, format string, args ...any) {
 	w.faults++
 	w.coverage.Add("fault", name)
@@ -202,16 +202,16 @@ func (w *world) fault(name, format string, args ...any) {
 	}
 }
 
-// hurt draws whether a fault of this kind happens now.
+// hurt draws whether a fault of the given kind happens now.
 func (w *world) hurt(kind plan.Trouble) bool {
 	return !w.calm && !w.quiet && w.Plan.Has[kind] && w.choices.Chance(w.Plan.Rate)
 }
 
-// after schedules a function after a wait.
+// The method after schedules a function after a delay.
 func (w *world) after(wait time.Duration, do func()) { w.agenda.Add(w.now+wait, do) }
 
-// arose counts a situation in which the law could have been broken. If no such situation arises in any run,
-// the law was not tested (trap T107).
+// arose counts a situation in which the law could have been broken. If no run has a situation in which a law could be
+// broken, the law was not tested (trap T107).
 func (w *world) arose(law string) { w.coverage.Add("law", law) }
 
 // run processes the events of the agenda until the end of the run, or until a law is broken.
@@ -233,7 +233,7 @@ func (w *world) run() {
 	}
 }
 
-// unfinished returns a text about the unsettled messages.
+// unfinished returns a text about the messages that are not acked.
 func (w *world) unfinished() string {
 	if w.over && w.sender != nil {
 		return "of the sender: " + w.sender.unfinished()
@@ -256,10 +256,10 @@ func (w *world) unfinished() string {
 	return "everything is settled"
 }
 
-// allDone reports whether all messages in the source and in the inbox are settled.
+// allDone reports whether all messages in the source are acked and all messages in the inbox have ended.
 func (w *world) allDone() bool { return w.Source.AllSettled() && !w.store.AnyWaits() && !w.goesOnFor() }
 
-// start draws the plan, opens the world, and schedules the first events.
+// start draws the plan, calls open, and schedules the first events.
 func (w *world) start() {
 	w.Plan = plan.Draw(w.choices)
 	w.open()

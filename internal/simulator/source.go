@@ -39,8 +39,8 @@ func (w *world) poke() {
 // ends reports whether the source can report its end now.
 func (w *world) ends() bool { return w.calm && w.Plan.Ends && w.Source.Exhausted() }
 
-// answerFetch takes deliveries from the source, and passes them to the machine after a short time. In between,
-// lanes may change, and the machine must handle that.
+// answerFetch takes deliveries from the source, and passes them to the machine after a short time. Lanes may be lost or
+// assigned before the deliveries reach the machine, and the machine must handle such changes.
 func (p *process) answerFetch() {
 	w := p.w
 	f := p.fetch
@@ -83,7 +83,7 @@ func (p *process) fetched(e machine.Fetched) {
 	p.feed(e)
 }
 
-// take takes deliveries up to a limit, but at least one if the source has any.
+// take takes deliveries up to a limit, but at least one delivery if the source has any.
 func (p *process) take(most machine.Fetch) []*machine.Item {
 	w := p.w
 	var items []*machine.Item
@@ -139,7 +139,7 @@ func (w *world) flow(a machine.Flow) {
 	}
 }
 
-// settle settles deliveries in the source, and answers the machine.
+// The method settle acks, nacks or dead-letters deliveries in the source, and sends the response to the machine.
 func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++
@@ -160,7 +160,7 @@ func (p *process) settle(a *machine.Settle) {
 	})
 }
 
-// wrapUp stops the machines when everything is settled. Otherwise they would wait for more messages.
+// wrapUp stops the machines when all messages are acked, because the machines would otherwise wait for more messages.
 func (w *world) wrapUp() {
 	if !w.calm || w.Plan.Ends || w.Plan.Config.IdleExit > 0 || !w.allDone() {
 		return
@@ -174,8 +174,8 @@ func (w *world) wrapUp() {
 	}
 }
 
-// tellSource settles deliveries in the source. It returns the deliveries that it reports as not settled; some
-// of these are settled nevertheless.
+// tellSource acks, nacks or dead-letters deliveries in the source. The result contains the deliveries that the source
+// reports as failed; some of these deliveries were acked nevertheless.
 func (p *process) tellSource(a *machine.Settle) (left []int) {
 	w := p.w
 	failing := w.hurt(plan.TroubleSettle)
@@ -202,7 +202,7 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 	return left
 }
 
-// cancelFetch ends a waiting Fetch. During a stop it also ends a call of source.Info.Idle.
+// cancelFetch ends a waiting Fetch. During a stop, cancelFetch also ends a call of source.Info.Idle.
 func (p *process) cancelFetch(a machine.CancelFetch) {
 	f := p.fetch
 	if f == nil {
@@ -216,7 +216,7 @@ func (p *process) cancelFetch(a machine.CancelFetch) {
 	p.w.poke()
 }
 
-// askIdle asks the source whether it is idle. The answer may take long.
+// askIdle asks the source whether it is idle. The source may take long to answer.
 func (p *process) askIdle() {
 	w, f := p.w, p.fetch
 	f.asking = true
@@ -235,17 +235,17 @@ func (p *process) saysIdle(f *fetching) {
 	p.soon(func() { p.fetched(machine.Fetched{More: p.w.Source.HasMore(p)}) })
 }
 
-// asked is what the checker knows about the last Fetch.
+// The type asked is what the checker knows about the last Fetch.
 type asked struct {
-	// canceled is true if the machine cancelled the Fetch in progress. ends is true if the machine did so in
-	// order to end idle.
+	// canceled is true if the machine cancelled the Fetch in progress. ends is true if the machine cancelled the Fetch
+	// because the run would end idle.
 	canceled, ends bool
-	// empty is true if the Fetch that was cancelled in order to end idle returned nothing at the time at, and
-	// the source had no more messages.
+	// The field empty is true if the Fetch that was cancelled because the run would end idle returned nothing at the
+	// time at, and the source had no more messages.
 	empty bool
 	at    time.Duration
-	// more is the last time when the source reported that it has more messages. ever is true if it ever
-	// reported that.
+	// The field more is the last time when the source reported that it has more messages. The field ever is true if the
+	// source ever reported more messages.
 	more time.Duration
 	ever bool
 }
@@ -285,8 +285,8 @@ func (c *checker) answered(e machine.Fetched) {
 	s.canceled, s.ends = false, false
 }
 
-// checkAsking checks that a stop also ends a call of source.Info.Idle. Otherwise the stop would wait for the
-// answer of the source (case 10).
+// checkAsking checks that a stop also ends a call of source.Info.Idle. If the call did not end, the stop would wait for
+// the answer of the source (case 10).
 func (c *checker) checkAsking() {
 	if !c.over && c.stopping && c.fetching && c.asked.ends {
 		c.broke("case 10", "the machine stops, and the source is still asked whether it has more")

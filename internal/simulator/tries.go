@@ -17,7 +17,8 @@ type line struct {
 	route uint64
 }
 
-// lineOf returns the line of an item. The result is false if the item has no order.
+// lineOf returns the line (the lane or key whose messages are processed in order) of an item. The bool is false if the
+// item belongs to no ordered lane or key.
 func (c *checker) lineOf(it *machine.Item) (line, bool) {
 	switch {
 	case it.Claim != nil:
@@ -29,33 +30,33 @@ func (c *checker) lineOf(it *machine.Item) (line, bool) {
 	return line{}, false
 }
 
-// inLine reports whether a delivery blocks later deliveries of its lane that have this route.
+// inLine reports whether a delivery blocks later deliveries of its lane that have the given route (hash of the key).
 func (c *checker) inLine(before *model.Delivery, route uint64) bool {
 	return c.p.config.Lanes == machine.Partition || before.Message.Route == route
 }
 
 // tries is what the checker knows about the attempts of a message.
 type tries struct {
-	// attempts is the number of charged attempts.
+	// attempts is the number of failures that counted as attempts.
 	attempts int
-	// alone is true if the message must be alone in its next batch.
+	// The field alone is true if the next batch of the message must contain no other message.
 	alone bool
-	// unwritten is true if the store rejected the row of the message, and its handler did not run.
+	// unwritten is true if the store rejected the row of the message, and the handler of the message did not run.
 	unwritten bool
 	// waitsInInbox is true if the delay of the message is too long to wait in memory.
 	waitsInInbox bool
 	// doubt is true if a commit with an unknown outcome may have written the marker.
 	doubt bool
-	// stepInDoubt is true if that commit ended a step that is not the last step.
+	// stepInDoubt is true if the commit with an unknown outcome ended a step that is not the last step.
 	stepInDoubt bool
-	// mustTry is true if the message failed permanently while the breaker was open. It must be tried again.
+	// mustTry is true if the message must be tried again, because it failed permanently while the breaker was open.
 	mustTry bool
-	// undone is true if the handler succeeded and was rolled back with its batch. again is true if the next
-	// run counts as a further attempt.
+	// The field undone is true if the handler succeeded and was rolled back with its batch. The field again is true if
+	// the next run counts as another attempt.
 	undone, again bool
 	// ran is true if the handler has started at least once.
 	ran bool
-	// worker is the number of the last worker plus 1; 0 if there was none.
+	// worker is the number of the last worker plus 1, or 0 if no worker had the message.
 	worker int
 	// expected is how the message must end after the commit of its batch.
 	expected source.End
@@ -67,8 +68,8 @@ type pause struct {
 	most int           // largest number of entries in the next batch; 0 means no limit
 }
 
-// charge counts the attempt in a batch that was rolled back or rejected. It finds the message that the machine
-// must charge: the only entry that can have caused the failure.
+// charge counts the failure of a batch that was rolled back or rejected as an attempt of a message: of the only entry
+// that can have caused the failure.
 func (c *checker) charge(f *flight, e machine.Ended) {
 	if e.Outcome != store.NotCommitted {
 		return
@@ -108,7 +109,7 @@ func (c *checker) undone(f *flight) {
 	}
 }
 
-// before returns the number of attempts that a claimed row had before this process.
+// The method before returns the number of attempts that a claimed row had before the process claimed it.
 func (h *handed) before() int {
 	if h.claim == nil {
 		return 0
@@ -116,7 +117,7 @@ func (h *handed) before() int {
 	return h.item.Claim.Attempts
 }
 
-// attemptsWith returns the number of attempts that the row must have when the entry ends with this outcome.
+// attemptsWith returns the number of attempts that the row must have when the entry ends with the outcome as.
 func (h *handed) attemptsWith(as machine.As) int {
 	if as == machine.AsApplied {
 		return h.attempts + 1
@@ -142,8 +143,8 @@ func (c *checker) runs(f *machine.Flight, fresh []int) {
 	}
 }
 
-// culprit returns the index of the entry that caused the failure of the batch. It returns -1 if no entry did,
-// or if it is unknown which.
+// culprit returns the index of the entry that caused the failure of the batch. If no entry caused the failure, or if
+// the entry is unknown, culprit returns -1.
 func (f *flight) culprit(e machine.Ended) int {
 	class := e.Class
 	if f.failed {
@@ -167,14 +168,14 @@ func (f *flight) culprit(e machine.Ended) int {
 // blamesAll reports whether a handler of the whole batch failed.
 func (f *flight) blamesAll() bool { return f.failed && f.p.w.Plan.Whole }
 
-// charged checks that the reported number of attempts is right.
+// The method charged checks that the reported number of attempts is right.
 func (c *checker) charged(h *handed, told int) {
 	if told != h.attempts {
 		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.Message.Name(), told, h.attempts)
 	}
 }
 
-// company checks that a message that must be alone is alone in its batch (case 1).
+// company checks that a message that must have a batch of its own has one (case 1).
 func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
 	if !h.alone || e.As != machine.AsApplied {
 		return
@@ -190,7 +191,7 @@ func (c *checker) contended(f *machine.Flight, most int) {
 	c.pauses[f.Worker] = pause{c.w.now, most}
 }
 
-// paused checks that a worker waits after lock contention, and then tries fewer entries at once (case 2).
+// The method paused checks that a worker waits after lock contention, and then tries fewer entries at once (case 2).
 func (c *checker) paused(f *machine.Flight) {
 	p, there := c.pauses[f.Worker]
 	if !there {
@@ -236,7 +237,7 @@ type suspicion struct {
 	proven, enough   int
 }
 
-// suspect is called when the machine is told how a batch ended.
+// suspect is called when the machine gets the event how a batch ended.
 func (c *checker) suspect(f *flight, e machine.Ended) {
 	class, enough, outside := e.Class, 2, e.Outside
 	switch {
@@ -257,7 +258,7 @@ func (c *checker) suspect(f *flight, e machine.Ended) {
 	s.raised, s.enough, s.commits, s.outages = true, enough, c.commits, c.outages
 }
 
-// prove decides whether the last failure of h counts as an attempt. It is called when the item occurs in an
+// prove decides whether the last failure of h counts as an attempt. The checker calls prove when the item occurs in an
 // action again.
 func (c *checker) prove(h *handed) {
 	s := &h.suspicion

@@ -12,25 +12,25 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// turn is what the checker knows about a message whose version is not the next of its stream.
+// turn is what the checker knows about a message whose version is not the next version of its stream.
 type turn struct {
-	// out is true if the store has reported that the version is not the next one.
+	// The field out is true if the store has reported that the version is not the next one.
 	out bool
-	// must is the outcome that the message must have in its next batch; 0 if the message may run again. reason
-	// is the reason that its row must have.
+	// The field must is the outcome that the message must have in its next batch, or 0 if the message may run again.
+	// The field reason is the reason that the row of the message must have.
 	must   machine.As
 	reason semel.Reason
-	// after is how long the message must wait.
+	// The field after is how long the message must wait.
 	after time.Duration
 }
 
-// early reports whether a message must not run now: because its version is not the next, because it must wait
-// for an earlier message, or because it is too old.
+// The function early reports whether a message must not run now: because its version is not the next, because it must
+// wait for an earlier message, or because it is too old.
 func early(v store.Verdict) bool {
 	return v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old
 }
 
-// outOfTurn is called when the machine is told that an entry must not run now.
+// outOfTurn is called when the store's answer is that an entry must not run now.
 func (c *checker) outOfTurn(f *flight, i int) {
 	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
 	h.turn = turn{out: true}
@@ -85,8 +85,7 @@ func (c *checker) movedIn(f *flight, stream string) bool {
 	return false
 }
 
-// entryInTurn checks that a message that must wait or end without a run does so, and that no other message
-// waits.
+// entryInTurn checks that a message waits, or ends without a run, if and only if it must.
 func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 	waits := e.As == machine.AsBlocked || e.As == machine.AsOverdue
 	switch {
@@ -103,7 +102,7 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 	}
 }
 
-// lawOfTurn returns the law for the end of such a message.
+// lawOfTurn returns the law that says how a message ends that must not run.
 func (h *handed) lawOfTurn() string {
 	switch h.reason {
 	case semel.ReasonGap:
@@ -161,7 +160,7 @@ func (c *checker) inOrder(f *flight) {
 	}
 }
 
-// last reports whether the batch has no later entry of the same stream.
+// The method last reports whether the batch has no later entry of the same stream.
 func (f *flight) last(entry int) bool {
 	for i := entry + 1; i < len(f.of.Entries); i++ {
 		if f.message(i).Stream == f.message(entry).Stream {
@@ -171,8 +170,8 @@ func (f *flight) last(entry int) bool {
 	return true
 }
 
-// passedOver reports whether a delivery may be passed by later deliveries of its lane, because it must wait or
-// end without a run.
+// passedOver reports whether later deliveries of a lane may be applied before a delivery, because that delivery must
+// wait or end without a run.
 func (c *checker) passedOver(f *flight, d *model.Delivery) bool {
 	late := c.w.passedBy[d.Message.ID] // the message may also be too old although it was never processed
 	if d.Message.Version == 0 && !late {
@@ -197,7 +196,7 @@ func (w *world) checkStreams() {
 	}
 }
 
-// inPlace checks that no message is applied while an earlier message of its line is in the inbox.
+// inPlace checks that no message is applied while an earlier message of its key or lane is in the inbox.
 func (c *checker) inPlace(f *flight, x model.Effect) {
 	line := f.lineName(x.Entry)
 	if line == "" {
@@ -218,7 +217,7 @@ func (c *checker) inPlace(f *flight, x model.Effect) {
 	}
 }
 
-// comesAfter reports whether m comes after other in a lane. If one of them has copies in several lanes, the
+// comesAfter reports whether m comes after other in a lane. If one of the two messages has copies in several lanes, the
 // order is unknown.
 func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	for _, l := range w.Source.Lanes {
@@ -235,7 +234,7 @@ func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	return after
 }
 
-// checkLines checks at the end of a run that no row waits although it is the first of its line.
+// checkLines checks at the end of a run that no row waits although it is the first row of its queue (of a key or lane).
 func (w *world) checkLines() {
 	for _, r := range w.store.Inbox {
 		if r.Follows() && w.store.First(r.Line) == r {
@@ -255,8 +254,8 @@ func (c *checker) asOld() machine.As {
 	return machine.AsParked
 }
 
-// tooOld is called when the machine is told that an entry is older than the retention. The message ends as the
-// policy says, without a run. Only the checker knows whether the message was applied before.
+// tooOld is called when the store's answer is that an entry is older than the retention. The message ends as the policy
+// says, without a run. Only the checker knows whether the message was applied before.
 func (c *checker) tooOld(h *handed, as machine.As) {
 	c.arose("H4")
 	if as == machine.AsBlocked {
@@ -273,8 +272,8 @@ func (c *checker) tooOld(h *handed, as machine.As) {
 // endsAsOld reports whether a delivery was found to be too old and has not ended yet.
 func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == reasonname.Expired }
 
-// oldBefore returns the first entry of a batch that is too old and comes before entry in the same line; -1 if
-// there is none.
+// oldBefore returns the first entry of a batch that is too old and comes before the given entry in the same key or
+// lane, or -1 if there is none.
 func (c *checker) oldBefore(f *flight, entry int) int {
 	l, ordered := c.lineOf(f.of.Entries[entry].Item)
 	for i, e := range f.of.Entries[:entry] {
@@ -285,7 +284,7 @@ func (c *checker) oldBefore(f *flight, entry int) int {
 	return -1
 }
 
-// keptBehindOld counts the markers that a batch removed again because an earlier message of the line is too
+// keptBehindOld counts the markers that a batch removed again because an earlier message of the same key or lane is too
 // old.
 func (c *checker) keptBehindOld(f *flight) {
 	for _, i := range f.trim {
@@ -295,8 +294,8 @@ func (c *checker) keptBehindOld(f *flight) {
 	}
 }
 
-// besideOld checks, if parked messages block their line, that no message is applied while an earlier message
-// of its line is too old and will be parked.
+// If parked messages block later messages, besideOld checks that no message is applied while an earlier message of its
+// key or lane is too old and will be parked.
 func (c *checker) besideOld(f *flight, x model.Effect) {
 	it := f.of.Entries[x.Entry].Item
 	l, ordered := c.lineOf(it)
@@ -313,7 +312,7 @@ func (c *checker) besideOld(f *flight, x model.Effect) {
 	}
 }
 
-// checkRemoved checks, at the end of a run, a message whose marker was removed: it took effect at most once,
+// checkRemoved checks, at the end of a run, a message whose marker was removed: the message took effect at most once,
 // even if copies came later.
 func (w *world) checkRemoved(m *model.Message) {
 	effects, was := w.store.Effects[m.ID], w.store.Gone[m.ID]

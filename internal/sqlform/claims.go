@@ -10,14 +10,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimArg is a claim as an argument of PostgreSQL's statements.
+// claimArg is a claim in the JSON argument of PostgreSQL's statements.
 type claimArg struct {
 	K int   `json:"k"`
 	N int64 `json:"n"`
 	T int64 `json:"t"`
 }
 
-// EndingArgument is a store.ClaimEnding as an argument of statements.
+// EndingArgument is a store.ClaimEnding in the JSON argument of statements.
 type EndingArgument struct {
 	claimArg
 	State   string `json:"state"`
@@ -26,12 +26,11 @@ type EndingArgument struct {
 	Reason  string `json:"reason"`
 	Error   string `json:"error"`
 	Ran     int64  `json:"ran"`
-	// Taken is the number of started attempts that a release of the claim removes from the row's count: 0 or
-	// 1. For all other events Taken is -1, which means that the statement removes all started attempts that
-	// have not finished.
+	// Taken is the number of started attempts, 0 or 1, that a release of the claim removes from the row's count. For
+	// events other than a release, Taken is -1: the statement then removes all started attempts that have not finished.
 	Taken int64 `json:"taken"`
-	// Stream (in hex) and Place are the stream and the place at which a blocked row waits. 0 leaves them
-	// unchanged.
+	// Stream (in hex) and Place are the stream and the version at which a blocked row waits. 0 leaves stream and
+	// version unchanged.
 	Stream string `json:"stream"`
 	Place  int64  `json:"place"`
 	Call   int64  `json:"call"`
@@ -79,7 +78,7 @@ func ClosingClaims(c Crypt, p *Postgres, endings []store.ClaimEnding) (text stri
 	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
 }
 
-// EndingOf returns e as an argument of statements.
+// EndingOf converts e to the JSON argument of statements.
 func EndingOf(c Crypt, e *store.ClaimEnding) EndingArgument {
 	next, _ := store.StateInProgress.After(e.Event)
 	a := EndingArgument{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
@@ -105,7 +104,7 @@ func JSON(v any) string {
 	return string(text)
 }
 
-// Standing returns the verdict for a claimed row whose claim is valid.
+// Standing returns the store's answer for a claimed row whose claim is valid.
 func Standing(done bool) store.Verdict {
 	if done {
 		return store.Verdict{Kind: store.Seen, Was: store.Applied}

@@ -14,28 +14,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Crypt encrypts values for the tables and decrypts values from the tables. The zero value has no cipher. It
-// returns plain text unchanged, and returns an error for encrypted values.
+// Crypt encrypts values for the tables and decrypts values from the tables. The zero Crypt has no cipher. Without a
+// cipher, plain text is returned unchanged, and encrypted values give an error.
 type Crypt struct {
 	Cipher store.Cipher
-	// Since, if not zero, is a time. From that time on, rows in plain text are not processed.
+	// Since, if not zero, is the time from which rows in plain text are not processed.
 	Since time.Time
 	// Keyed means that the hashes (sums) of fingerprints are written with a key; see Print. A process must
 	// never change Keyed, because SQL compares the sum of a row with the sum of its marker.
 	Keyed bool
 }
 
-// NewCrypt returns a Crypt. If encryption is already required, it writes keyed sums. Earlier releases cannot
-// compare keyed sums, so all their processes must have ended by then.
+// NewCrypt returns a Crypt. If encryption is already required (since is in the past), the Crypt writes keyed sums.
+// Earlier releases cannot compare keyed sums, so all processes of earlier releases must have ended before the time
+// since.
 func NewCrypt(cipher store.Cipher, since time.Time) Crypt {
 	c := Crypt{Cipher: cipher, Since: since}
 	c.Keyed = c.required()
 	return c
 }
 
-// RefusesPlain returns why a row with this envelope must not be processed, or "" if it may be processed. A
-// row must not be processed if it is in plain text although encryption is required now. The clock of this
-// process decides, because anybody who can write the row could give the row any date.
+// RefusesPlain returns why a row with the given envelope must not be processed, or "" if the row may be processed. A
+// row must not be processed if it is in plain text although encryption is required now. The clock of the current
+// process decides, because a person who can write the row could give the row any date.
 func (c Crypt) RefusesPlain(envelope []byte) string {
 	if !c.required() || bytes.HasPrefix(envelope, []byte(hides)) {
 		return ""
@@ -48,23 +49,23 @@ func (c Crypt) required() bool {
 	return c.Cipher != nil && !c.Since.IsZero() && !time.Now().Before(c.Since)
 }
 
-// Lenient returns a Crypt that always accepts plain text. It is for rows that are no longer processed.
+// Lenient returns a Crypt that always accepts plain text. Lenient is for rows that are no longer processed.
 func (c Crypt) Lenient() Crypt { return Crypt{Cipher: c.Cipher} }
 
 var errNoCipher = errors.New("it is encrypted, and the store was opened without a key; configure the encryption of the store")
 
-// about returns the additional authenticated data of a value that belongs to this id.
+// about returns the additional authenticated data of a value that belongs to the given id.
 func about(kind string, id []byte) []byte { return append(append([]byte(kind), 0), id...) }
 
-// Binding versions define the additional data of the parts of an encrypted message. No release writes byID
-// any more. The version itself need not be authenticated, because a part that was encrypted under one version
-// cannot be decrypted under another version.
+// Binding versions define the additional data of the parts of an encrypted message. No release writes the version byID
+// any more. The version itself need not be authenticated, because a part that was encrypted under one version cannot be
+// decrypted under another version.
 const (
 	byID       = 0 // the id of the message's identity
 	byIdentity = 2 // consumer, source and id
 )
 
-// aboutMessage returns the additional data of a part of the message with this identity.
+// aboutMessage returns the additional data of a part of the message with the given identity.
 func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
 	switch binds {
 	case byID:
@@ -80,9 +81,9 @@ func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
 	}
 }
 
-// hidden is the envelope of an encrypted message. Key and body are encrypted separately. Headers is a string
-// instead of a list. So a release without encryption rejects the envelope, and does not process the encrypted
-// bytes as a message.
+// The type hidden is the envelope of an encrypted message. Key and body are encrypted separately. Headers is a string
+// instead of a list, so that a release without encryption rejects the envelope and does not process the encrypted bytes
+// as a message.
 type hidden struct {
 	Encrypted []byte `json:"encrypted"`
 	Headers   string `json:"headers"`
@@ -94,8 +95,8 @@ const hides = `{"encrypted":`
 
 var errNoIdentity = errors.New("the message cannot be encrypted, because its mark has no consumer and encryption is bound to the whole identity; set Consumer and Source of the mark")
 
-// message returns the envelope, key and body that the row of a message stores. With a cipher, all three are
-// encrypted and bound to the identity of the message.
+// message returns the envelope, key and body that the row of a message stores. With a cipher, envelope, key and body
+// are encrypted and bound to the identity of the message.
 func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key, body []byte, err error) {
 	open, err := Sealed(m)
 	if err != nil || c.Cipher == nil {
@@ -122,8 +123,8 @@ func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key
 	return string(text), key, body, err
 }
 
-// Unseal restores m from the row with this identity. m must have the key and body of the row, which Unseal
-// decrypts. hiding means that decryption failed.
+// Unseal restores m from the row with the given identity. The message m must have the key and body of the row, which
+// Unseal decrypts. The result hiding means that decryption failed.
 func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding bool, err error) {
 	h, encrypted, err := hiddenIn(envelope)
 	if !encrypted {
@@ -148,8 +149,8 @@ func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding b
 	return false, Unseal(open, m)
 }
 
-// plainColumn returns the value of a column that repeats a text of the message in readable form. If messages
-// are encrypted, the value is empty.
+// plainColumn returns the value of a column that repeats a text of the message unencrypted. If messages are encrypted,
+// plainColumn returns an empty value.
 func (c Crypt) plainColumn(s string) string {
 	if c.Cipher != nil {
 		return ""
@@ -157,8 +158,8 @@ func (c Crypt) plainColumn(s string) string {
 	return Plain(s)
 }
 
-// Body returns a new body of a row in the form in which the row stores it. If the envelope of the row is
-// encrypted, the body is encrypted with the same binding.
+// Body returns the bytes that a row stores for a new body. If the envelope of the row is encrypted, the body is
+// encrypted with the same binding.
 func (c Crypt) Body(of semel.Key, envelope, body []byte) ([]byte, error) {
 	h, encrypted, err := hiddenIn(envelope)
 	switch {
@@ -184,7 +185,7 @@ func (c Crypt) ShowBody(of semel.Key, envelope, kept []byte) ([]byte, error) {
 	return c.decryptPart(h.Binds, "body", of, kept)
 }
 
-// hiddenIn reads an encrypted envelope. If the envelope is in plain text, encrypted is false.
+// hiddenIn reads an encrypted envelope. If the envelope is in plain text, the result encrypted is false.
 func hiddenIn(envelope []byte) (h hidden, encrypted bool, err error) {
 	if !bytes.HasPrefix(envelope, []byte(hides)) {
 		return h, false, nil
@@ -219,7 +220,7 @@ func (c Crypt) decrypt(kind string, id, text []byte) ([]byte, error) {
 	return c.Cipher.Decrypt(text, about(kind, id))
 }
 
-// Size returns the length of a body that needs kept bytes in its row.
+// Size returns the length of a body. The parameter kept is the number of bytes that the store uses for the body.
 func (c Crypt) Size(envelope []byte, kept int) int {
 	if c.Cipher != nil && kept > 0 && bytes.HasPrefix(envelope, []byte(hides)) {
 		return kept - c.Cipher.Overhead()
@@ -227,8 +228,8 @@ func (c Crypt) Size(envelope []byte, kept int) int {
 	return kept
 }
 
-// marked is the prefix of encrypted values outside of an envelope. It contains random bytes, so that no other
-// value begins with marked.
+// The variable marked is the prefix of encrypted values outside of an envelope. The prefix contains random bytes, so
+// that no other value begins with it.
 var marked = []byte("\x00semel encrypted\xf5\x9b\x1e\x07")
 
 // Hide encrypts a value that belongs to an id and is outside of an envelope. If the value is nil, Hide
@@ -244,7 +245,7 @@ func (c Crypt) Hide(kind string, id, plain []byte) ([]byte, error) {
 	return append(bytes.Clone(marked), text...), nil
 }
 
-// Show is the inverse of Hide. If the value is in plain text, Show returns it unchanged.
+// Show is the inverse of Hide. If the value is in plain text, Show returns the value unchanged.
 func (c Crypt) Show(kind string, id, text []byte) ([]byte, error) {
 	if !bytes.HasPrefix(text, marked) {
 		return text, nil
@@ -262,8 +263,8 @@ const (
 	OfKey    = "result of a leased key"
 )
 
-// The prefixes of encrypted error texts name the binding. The rest of the text is base64, because the columns
-// have type text.
+// The prefixes of encrypted error texts say to which object (an identity or a row) the text is bound. The text after
+// the prefix is base64, because the columns have type text.
 const (
 	errorOfIdentity = "semel encrypted/identity/1 "
 	errorOfRow      = "semel encrypted/row/1 "
@@ -276,7 +277,7 @@ const ofError = "error"
 // hiddenError replaces an error text that cannot be encrypted or decrypted.
 const hiddenError = "encrypted"
 
-// errorOf returns the stored form of an error for a new row, whose number is not known yet.
+// errorOf returns the text that is stored for an error in a new row, whose number is not known yet.
 func (c Crypt) errorOf(m *store.Mark, text string) string {
 	data, err := aboutMessage(byIdentity, ofError, semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)})
 	if err != nil {
@@ -285,7 +286,7 @@ func (c Crypt) errorOf(m *store.Mark, text string) string {
 	return c.hideError(errorOfIdentity, data, text)
 }
 
-// RowError returns the stored form of an error for the row with this number.
+// RowError returns the text that is stored for an error in the row with the given number.
 func (c Crypt) RowError(row int64, text string) string {
 	return c.hideError(errorOfRow, about(ofError, rowID(row)), text)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// idAside is the first byte of the key of a marker whose id belongs to none of the daily partitions. The
-// original key follows. See AsideKey.
+// idAside is the first byte of the key of a marker whose id belongs to none of the daily partitions, followed by the
+// original key. See AsideKey.
 const idAside = 5
 
 // Dated contains statements for a store whose markers are in a table with daily partitions: statements that
@@ -24,15 +24,15 @@ type Dated struct {
 	Lint                                                          string
 }
 
-// Moving contains the statements that move the markers of a running consumer from the common
-// table into a table with daily partitions.
+// Moving contains the statements that move the markers of a running consumer from the table that all consumers share
+// into a table with daily partitions.
 type Moving struct {
-	// NewMoving writes the row of a move. StandIn creates relations under the names of the final table. The
-	// consumer's processes write markers into these relations until the move ends. DaysFrom returns the days
-	// for which partitions must be created.
+	// NewMoving writes the row that records a move. StandIn creates temporary tables with the names of the final table,
+	// into which the consumer's processes write markers until the move ends. DaysFrom returns the days for which daily
+	// partitions must be created.
 	NewMoving, StandIn, DaysFrom string
-	// Running returns the open transactions, and Ended reports whether they have ended. ScopesOf returns the
-	// numbers of the consumer's sources. Copy copies some markers of a source.
+	// Running returns the open transactions, and Ended reports whether given transactions have ended. ScopesOf returns
+	// the numbers of the consumer's sources. Copy copies some markers of a source.
 	Running, Ended, ScopesOf, Copy string
 	// ByTime creates an index by time for the move. NoMoreByTime drops the index, even if the index is
 	// incomplete.
@@ -41,14 +41,14 @@ type Moving struct {
 	// the remaining markers. TakeName gives the table its final name, and RenameDay gives a daily partition
 	// its final name. EndMoving ends the move, together with MoveRows of Dated.
 	HoldOff, CopyOutside, Settle, TakeName, RenameDay, EndMoving string
-	// Fence prevents markers in the common table, and Fenced reports whether the fence exists. Left reports
-	// whether markers remain in the common table, Clear removes some of them, and Cleared records that all
-	// are removed.
+	// Fence prevents that new markers of the consumer are written to the table that all consumers share, and Fenced
+	// reports whether Fence is in effect. Left reports whether markers remain in the shared table. Clear removes some
+	// markers from the shared table. Cleared records that all are removed.
 	Impatient, Fence, Fenced, Left, Clear, Cleared string
 }
 
-// WithDays returns p with the statements in d, which use a table with daily partitions. Statements about the
-// whole schema come from of, which are the statements of the store without such a table.
+// WithDays returns p with the statements in d, which use a table with daily partitions. Statements about the whole
+// schema come from of, the statements of a store without daily partitions.
 func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Look, own.Marker, own.KnownMarkers = d.Begin, d.Mark, d.Judge, d.Look, d.Marker, d.KnownMarkers
@@ -64,17 +64,18 @@ const (
 	below   = -1
 	ahead   = -2
 	unready = -3
-	// standsAside is added to the outcome of a marker whose key is AsideKey.
+	// standsAside is added to the outcome of a marker that is stored under AsideKey.
 	standsAside = 256
 )
 
-// Answer is the verdict for a message whose marker is in a table with daily partitions.
+// Answer is the store's answer (new, duplicate, conflict) for a message whose marker is in a table with daily
+// partitions.
 type Answer struct {
 	store.Verdict
 	// Aside means that the marker is stored under AsideKey.
 	Aside bool
-	// Unready means that the id has a later time than all daily partitions, and that tomorrow's partition is
-	// missing.
+	// Unready means that the time in the id is later than all daily partitions, and that the partition of the next day
+	// is missing.
 	Unready bool
 }
 

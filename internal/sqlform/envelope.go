@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// envelope contains a message without key and body. It is JSON that can represent any bytes. Other columns of
-// the row repeat parts of the envelope, for people and for filters.
+// envelope contains a message without key and body, as JSON that can represent any bytes. Other columns of the row
+// repeat parts of the envelope, for people and for filters.
 type envelope struct {
 	Topic      text        `json:"topic,omitzero"`
 	BrokerID   text        `json:"broker_id,omitzero"`
@@ -42,8 +42,8 @@ type attributes struct {
 	Time       string `json:"time,omitempty"`
 }
 
-// text contains any bytes. In JSON, text is a string if the bytes are valid UTF-8. Otherwise it is {"base64":
-// "…"}.
+// text contains any bytes. In JSON, text is a string if the bytes are valid UTF-8. Bytes that are not valid UTF-8 are
+// written as {"base64": "…"}.
 type text string
 
 type binary struct {
@@ -132,7 +132,7 @@ func timeOf(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// Plain returns s in a form that every database accepts in a text column.
+// Plain replaces the characters of s that a database may reject in a text column.
 func Plain(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -1,5 +1,5 @@
-// Package sqlform defines how messages and markers are stored in SQL tables. All drivers use this package, so
-// that several drivers can use one schema.
+// Package sqlform defines how messages and markers are stored in SQL tables. All drivers use package sqlform, so that
+// several drivers can use one schema.
 package sqlform
 
 import (
@@ -8,23 +8,23 @@ import (
 	"encoding/hex"
 )
 
-// The first byte of a stored id says how the id is stored, so that different ids never have the same stored
-// form. For example, a UUID as a text differs from an id that consists of the 16 bytes of the UUID.
+// The first byte of a stored id says how the id is stored, so that different ids are never stored as the same bytes.
+// For example, a UUID as a text differs from an id that consists of the 16 bytes of the UUID.
 const (
 	idAsIs   = 0 // the bytes follow
 	idUUID   = 1 // a canonical lower-case UUID: its 16 bytes follow
 	idHashed = 2 // a SHA-256 hash follows; the id has a column of its own
 )
 
-// longestID is the maximum length of an id that is stored unchanged. Databases limit the length of index
-// keys. Some databases compare the limit after compression, so the limit depends on the content. longestID is
+// longestID is the maximum length of an id that is stored unchanged. Databases limit the length of index keys. Some
+// databases compress a key before they compare it with the limit, so the limit depends on the content. longestID is
 // below the limit of all databases.
 const longestID = 512
 
 const hashDomain = "semel id 1\x00"
 
-// ID returns the form in which an id is compared (key). If key does not contain the id, long is the id
-// itself.
+// ID returns the bytes under which an id is stored and compared (key). If key is a hash and does not contain the id,
+// the result long is the id itself.
 func ID(id []byte) (key, long []byte) {
 	if u, ok := uuidOf(id); ok {
 		key = make([]byte, 17)

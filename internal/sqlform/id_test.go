@@ -45,7 +45,7 @@ func TestLongIDsAreShortened(t *testing.T) {
 			if bits := 8 * (len(key) - 1); bits < 128 || !bytes.Equal(long, id) {
 				t.Fatalf("an id of %d bytes is stored by %d bits, and %d bytes beside them", n, bits, len(long))
 			}
-			// Each half of the hash differs between ids, so neither half is constant.
+			// Each half of the hash differs for different ids; no half is constant.
 			for _, half := range [][]byte{key[1:17], key[17:]} {
 				if other, there := seen[string(half)]; there {
 					t.Fatalf("ids of %d and %d bytes share half of a hash", other, n)

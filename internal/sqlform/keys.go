@@ -18,16 +18,16 @@ type Key struct {
 	Ended              keystore.Event
 	Token              store.Token
 	First, Until, Over int64
-	// Leased is the time when the lease was set, or 0 if an earlier release set it. First is the time of the
-	// first claim, or calls.Unknown if the clock was ahead at that time.
+	// Leased is the time when the lease was set, or 0 if an earlier release set it. First is the time of the first
+	// claim, or calls.Unknown if the store's clock was ahead at that time.
 	Leased            int64
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
 	Result            []byte
 }
 
-// Claim returns the answer to a claim. stands says whether the key exists. write means that Claim has changed
-// the key, so that it must be written.
+// Claim returns the answer to a claim. The parameter stands says whether the key exists. The result write means that
+// Claim has changed the key, so that the key must be written.
 func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answer, write bool) {
 	switch {
 	case !stands && c.Seen > 0:
@@ -55,9 +55,9 @@ func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answe
 	return k.answer(keystore.Claimed, now), true
 }
 
-// cutAhead shortens a lease that was set while the store's clock was ahead: the lease keeps its length and
-// starts now. If the first claim was made while the clock was ahead, the time of the first claim is unknown
-// from now on. The result is true if cutAhead has changed the key.
+// cutAhead shortens a lease that was set while the store's clock was ahead: the lease has the same length but starts
+// now. If the first claim was made while the clock was ahead, the time of the first claim is unknown from now on. The
+// result is true if cutAhead has changed the key.
 func (k *Key) cutAhead(now int64) bool {
 	changed := false
 	at := k.Leased
@@ -115,13 +115,12 @@ func (k *Key) End(t store.Token, e *keystore.Ending, now int64) (written, lost b
 		k.Finished++
 	}
 	if e.Event != keystore.Release && e.Event != keystore.Abandon || k.Finished == k.Started {
-		k.Result = e.Result // otherwise the next claim needs the stored request
+		k.Result = e.Result // without a known outcome, the next claim needs the stored request
 	}
 	return true, false
 }
 
-// Note stores a request (note) with a claim, in the place of the result. If the claim is not valid, Note
-// returns false.
+// Note stores a request (note) with a claim, in the field Result. If the claim is not valid, Note returns false.
 func (k *Key) Note(t store.Token, note []byte) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
@@ -130,8 +129,8 @@ func (k *Key) Note(t store.Token, note []byte) bool {
 	return true
 }
 
-// Left reports whether a key with a stored request is abandoned: no process has worked on the key for at
-// least quiet. The duration says how long no process has worked on it.
+// Left reports whether a key with a stored request is abandoned: no process has worked on the key for at least quiet.
+// The duration says how long no process has worked on the key.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := micro(now - k.Until)
 	open := k.Ended == 0 || k.Ended == keystore.Release || k.Ended == keystore.Abandon

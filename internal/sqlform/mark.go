@@ -12,14 +12,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Mark is a store.Mark in the form of the tables.
+// Mark is a store.Mark with the values that the tables store.
 type Mark struct {
 	*store.Mark
-	// Key is the form in which the id is compared. If Key does not contain the id, Long is the id itself.
+	// Key contains the bytes under which the id is stored and compared (see ID). If Key does not contain the id, Long
+	// is the id itself.
 	Key, Long []byte
 }
 
-// Marks converts markers to the form of the tables.
+// Marks computes, for each marker, the values that the tables store.
 func Marks(marks []store.Mark) []Mark {
 	all := make([]Mark, len(marks))
 	for i := range marks {
@@ -29,9 +30,9 @@ func Marks(marks []store.Mark) []Mark {
 	return all
 }
 
-// Sorted returns the indexes of markers in the order in which every batch writes them, so that batches cannot
-// deadlock. Equal markers keep their order. The result does not contain claimed rows, because no marker is
-// written for them.
+// Sorted returns the indexes of markers in the order in which every batch writes them, so that batches cannot deadlock.
+// The order of equal markers does not change. The result does not contain claimed rows, because no marker is written
+// for a claimed row.
 func Sorted(marks []Mark) []int {
 	order := make([]int, 0, len(marks))
 	for i := range marks {
@@ -54,11 +55,11 @@ var ErrMissing = errors.New("a marker could not be written and does not exist: e
 type Marker struct {
 	Outcome, Version int64
 	Sum              []byte
-	// Known means that a row of the same conflict exists.
+	// Known means that the inbox already has a row for the same conflict.
 	Known bool
 }
 
-// Verdict converts a stored marker to the verdict for a message.
+// Verdict converts a stored marker to the store's answer for a message (new, duplicate, conflict).
 func (m Marker) Verdict(c Crypt, asked *Mark) store.Verdict {
 	found := store.Found(m.Outcome)
 	switch {
@@ -92,8 +93,8 @@ func Fingerprint(version uint8, sum []byte) semel.Fingerprint {
 	return f
 }
 
-// Conflict returns the part of a row's key that distinguishes a conflict from the first content. It is used
-// if sums are not keyed.
+// Conflict returns the part of a row's key that distinguishes a conflict from the first content. Conflict is used if
+// sums are not keyed.
 func Conflict(f semel.Fingerprint) []byte {
 	return append([]byte{f.Version}, f.Sum[:]...)
 }

@@ -8,30 +8,28 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// keyedSumSize is the size of a keyed sum. A keyed sum is the sum of a fingerprint, encrypted as one AES
-// block, after the name of the key. The key of the block is derived from the cipher's key and from the object
-// of the fingerprint. So equal contents of one identity have equal sums, which SQL can compare. Equal
-// contents of different identities have different sums, so that nobody can recognise a content by sending
-// their own messages.
+// keyedSumSize is the size of a keyed sum. A keyed sum is the sum of a fingerprint, encrypted as one AES block, after
+// the name of the key. The key of the block is derived from the cipher's key and from the object to which the
+// fingerprint belongs. So equal contents of one identity have equal sums, which SQL can compare. Equal contents of
+// different identities have different sums, so that an attacker cannot recognise a content by sending messages.
 const keyedSumSize = 4 + aes.BlockSize
 
-// keyedPrint is added to the version of a fingerprint with a keyed sum. An earlier release treats such a
-// version like a version of a newer release: it does not process the message, and reports no conflict.
+// keyedPrint is added to the version of a fingerprint with a keyed sum. An earlier release treats a keyed version like
+// a version of a newer release: it does not process the message, and reports no conflict.
 const keyedPrint = 256
 
-// hiddenPrint is the version of a fingerprint whose key is missing. Such a fingerprint can be compared only
+// hiddenPrint is the version of a fingerprint whose key is missing. A fingerprint without its key can be compared only
 // with fingerprints of the same identity and key. Package identity does not use this version.
 const hiddenPrint = 14
 
-// The objects to which fingerprints belong: an id in the form of its table, a stream, or a leased key.
+// The kinds of objects to which fingerprints belong: an id as it is stored in its table, a stream, or a leased key.
 const (
 	PrintOfID     = "fingerprint/id"
 	PrintOfStream = "fingerprint/stream"
 	PrintOfKey    = "fingerprint/key"
 )
 
-// Print returns the version and sum of a fingerprint in the form of the tables. If c.Keyed is set, the sum is
-// keyed.
+// Print returns the version and sum that the tables store for a fingerprint. If c.Keyed is set, the sum is keyed.
 func (c Crypt) Print(kind string, id []byte, f semel.Fingerprint) (version int64, sum []byte) {
 	if c.Keyed && f.Version != 0 {
 		if sum := c.keyedSum(0, kind, id, f); sum != nil {
@@ -41,12 +39,12 @@ func (c Crypt) Print(kind string, id []byte, f semel.Fingerprint) (version int64
 	return int64(f.Version), Sum(f)
 }
 
-// MarkPrint is Print for the fingerprint of a marker.
+// MarkPrint returns the version and sum that the tables store for the fingerprint of a marker.
 func (c Crypt) MarkPrint(m *Mark) (version int64, sum []byte) {
 	return c.Print(PrintOfID, InnerKey(m.Key), m.Fingerprint)
 }
 
-// ReadPrint is the inverse of Print. It reads sums without a key, and sums with any key of the cipher.
+// ReadPrint is the inverse of Print. ReadPrint reads sums without a key, and sums with any key of the cipher.
 func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) semel.Fingerprint {
 	if version <= keyedPrint || len(sum) != keyedSumSize {
 		return Fingerprint(uint8(version), sum)
@@ -65,12 +63,12 @@ func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) seme
 	return Fingerprint(hiddenPrint, sum[keyedSumSize-aes.BlockSize:])
 }
 
-// readablePrint reports whether this release can read the form of a fingerprint.
+// readablePrint reports whether this release can read the stored version and sum of a fingerprint.
 func readablePrint(version int64, sum []byte) bool {
 	return version >= 0 && version < keyedPrint || version > keyedPrint && version < 2*keyedPrint && len(sum) == keyedSumSize
 }
 
-// keyedSum returns the sum of a fingerprint with the n-th key, or nil if there is no such key.
+// keyedSum returns the sum of a fingerprint with the n-th key, or nil if the cipher has fewer keys.
 func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []byte {
 	name, secret, there := c.Cipher.Derive(n, about(kind, id))
 	if !there {
@@ -85,8 +83,8 @@ func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []by
 	return sum
 }
 
-// RowConflict returns the part of a row's key after the identity. If the row is no conflict, this part is
-// empty.
+// RowConflict returns the part of a row's key after the identity. If the row is no conflict, RowConflict returns an
+// empty part.
 func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	if !conflict {
 		return []byte{}
@@ -95,9 +93,9 @@ func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	return c.AppendConflicts(room[:0], m)[0]
 }
 
-// AppendConflicts appends to all, for the row of a conflict with the content of m, all forms of the part that
-// RowConflict returns. The first form is the form that this store writes. The others are the forms with other
-// keys, and the form of stores without a key.
+// AppendConflicts appends to all, for the row of a conflict with the content of m, all values that RowConflict may have
+// returned: first the value that this store writes, then the values with other keys of the cipher, and the value of a
+// store without a key.
 func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	plain := Conflict(m.Fingerprint)
 	if c.Cipher == nil || m.Fingerprint.Version == 0 {
@@ -119,8 +117,8 @@ func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	return all
 }
 
-// Repeated returns the possible parts of the key for the row of a repeated delivery. For a conflict they are
-// all forms of AppendConflicts. Otherwise there is one form.
+// Repeated returns the possible parts of the key for the row of a repeated delivery. For a conflict, the result has all
+// values of AppendConflicts. For other rows, the result has one value.
 func (c Crypt) Repeated(m *Mark, conflict bool) [][]byte {
 	if !conflict {
 		return [][]byte{{}}

@@ -9,8 +9,8 @@ import (
 )
 
 func TestReceive(t *testing.T) {
-	// of receives messages of these sizes. A negative size stands for a duplicate. of returns the sizes of
-	// the messages in each piece.
+	// The function of receives messages of the given sizes; a negative size means a duplicate. The result contains the
+	// sizes of the messages in each piece.
 	of := func(t *testing.T, sizes []int) (pieces [][]int) {
 		marks, verdicts := make([]store.Mark, len(sizes)), make([]store.Verdict, len(sizes))
 		messages := make([]*semel.Message, len(sizes))

@@ -9,14 +9,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Replay is a stored replay with the token of the process that runs the replay. The methods implement the
-// operations of admin.Replays for every store. If a method returns an error, it has changed nothing.
+// Replay is a stored replay with the token of the process that runs the replay. The methods implement the operations of
+// admin.Replays for every store. A method that returns an error has changed nothing.
 type Replay struct {
 	admin.Replay
 	Token store.Token
 }
 
-// mine returns store.ErrClaimLost if the process with this token does not run the replay.
+// mine returns store.ErrClaimLost if the process with the given token does not run the replay.
 func (r *Replay) mine(t store.Token) error {
 	if r.State.Ended() || r.Token != t {
 		return fmt.Errorf("replay %d: %w", r.Number, store.ErrClaimLost)
@@ -24,7 +24,7 @@ func (r *Replay) mine(t store.Token) error {
 	return nil
 }
 
-// Take assigns the replay to the process with this token.
+// Take assigns the replay to the process with the given token.
 func (r *Replay) Take(t store.Token, lease time.Duration) error {
 	switch {
 	case r.State == admin.ReplayDone:
@@ -69,13 +69,13 @@ func (r *Replay) StopBy(a store.Act, now time.Time) error {
 	return nil
 }
 
-// OfReplay returns the audit record of an operator's change to a replay. The record is a with the consumer's
-// name and the replay's number in Why.
+// OfReplay returns the audit record of an operator's change to a replay: the record a, with the consumer's name and the
+// replay's number in Why.
 func OfReplay(a store.Act, r *admin.Replay) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, replay %d", r.Consumer, r.Number))
 }
 
-// Told returns the progress of a replay in the form in which a column stores it.
+// Told returns the text that a column stores for the progress of a replay.
 func Told(p admin.ReplayProgress) (string, error) {
 	text, err := json.Marshal(p)
 	return Plain(string(text)), err

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Ended reports whether a marker with this outcome belongs to a message that has ended.
+// Ended reports whether a marker with the given outcome belongs to a message that has ended.
 func Ended(o store.Outcome) bool {
 	return o == store.Applied || o == store.Discarded || o == store.DeadLettered
 }
@@ -24,8 +24,8 @@ func NoLane(consumer, lane string) error {
 	return fmt.Errorf("there are no records of lane %q of consumer %q: %w", lane, consumer, semel.ErrState)
 }
 
-// MayReap returns an error if nothing of a consumer may be removed. If only bodies may be removed, MayReap
-// returns an error unless bodies is set.
+// MayReap returns an error if no marker, row or body of a consumer may be removed. If only bodies may be removed,
+// MayReap returns an error unless the parameter bodies is set.
 func MayReap(r store.Retention, bodies bool) error {
 	switch {
 	case r.Off:
@@ -41,8 +41,8 @@ func MayReap(r store.Retention, bodies bool) error {
 	return nil
 }
 
-// Aged returns the numbers of those sources whose messages must be compared with the low-water mark. Each
-// number occurs once.
+// Aged returns the numbers of those sources whose messages must be compared with the low-water mark (the time before
+// which markers may have been removed). Each number occurs once.
 func Aged(marks []store.Mark) (scopes []int64) {
 	for i := range marks {
 		if n := marks[i].Scope; asksAge(&marks[i]) && !slices.Contains(scopes, n) {
@@ -54,12 +54,13 @@ func Aged(marks []store.Mark) (scopes []int64) {
 
 func asksAge(m *store.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
 
-// Low is the low-water mark of a source, and the current time by the store's clock.
+// Low contains the low-water mark of a source (markers from before that time may have been removed), and the current
+// time by the store's clock.
 type Low struct{ Before, Now time.Time }
 
-// JudgeAges changes the verdict of fresh messages to Old if they are older than the low-water mark of their
-// source, or dated in the future. Messages from the future are rejected because their markers would be
-// removed too early.
+// JudgeAges changes the store's answer for new messages to Old if they are older than the low-water mark of their
+// source (the time before which markers may have been removed), or dated in the future. Messages from the future are
+// rejected because their markers would be removed too early.
 func JudgeAges(marks []store.Mark, lows map[int64]Low, verdicts []store.Verdict) {
 	for i := range marks {
 		m := &marks[i]

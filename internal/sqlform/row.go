@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// State returns the row state with this name. An error means that a newer release has written the state.
+// State returns the row state with the given name. An error means that a newer release has written the state.
 func State(name, table string) (store.RowState, error) {
 	s := store.RowState(name)
 	if s.Known() {
@@ -21,7 +21,7 @@ func State(name, table string) (store.RowState, error) {
 	return s, &newer.Error{What: "state", Value: strconv.Quote(name), Table: table}
 }
 
-// Acted is a stored row that an operator changes.
+// Acted is a stored row that an operator is about to change.
 type Acted struct {
 	Number int64
 	State  string
@@ -72,15 +72,15 @@ func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	}, nil
 }
 
-// step is the JSON form of a step in the tables.
+// step is the JSON of a step in the tables.
 type step struct {
 	Name   string `json:"name"`
 	Output []byte `json:"output,omitempty"`
-	// None distinguishes a nil output from an empty output.
+	// The field None is true if the output is nil, to distinguish nil from an empty output.
 	None bool `json:"none,omitempty"`
 }
 
-// Steps returns the stored form of the steps of a row. Except for names, it is plain ASCII.
+// Steps returns the JSON that a row stores for its steps. Except for names, the JSON is ASCII.
 func Steps(c Crypt, row int64, done []store.StepDone) (string, error) {
 	all := make([]step, len(done))
 	for i, d := range done {
@@ -125,9 +125,9 @@ const ofStep = "output of a step"
 
 func rowID(row int64) []byte { return strconv.AppendInt(nil, row, 10) }
 
-// mostReceived limits the bytes of messages that one statement writes. A larger message gets its own
-// statement. An array is one value in PostgreSQL, which is limited to 1 GiB, and the text form that every
-// driver sends is twice as long.
+// mostReceived limits the bytes of messages that one statement writes. A larger message gets its own statement. An
+// array is one value in PostgreSQL, which is limited to 1 GiB, and drivers send the array as a text that is twice as
+// long.
 const mostReceived = 16 << 20
 
 // Received contains the rows of received messages as columns, so that PostgreSQL can write all rows with one
@@ -139,7 +139,7 @@ type Received struct {
 	bytes                                             int
 }
 
-// Receive returns the rows of the new messages (verdict Fresh), in as few pieces as the size limit of
+// Receive returns the rows of the new messages (those with the answer Fresh), in as few pieces as the size limit of
 // statements allows.
 func Receive(c Crypt, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
 	for i, m := range Marks(marks) {
@@ -197,8 +197,8 @@ const (
 	Seals   = "the seals"
 )
 
-// SwallowedError means that rows of one of Semel's tables were not written although the statement succeeded.
-// No message has caused that.
+// SwallowedError means that rows of one of Semel's tables were not written although the statement succeeded. A message
+// cannot have caused this error.
 type SwallowedError struct {
 	Table       string
 	Written, Of int64
@@ -210,7 +210,7 @@ func (e *SwallowedError) Error() string {
 		"semel migrate status (in Go, Check) names the trigger or rule to drop", e.Written, e.Of, e.Table)
 }
 
-// WrittenIn returns a *SwallowedError if rows is not equal to of.
+// WrittenIn returns a *SwallowedError if the number rows is not equal to the number of.
 func WrittenIn(table string, rows int64, of int) error {
 	if rows == int64(of) {
 		return nil

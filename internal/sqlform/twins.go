@@ -13,7 +13,7 @@ type Twin struct {
 	Number   int64
 	State    store.RowState
 	Conflict bool
-	// Version and Sum describe the content of the row, in the form of a marker.
+	// Version and Sum are the fingerprint of the row's content, as a marker stores it.
 	Version int64
 	Sum     []byte
 	// Stepped means that some steps of the row were applied. UnknownOutcome means that the outcome of a call
@@ -21,10 +21,10 @@ type Twin struct {
 	Stepped, UnknownOutcome bool
 }
 
-// Of reports whether a marker belongs to this row and not to another row of the identity. A marker belongs to
-// a row with the same content. Two rows can have the same content, because a duplicate of the first message
-// may arrive while a conflict owns the marker. In this case the marker belongs to the row whose state matches
-// the marker's outcome or, if there is none, to the row of the first content.
+// Of reports whether a marker belongs to the given row and not to another row of the identity. A marker belongs to a
+// row with the same content. Two rows can have the same content, because a duplicate of the first message may arrive
+// while a conflict owns the marker. If two rows have the same content, the marker belongs to the row whose state
+// matches the marker's outcome or, if there is none, to the row of the first content.
 func (m Marker) Of(row Twin, others []Twin) bool {
 	if !m.has(row) {
 		return false
@@ -45,8 +45,8 @@ func (m Marker) has(row Twin) bool { return m.Version == row.Version && bytes.Eq
 
 func (m Marker) tells(row Twin) bool { return m.Outcome == int64(row.State.Outcome()) }
 
-// Returned returns the new marker of an identity after the row of a conflict was closed that owned the
-// marker. The result is the marker of the first content's row. If there is no such row, the result is closed.
+// Returned returns the new marker of an identity after the row of a conflict was closed that owned the marker. The
+// result is the marker of the first content's row. If the first content has no row, the result is closed.
 func Returned(closed Marker, others []Twin) Marker {
 	for _, o := range others {
 		if said := o.State.Outcome(); !o.Conflict && said != 0 {
@@ -71,8 +71,8 @@ func StoredTwins(all []Twin) []store.StoredRow {
 	return rows
 }
 
-// Over returns how a claimed row must end whose marker does not wait for the row, and why. Law 16 allows no
-// other end. A zero event means that no other row waits, and that the row takes the marker.
+// Over returns how a claimed row must end whose marker does not wait for the row, and why. Law 16 allows no other end.
+// A zero event means that no other row waits, and that the marker will belong to the claimed row.
 func Over(marked bool, m Marker, own bool, others []Twin) (store.RowEvent, string) {
 	switch {
 	case !marked:

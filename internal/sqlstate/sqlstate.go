@@ -15,14 +15,14 @@ const (
 	Deadlock             = "40P01"
 	LockNotAvailable     = "55P03"
 	QueryCanceled        = "57014"
-	// Unmet is raised by the function {prefix}expect, and ClaimLost by the function {prefix}stand.
+	// The SQL function {prefix}expect raises Unmet, and the SQL function {prefix}stand raises ClaimLost.
 	Unmet     = "SM001"
 	ClaimLost = "SM002"
 )
 
-// RolledBack reports whether this code proves that nothing was committed. The code is from the response to
-// COMMIT, or to a statement that was sent together with COMMIT. A server that shuts down or is broken, and a
-// pooler that has lost its server, also respond with an error, but they do not know the outcome.
+// RolledBack reports whether the given code proves that nothing was committed. The code is from the response to COMMIT,
+// or to a statement that was sent together with COMMIT. A server that shuts down or is broken, and a pooler that has
+// lost its server, also respond with an error, but without knowing the outcome.
 func RolledBack(code string) bool {
 	if len(code) != 5 || code == CompletionUnknown {
 		return false

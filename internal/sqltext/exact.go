@@ -2,20 +2,19 @@ package sqltext
 
 import "strings"
 
-// beforeParenthesis contains the words in Semel's SQL that can precede a parenthesis although they are no
-// functions. These words belong to PostgreSQL's grammar, so the search_path does not affect them.
+// beforeParenthesis contains the words in Semel's SQL that can precede a parenthesis although they are no functions.
+// The words belong to PostgreSQL's grammar, so the search_path does not change their meaning.
 var beforeParenthesis = map[string]bool{
 	"all": true, "any": true, "array": true, "cast": true, "coalesce": true, "exists": true, "extract": true, "greatest": true,
 	"least": true, "nullif": true, "operator": true, "overlay": true, "position": true, "row": true, "some": true, "substring": true, "trim": true,
 }
 
-// Exact rewrites Semel's own SQL so that no object in a schema of the search_path can replace a built-in
-// object. PostgreSQL prefers a function or an operator whose arguments match exactly, in any schema, to a
-// built-in one that needs a cast. So Exact adds the schema of the built-in objects to each function call.
-// Exact also casts the operands of these operators to the types of a built-in operator: a number times an
-// interval, the result of extract times a whole number, and comparisons with to_regclass. The operands of all
-// other operators have exact types already. For a dialect without a catalog, Exact returns the text
-// unchanged.
+// Exact rewrites Semel's own SQL so that no object in a schema of the search_path can replace a built-in object.
+// PostgreSQL prefers a function or an operator whose arguments match exactly, in any schema, to a built-in function or
+// operator that needs a cast. So Exact adds the schema of the built-in objects to each function call. Exact also casts
+// operands to the types of a built-in operator in the following expressions: a number times an interval, the result of
+// extract times a whole number, and comparisons with to_regclass. The operands of all other operators have exact types
+// already. For a dialect without a catalog, Exact returns the text unchanged.
 func (d Dialect) Exact(text string) (string, error) {
 	if d.Catalog == "" {
 		return text, nil
@@ -50,9 +49,9 @@ func (d Dialect) Exact(text string) (string, error) {
 	return b.String(), nil
 }
 
-// exacting is the state of Exact. code contains the tokens except spaces. before contains texts to insert:
-// the key of a text that is inserted before a token is the position of the token, and the key of a text that
-// is inserted after a token is the negated end of the token.
+// exacting is the state of Exact. The field code contains the tokens except spaces. The field before contains texts to
+// insert: the key of a text that is inserted before a token is the position of the token, and the key of a text that is
+// inserted after a token is the negated end of the token.
 type exacting struct {
 	Dialect
 	text   string

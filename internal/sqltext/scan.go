@@ -34,10 +34,10 @@ type Token struct {
 	Quoted bool
 }
 
-// Is reports whether the token is this keyword, given in lower case.
+// Is reports whether the token is the given keyword, which must be in lower case.
 func (t Token) Is(keyword string) bool { return t.Kind == Name && !t.Quoted && t.Word == keyword }
 
-// IsSign reports whether the token is this operator.
+// IsSign reports whether the token is the given operator.
 func (t Token) IsSign(sign string) bool { return t.Kind == Operator && t.Word == sign }
 
 // scanner splits SQL into tokens. A scanner understands only enough SQL to distinguish code from quotes and
@@ -125,8 +125,8 @@ func (s *scanner) while(from int, is func(byte) bool) int {
 	return from
 }
 
-// lineEnd returns the end of a comment that begins with --. A carriage return ends such a comment in
-// PostgreSQL, but not in SQLite.
+// lineEnd returns the end of a comment that begins with --. A carriage return ends a comment with -- in PostgreSQL, but
+// not in SQLite.
 func (s *scanner) lineEnd() int {
 	ends := "\n"
 	if s.DollarBodies {
@@ -156,7 +156,7 @@ func (s *scanner) comment() error {
 	return nil
 }
 
-// escapes reports whether the text that begins here has backslash escapes, as in PostgreSQL's E'…'.
+// escapes reports whether the text that begins at the current position has backslash escapes, as in PostgreSQL's E'…'.
 func (s *scanner) escapes() bool {
 	if !s.DollarBodies || len(s.tokens) == 0 {
 		return false
@@ -201,7 +201,7 @@ func (s *scanner) quotedName(end byte) error {
 	return s.open("a quoted name")
 }
 
-// dollarTag returns the opening $tag$ at this position, or an empty string if there is none.
+// dollarTag returns the opening $tag$ at the current position, or "" if there is none.
 func (s *scanner) dollarTag() string {
 	i := s.at + 1
 	if i < len(s.text) && isNameStart(s.text[i]) {
@@ -227,8 +227,8 @@ func (s *scanner) open(what string) error {
 	return fmt.Errorf("%s that begins at character %d never ends", what, len([]rune(s.text[:s.at]))+1)
 }
 
-// isBlank reports whether PostgreSQL and SQLite treat c as white space. Characters outside ASCII are part of names
-// in both, except the byte-order mark at the start of a file, which SQLite skips.
+// isBlank reports whether PostgreSQL and SQLite treat c as white space. Characters outside ASCII are part of names in
+// both databases, except the byte-order mark at the start of a file, which SQLite skips.
 func isBlank(c byte) bool  { return c == ' ' || c >= '\t' && c <= '\r' }
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
@@ -237,6 +237,6 @@ func isNameStart(c byte) bool {
 }
 func isNameByte(c byte) bool { return isNameStart(c) || isDigit(c) || c == '$' }
 
-// isNumberByte accepts more characters than numbers contain. That does no harm, because a token that begins
-// with a digit is neither a name nor a parameter.
+// isNumberByte accepts more characters than numbers contain. The additional characters do no harm, because a token that
+// begins with a digit is neither a name nor a parameter.
 func isNumberByte(c byte) bool { return isDigit(c) || c == '.' || isNameStart(c) }

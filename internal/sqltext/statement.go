@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Statement contains the tokens of one statement without spaces and comments. It has at least one token.
+// Statement contains the tokens of one statement without spaces and comments. A Statement has at least one token.
 type Statement []Token
 
 // Split splits tokens into statements at the semicolons outside of the bodies of triggers and functions. The
@@ -34,8 +34,8 @@ func Split(tokens []Token) []Statement {
 	return all
 }
 
-// body tracks BEGIN … END in a statement that creates a trigger or a function with BEGIN ATOMIC, including nested
-// CASE … END.
+// body counts open BEGIN … END blocks in a statement that creates a trigger or a function with BEGIN ATOMIC, including
+// nested CASE … END.
 type body struct{ depth int }
 
 func (b *body) take(s Statement) {
@@ -60,7 +60,7 @@ func (s Statement) hasBody() bool {
 	return false
 }
 
-// Begins reports whether the statement begins with a word or a parenthesis. If it begins with another
+// Begins reports whether the statement begins with a word or a parenthesis. If a statement begins with another
 // character, a database may skip that character and run another statement than the text suggests.
 func (s Statement) Begins() bool {
 	first := s[0]
@@ -84,7 +84,7 @@ func (s Statement) Ends() bool {
 	return false
 }
 
-// Copies reports whether the statement is a COPY. The single word COPY is no such statement.
+// Copies reports whether the statement is a COPY. The single word COPY does not count as a COPY statement.
 func (s Statement) Copies() bool { return s[0].Is("copy") && len(s) > 1 }
 
 // toSavepoint reports whether the statement continues with [ WORK | TRANSACTION ] TO after ROLLBACK.
@@ -97,8 +97,9 @@ func (s Statement) toSavepoint() bool {
 	return false
 }
 
-// Ending returns the first statement of text that would end the transaction, or that does not begin like a
-// statement. If there is none, Ending returns nil. If the text cannot be parsed, Ending returns an error.
+// Ending returns the first statement of text that would end the transaction, or that does not begin like a statement.
+// If no statement of text would end the transaction, Ending returns nil. If the text cannot be parsed, Ending returns
+// an error.
 func (d Dialect) Ending(text string) (Statement, error) {
 	tokens, err := d.Scan(text)
 	if err != nil {
@@ -112,19 +113,19 @@ func (d Dialect) Ending(text string) (Statement, error) {
 	return nil, nil
 }
 
-// Ends reports whether a statement of text ends its transaction. If a text cannot be parsed, Ends returns
-// false, because a database rejects such a text too.
+// Ends reports whether a statement of text ends its transaction. If a text cannot be parsed, Ends returns false,
+// because a database also rejects a text that cannot be parsed.
 func (d Dialect) Ends(text string) bool { return d.has(text, Statement.Ends, enders...) }
 
 // enders are the words with which statements that may end a transaction begin.
 var enders = []string{"abort", "commit", "end", "prepare", "rollback"}
 
-// Copies reports whether a statement of text is a COPY. If a text cannot be parsed, Copies returns false,
-// because a database rejects such a text too.
+// Copies reports whether a statement of text is a COPY. If a text cannot be parsed, Copies returns false, because a
+// database also rejects a text that cannot be parsed.
 func (d Dialect) Copies(text string) bool { return d.has(text, Statement.Copies, "copy") }
 
-// has reports whether is returns true for a statement of text. Such statements begin with one of words. So a
-// single statement that begins with another word need not be parsed.
+// has reports whether the function is returns true for a statement of text. The parameter words lists the words with
+// which such a statement begins, so that a single statement that begins with another word need not be parsed.
 func (d Dialect) has(text string, is func(Statement) bool, words ...string) bool {
 	if !strings.Contains(strings.TrimRight(text, "; \t\r\n"), ";") && text != "" && isLetter(text[0]) && !beginsWith(text, words) {
 		return false
@@ -143,8 +144,8 @@ func beginsWith(text string, words []string) bool {
 }
 
 // Bare returns text without the spaces, comments and semicolons before its first statement and after its last
-// statement, so that the result can be part of another statement. If the text cannot be parsed, Bare returns
-// it unchanged.
+// statement, so that the result can be part of another statement. If the text cannot be parsed, Bare returns the text
+// unchanged.
 func (d Dialect) Bare(text string) string {
 	tokens, err := d.Scan(text)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fit returns nil if done are the first steps of names and at least one step is left. Otherwise the error
-// says why the row must be parked, and what to do.
+// Fit returns nil if the steps in done are the first steps of names and at least one step is left. In all other cases,
+// Fit returns an error: why the row must be parked, and what to do.
 func Fit(names []string, done []store.StepDone) error {
 	if len(done) == 0 {
 		return nil

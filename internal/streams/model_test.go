@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// drawn is a randomly generated batch: its markers, the verdicts of the store, and the ending of the batch.
+// drawn is a randomly generated batch: its markers, the store's answers for them, and the ending of the batch.
 type drawn struct {
 	marks    []store.Mark
 	verdicts []store.Verdict
@@ -44,7 +44,7 @@ type place struct {
 	print semel.Fingerprint
 }
 
-// judged returns the verdicts of the model, and which messages have the next version of their stream.
+// judged returns the answers of the model (new, gap, stale), and which messages have the next version of their stream.
 func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bool) {
 	verdicts, next = slices.Clone(d.verdicts), make([]bool, len(d.marks))
 	for i, m := range d.marks {

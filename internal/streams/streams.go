@@ -19,7 +19,7 @@ type Stream struct {
 	// Last is the version before its first version, or Unbegun.
 	Last  int64
 	Print semel.Fingerprint
-	// Was is the last version before the batch. It is set for streams that the batch advances.
+	// Was is the last version before the batch. Was is set for streams that the batch advances.
 	Was int64
 
 	first int64 // the version before the first version; Unbegun if any version may be the first
@@ -27,20 +27,19 @@ type Stream struct {
 	print semel.Fingerprint
 }
 
-// Unbegun is the position of a stream that starts with the first version that arrives, as long as none has
-// arrived. If messages that were processed before the stream existed are delivered again, they do not start
-// the stream.
+// Unbegun is the position of a stream that starts with the first version that arrives, as long as none has arrived.
+// Redeliveries of messages that were processed before the stream existed do not start the stream.
 const Unbegun = -1
 
-// Batch contains the streams of a batch. It is nil if no message has a version to check.
+// Batch contains the streams of a batch. If no message has a version to check, Batch is nil.
 type Batch struct {
 	marks []store.Mark
 	all   []*Stream // sorted, so that batches lock streams in one order and cannot deadlock
 	of    []*Stream // by message; nil if the version is not checked
-	next  []bool    // by message: it has the next version of its stream
+	next  []bool    // by message: whether it has the next version of its stream
 	came  bool      // End made a row due that should have been blocked
-	// unjudged contains the indexes of the messages that start a stream and whose versions Judge does not
-	// check. known contains the streams in all by their keys.
+	// The field unjudged contains the indexes of the messages that start a stream and whose versions Judge does not
+	// check. The field known contains the streams in all by their keys.
 	unjudged []int
 	known    map[key]*Stream
 }
@@ -80,8 +79,8 @@ func Of(marks []store.Mark) *Batch {
 
 func keyOf(m *store.Mark) key { return key{m.Scope, string(m.Version.Stream)} }
 
-// begins reports whether the message starts a stream although its version is not checked. Such a message is
-// parked or waits, and later versions must wait for it.
+// begins reports whether the message starts a stream although its version is not checked. A message that starts a
+// stream without a check is parked or waits, and later versions must wait for it.
 func begins(m *store.Mark) bool {
 	return !m.Version.Asks && m.Version.Start == 0 && m.Version.Number > 0 && m.Claim.Token == 0
 }
@@ -99,8 +98,8 @@ func (b *Batch) All() []*Stream {
 	return b.all
 }
 
-// Judge changes the verdict of fresh messages to Gap or Stale if their version is not the next version. Judge
-// checks the messages in order, and assumes for each message that the messages before it will be applied.
+// Judge changes the store's answer for new messages from Fresh to Gap or Stale if their version is not the next
+// version. Judge checks the messages in order, and assumes for each message that all earlier messages will be applied.
 func (b *Batch) Judge(verdicts []store.Verdict) {
 	if b == nil {
 		return
@@ -134,9 +133,9 @@ func (s *Stream) beginAt(n int64) {
 	}
 }
 
-// startUnjudged starts the streams of fresh messages whose versions Judge does not check (see begins). A
-// stream starts at the smallest of these versions in the batch. Otherwise a later version could be applied
-// before an earlier version that waits in the inbox.
+// startUnjudged starts the streams of fresh messages whose versions Judge does not check (see begins). A stream starts
+// at the smallest of its unchecked versions in the batch. If a stream started at a later version, that version could be
+// applied before an earlier version that waits in the inbox.
 func (b *Batch) startUnjudged(verdicts []store.Verdict) {
 	for i := range b.marks {
 		if verdicts[i].Kind == store.Fresh && begins(&b.marks[i]) {
@@ -151,8 +150,8 @@ func (b *Batch) startUnjudged(verdicts []store.Verdict) {
 	}
 }
 
-// Begun returns streams that are not in All and that start with messages of this batch. If such a stream is
-// not stored yet, the store writes it with Last. Messages whose index is in trim are rolled back and start no
+// Begun returns streams that are not in All and that start with messages of the batch. If a stream of the result is not
+// stored yet, the store writes the stream with Last. Messages whose index is in trim are rolled back and start no
 // stream.
 func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {
@@ -184,10 +183,10 @@ func (b *Batch) begin() {
 	}
 }
 
-// End adjusts the ending of a batch to its streams. If a row or claim would be blocked, or parked because of
-// a gap, but its version is now the next, End releases it. End returns the streams that advance, with their
-// new Last and Print. A rolled back or unfinished message does not advance its stream, and the versions after
-// it do not either.
+// End adjusts the ending of a batch to its streams. If a row or claim would be blocked, or parked because of a gap, but
+// its version is now the next version, End makes it due instead. End returns the streams that advance, with their new
+// Last and Print. A message that is rolled back or unfinished does not advance its stream, and later versions of the
+// stream do not advance it either.
 func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	if b == nil {
 		return e, nil
@@ -233,7 +232,7 @@ func Turns(moved []*Stream) (places, numbers []int64) {
 	return places, numbers
 }
 
-// Came reports whether End released a row that should have been blocked.
+// Came reports whether End made a row due that should have been blocked.
 func (b *Batch) Came() bool { return b != nil && b.came }
 
 // move advances the streams by the messages that are applied with this ending.
@@ -257,7 +256,7 @@ func (b *Batch) move(e store.Ending) {
 	}
 }
 
-// due reports whether the version of a message is at most the next version of its stream.
+// The method due reports whether the version of a message is at most the next version of its stream.
 func (b *Batch) due(mark int) bool {
 	s := b.of[mark]
 	return s != nil && b.marks[mark].Version.Number <= s.now+1

@@ -15,7 +15,7 @@ func version(stream string, n int64, as store.Outcome) store.Mark {
 		Version: versions.Position{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
 }
 
-// judged returns the verdicts for messages that were all fresh.
+// judged returns the answers of Judge for messages that were all Fresh.
 func judged(b *Batch, marks []store.Mark) (kinds []store.VerdictKind) {
 	verdicts := make([]store.Verdict, len(marks))
 	for i := range verdicts {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The webhook is invented, in the style of webhooks of code hosting services. It has 11 KB, with objects of
-// up to 80 members in random order, and most values are URLs.
+// The webhook is invented, in the style of webhooks of code hosting services. The webhook has 11 KB, with objects of up
+// to 80 members in random order, and most values are URLs.
 //
 //go:embed testdata/webhook.json
 var webhook []byte
@@ -33,8 +33,8 @@ func bodies() []sample {
 	}
 }
 
-// measure runs do. In addition to the mean time, measure reports the time of the fastest of many short runs.
-// That time is less disturbed by other work on the machine.
+// measure measures the time of the function do. In addition to the mean time, measure reports the time of the fastest
+// of many short runs, which depends less on other work of the machine.
 func measure(b *testing.B, length int, do func()) {
 	const stretch = 8
 	best, n := time.Hour, 0

@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// WriteCanonical writes a canonical form of the value. Equal values have equal forms, regardless of white
-// space, member order, escapes and number format. Different values have different forms. The form is a
-// sequence of tagged values: n, t and f for null, true and false; d and s with a length for numbers (as exact
-// decimals) and strings; [ and { up to an e for arrays and objects, with the names of an object sorted by
-// their bytes. w must not return errors, like a hash.Hash.
+// WriteCanonical writes a canonical form of the value. Equal values have equal canonical forms, regardless of white
+// space, member order, escapes and number format. Different values have different canonical forms. The canonical form
+// is a sequence of tagged values: n, t and f for null, true and false; d and s with a length for numbers (as exact
+// decimals) and strings; [ and { up to an e for arrays and objects, with the names of an object sorted by their bytes.
+// The writer w must not return errors, like a hash.Hash.
 func (v Value) WriteCanonical(w io.Writer) {
 	d := v.document
 	if d.scratch == nil {
@@ -23,8 +23,8 @@ func (v Value) WriteCanonical(w io.Writer) {
 const (
 	// flushAt is the number of bytes that are collected before they are written to w.
 	flushAt = 1024
-	// shortText is the maximum length of a text that is copied in a fixed number of bytes, including bytes
-	// after the text.
+	// shortText is the maximum length of a text that is copied together with the bytes after it, so that the number of
+	// copied bytes is fixed.
 	shortText = 32
 	// slack is larger than a short text with its tag and length, plus a bracket.
 	slack = 64
@@ -87,8 +87,8 @@ func (c *canonical) number(n *node) {
 	c.text('d', number)
 }
 
-// text writes a tag, a length and a text. For a short text, text copies a fixed number of bytes. The bytes
-// after the text are overwritten later.
+// text writes a tag, a length and a text. Of a short text, the method text copies a fixed number of bytes. The copied
+// bytes after the end of the text are overwritten later.
 func (c *canonical) text(tag byte, text []byte) {
 	if len(text) > shortText || cap(text) < shortText {
 		c.anyText(tag, text)
@@ -104,7 +104,7 @@ func (c *canonical) text(tag byte, text []byte) {
 	c.used += 2 + len(text)
 }
 
-// anyText is text for texts of any length. Long texts are not copied into the buffer.
+// anyText does the same as the method text, for texts of any length. Long texts are not copied into the buffer.
 func (c *canonical) anyText(tag byte, text []byte) {
 	if c.used+len(text) >= flushAt {
 		c.flush()

@@ -19,7 +19,7 @@ func (c *comparison) mustBeSame(t *testing.T, text string) {
 	}
 }
 
-// object returns an object with these names. The names are written without changes.
+// object returns a JSON object with the given names, which are written without changes.
 func object(names []string) string {
 	var b strings.Builder
 	for i, name := range names {
@@ -28,7 +28,7 @@ func object(names []string) string {
 	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
 }
 
-// shuffles compares objects with these names in many orders.
+// shuffles compares the parsers for objects with the given names in many orders.
 func (c *comparison) shuffles(t *testing.T, names ...string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(17, 18))
@@ -39,8 +39,8 @@ func (c *comparison) shuffles(t *testing.T, names ...string) {
 	}
 }
 
-// A string can begin and end at any place in a word of eight bytes, and a special byte can be at any place in
-// the word.
+// A string can begin and end at any position in a word of eight bytes, and a special byte can be at any position in the
+// word.
 func TestEveryByteIsSeenAtEveryPlace(t *testing.T) {
 	c := newComparison()
 	for length := range 18 {
@@ -193,11 +193,11 @@ func TestA16MBStringIsRead(t *testing.T) {
 	}
 }
 
-// objectOf returns an object with these names. All values are equal, so they do not show the order of the
+// objectOf returns a JSON object with the given names. All values are equal, so that they do not show the order of the
 // names.
 func objectOf(names []string) string { return `{"` + strings.Join(names, `":0,"`) + `":0}` }
 
-// A sort in quadratic time would exceed the time limit of the test.
+// If sorting took quadratic time, the test would exceed its time limit.
 func TestAMillionMembersAreSorted(t *testing.T) {
 	const n = 1_000_000
 	names := make([]string, n)

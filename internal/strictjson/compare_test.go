@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// mutations is how many texts are compared with the reference. After a change of
-// the parser run
+// mutations is the number of texts for which the parser is compared with the reference parser. After a change of the
+// parser run
 //
 //	go test ./internal/strictjson -run Mutated -mutations 3000000 -timeout 1h
 //
-// This run takes some minutes.
+// which takes some minutes.
 var mutations = flag.Int("mutations", 20_000, "how many mutated texts to compare with the reference parser")
 
 // comparison compares the parser with the reference, one text after the other.
@@ -88,7 +88,7 @@ func sameValue(text []byte, v Value, want *refValue) error {
 	return nil
 }
 
-// lookUp looks up paths that exist in the text, and paths of earlier texts.
+// lookUp looks up paths that exist in the text, and paths from earlier texts.
 func (c *comparison) lookUp(text []byte, d *Document, want *refValue) error {
 	c.paths = append(pathsIn(want, nil, nil), c.paths[:min(len(c.paths), 5)]...)
 	c.paths = c.paths[max(0, len(c.paths)-30):]
@@ -140,7 +140,7 @@ func pathsIn(v *refValue, path []string, paths [][]string) [][]string {
 	return paths
 }
 
-// pieces are inserted into texts. Each piece has made an earlier reader fail.
+// pieces are texts that the test inserts into other texts. Each piece made an earlier version of the parser fail.
 var pieces = []string{
 	"{", "}", "[", "]", ":", ",", "\"", "\\", "\\\"", "\\\\", "\\u", "\\u0061", "\\ud800", "\\udc00", "\\ud83d\\ude00", "\\n", "\\/", "\\x",
 	"\x00", "\x1f", " ", "\t", "\n", "\r", "\x7f", "\x80", "\xbf", "\xc0\x80", "\xc3", "\xc3\xa9", "\xe2\x82\xac", "\xed\xa0\x80", "\xef\xbb\xbf", "\xf0\x9f\x98\x80", "\xf4\x90\x80\x80", "\xff",

@@ -1,11 +1,11 @@
-// Package strictjson reads JSON and rejects every text that two readers may understand differently: invalid
-// UTF-8, lone surrogates, repeated member names, or text after the value. If the package repaired such a
-// text, two messages could get the same identity.
+// Package strictjson reads JSON and rejects every text that two readers may understand differently: invalid UTF-8, lone
+// surrogates, repeated member names, or text after the value. If the package repaired an ambiguous text, two messages
+// could get the same identity.
 //
-// A document is parsed once into a flat list of nodes. Look-ups and the canonical form use that list. Strings
-// with escapes are decoded once. All other text refers to the source, which must not change while the
-// document is in use. After parsing, the text is proven to be strict JSON (Proof). Find can then look up
-// values in the text without nodes, which is faster.
+// A document is parsed once into a flat list of nodes. Look-ups and the canonical form use the list of nodes. Strings
+// with escapes are decoded once. Strings without escapes, and numbers, refer to the source, which must not change while
+// the document is in use. After parsing, the text is known to be strict JSON (Proof). In a text that is known to be
+// strict JSON, Find can look up values without nodes, which is faster.
 //
 // The package reads text eight bytes at a time. Names are compared first by their first eight bytes.
 package strictjson
@@ -15,7 +15,7 @@ import "fmt"
 // MaxDepth is the maximum nesting depth of arrays and objects.
 const MaxDepth = 1000
 
-// maxLength is the maximum length of a text. Offsets in such a text have at most 32 bits.
+// maxLength is the maximum length of a text. The limit ensures that offsets have at most 32 bits.
 const maxLength = 1<<31 - 1
 
 // Kind is the kind of a value.
@@ -48,7 +48,7 @@ func kindOf(c byte) Kind {
 	return Number
 }
 
-// Error says where and why a text was rejected. Error contains no part of the text.
+// Error is the reason why a text was rejected, and the position of the fault. Error contains no part of the text.
 type Error struct {
 	// Offset is the byte offset of the fault, starting at 0.
 	Offset int
@@ -58,18 +58,18 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("byte %d: %s", e.Offset, e.Problem) }
 
-// node is a value or a member name. The children of a node follow it in the list. The first byte of a node's
-// span determines the kind of the node.
+// node is a value or a member name. The children of a node follow the node in the list. The first byte of a node's span
+// determines the kind of the node.
 type node struct {
 	// start and end are the node's span in the source, quotes included.
 	start, end uint32
-	// next depends on the kind of the node. For an array or object, next is the index after the last
-	// descendant. For a string with escapes, next is the end of the decoded text in Document.text. That end
-	// is never 0.
+	// The meaning of the field next depends on the kind of the node. For an array or object, next is the index after
+	// the last descendant. For a string with escapes, next is the end of the decoded text in Document.text. The end of
+	// a decoded text is never 0.
 	next uint32
-	// extra depends on the kind of the node. For an object, extra is the index of its names in
-	// Document.order. For a string with escapes, extra is the beginning of the decoded text in Document.text.
-	// For a number, extra is plainInteger or 0.
+	// The meaning of extra depends on the kind of the node. For an object, extra is the index of its names in
+	// Document.order. For a string with escapes, extra is the beginning of the decoded text in Document.text. For a
+	// number, the field extra is plainInteger or 0.
 	extra uint32
 }
 
@@ -77,10 +77,10 @@ type node struct {
 type Document struct {
 	source []byte
 	nodes  []node
-	// text holds the decoded text of all strings that have escapes.
+	// The field text contains the decoded text of all strings that have escapes.
 	text []byte
-	// order contains, for each object, the number of its names, followed by the nodes of the names, sorted by
-	// name. The first entry in order is that of an empty object.
+	// order contains, for each object, the number of its names, followed by the nodes of the names, sorted by name. The
+	// first entry in order is for empty objects.
 	order []uint32
 	// scratch and decimal are buffers for WriteCanonical.
 	scratch, decimal []byte

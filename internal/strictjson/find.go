@@ -2,7 +2,7 @@ package strictjson
 
 import "math/bits"
 
-// Found is a value that Find has found. If there is no value, Kind is 0.
+// Found is a value that Find has found. If Find has found no value, Kind is 0.
 type Found struct {
 	Kind Kind
 	// Raw is the value exactly as in the text. Raw shares the memory of the text.
@@ -14,10 +14,10 @@ type Found struct {
 // mostAtOnce is the maximum number of pointers for one pass.
 const mostAtOnce = 64
 
-// Find looks up values without parsing, by skipping all other values. The text must be proven to be strict
-// JSON (see Proof). For another text Find may return wrong values or panic, but it always ends. found must
-// have the length of pointers, and gets a value for each pointer. Strings with escapes are decoded into
-// memory that is appended to scratch. Find returns the new scratch.
+// Find looks up values without parsing, by skipping all other values. The text must be known to be strict JSON (see
+// Proof). For another text Find may return wrong values or panic, but it always ends. The slice found must have the
+// length of pointers, and gets a value for each pointer. Strings with escapes are decoded into memory that is appended
+// to scratch. Find returns the new scratch.
 func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte {
 	clear(found[:len(pointers)])
 	for len(pointers) > 0 {
@@ -40,8 +40,8 @@ type finder struct {
 	sought uint64
 }
 
-// value follows the pointers of set from the value at i. The first depth tokens of these pointers lead to
-// that value. If some pointers are not found yet, value returns the end of the value.
+// The method value follows the pointers of set from the JSON value at i. The first tokens of the pointers, as many as
+// depth says, lead to the value at i. If some pointers are not found yet, value returns the end of the value.
 func (f *finder) value(i int, set uint64, depth int) (end int) {
 	here := f.ending(set, depth)
 	switch deeper := set &^ here; {
@@ -59,7 +59,7 @@ func (f *finder) value(i int, set uint64, depth int) (end int) {
 	return end
 }
 
-// ending returns the pointers of set that have exactly depth tokens.
+// ending returns those pointers of set whose number of tokens is depth.
 func (f *finder) ending(set uint64, depth int) (here uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if len(f.pointers[lowest(rest)].tokens) == depth {
@@ -90,8 +90,8 @@ func (f *finder) stringText(raw []byte) []byte {
 	return f.scratch[before:len(f.scratch):len(f.scratch)]
 }
 
-// object follows the pointers of set into an object. i is the index of the first name or, if the object is
-// empty, of its end.
+// object follows the pointers of set into an object. The parameter i is the index of the first name or, if the object
+// is empty, of its end.
 func (f *finder) object(i int, set uint64, depth int) (end int) {
 	for f.text[i] != '}' {
 		nameEnd, escaped := skipString(f.text, i+1)
@@ -114,8 +114,8 @@ func (f *finder) object(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// array follows the pointers of set into an array. i is the index of the first element or, if the array is
-// empty, of its end.
+// array follows the pointers of set into an array. The parameter i is the index of the first element or, if the array
+// is empty, of its end.
 func (f *finder) array(i int, set uint64, depth int) (end int) {
 	for index := 0; f.text[i] != ']'; index++ {
 		indexed := f.indexed(index, set, depth)
@@ -139,8 +139,8 @@ func (f *finder) member(i int, set uint64, depth int) (end int) {
 	return f.value(i, set, depth+1)
 }
 
-// rest returns the end of the array or object that is open at i, if some pointers are not found yet.
-// Otherwise rest returns i.
+// rest returns the end of the array or object that is open at i, if some pointers are not found yet. If all pointers
+// are found, rest returns i.
 func (f *finder) rest(i int) (end int) {
 	if f.sought == 0 {
 		return i
@@ -148,7 +148,7 @@ func (f *finder) rest(i int) (end int) {
 	return skipNested(f.text, i)
 }
 
-// decoded is named for a name that contains escapes.
+// decoded does the same as the method named, for a name that contains escapes.
 func (f *finder) decoded(raw []byte, set uint64, depth int) (named uint64) {
 	before := len(f.scratch)
 	f.scratch = appendDecoded(f.scratch, raw)
@@ -157,7 +157,7 @@ func (f *finder) decoded(raw []byte, set uint64, depth int) (named uint64) {
 	return f.named(name, prefixOf(name), set, depth)
 }
 
-// named returns the pointers of set whose token at this depth is the name.
+// The method named returns those pointers of set whose token at the given depth is the name.
 func (f *finder) named(name []byte, prefix uint64, set uint64, depth int) (named uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		t := &f.pointers[lowest(rest)].tokens[depth]
@@ -168,7 +168,7 @@ func (f *finder) named(name []byte, prefix uint64, set uint64, depth int) (named
 	return named
 }
 
-// indexed returns the pointers of set whose token at this depth is the index.
+// indexed returns those pointers of set whose token at the given depth is the index.
 func (f *finder) indexed(index int, set uint64, depth int) (indexed uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if f.pointers[lowest(rest)].tokens[depth].index == index {

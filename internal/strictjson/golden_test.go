@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Stored fingerprints of version 1 are hashes of the canonical form. These sums were computed before the
-// first change of the parser. If a sum differs, every redelivery after an upgrade becomes a conflict.
+// Stored fingerprints of version 1 are hashes of the canonical form. The expected hashes were computed before the first
+// change of the parser. If a hash differed, every redelivery after an upgrade of Semel would become a conflict.
 func TestTheCanonicalFormNeverChanges(t *testing.T) {
 	sums := map[string]string{
 		"payment": canonicalSum(t, body()),

@@ -14,7 +14,7 @@ const maxAddedZeros = 20
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// plainInteger is the node.extra of a number whose text is already its decimal form.
+// plainInteger is the value of node.extra for a number whose text is already its exact decimal (see AppendDecimal).
 const plainInteger = 1
 
 // number parses a number by the grammar of RFC 8259, section 6.
@@ -37,7 +37,7 @@ func (p *Parser) number(start int) (int, *Error) {
 	return p.fraction(start, end)
 }
 
-// fraction parses the rest of a number after its integer part.
+// fraction parses the part of a number after its integer part.
 func (p *Parser) fraction(start, end int) (int, *Error) {
 	if p.source[end] == '.' {
 		point := end
@@ -52,7 +52,7 @@ func (p *Parser) fraction(start, end int) (int, *Error) {
 	return end, fault
 }
 
-// exponent returns the end of the exponent at i, or i if there is none.
+// exponent returns the end of the exponent that begins at i, or i if no exponent begins there.
 func (p *Parser) exponent(start, i int) (int, *Error) {
 	if i == len(p.source) || p.source[i]|0x20 != 'e' {
 		return i, nil
@@ -79,9 +79,9 @@ func digits(source []byte, i int) int {
 	return i
 }
 
-// AppendDecimal appends the exact decimal form of a JSON number. All ways to write a number give the same
-// form: 1.0, 1 and 1e0 give "1"; -0 gives "0"; 15e-1 gives "1.5". If more than 20 zeros would be needed, the
-// form has an exponent: 1e400000 gives "1e400000". The number must be valid JSON that Parse accepts.
+// AppendDecimal appends the exact decimal of a JSON number. All ways to write a number give the same text: 1.0, 1 and
+// 1e0 give "1"; -0 gives "0"; 15e-1 gives "1.5". If more than 20 zeros would be needed, the text has an exponent:
+// 1e400000 gives "1e400000". The number must be valid JSON that Parse accepts.
 func AppendDecimal(dst, number []byte) []byte {
 	if isDecimal(number) {
 		return append(dst, number...)
@@ -103,8 +103,8 @@ func AppendDecimal(dst, number []byte) []byte {
 	return dst[:before+copy(dst[before:], dst[work:])] // remove the digits that were only needed for the computation
 }
 
-// appendScaled appends the number that is digits times ten to the power of exponent. digits has no zeros at
-// either end.
+// appendScaled appends the number that is digits times ten to the power of exponent. The parameter digits has no zeros
+// at the beginning or end.
 func appendScaled(dst, digits []byte, exponent int64) []byte {
 	point := int64(len(digits)) + exponent
 	switch {
@@ -121,8 +121,8 @@ func appendScaled(dst, digits []byte, exponent int64) []byte {
 	return strconv.AppendInt(append(append(dst, digits...), 'e'), exponent, 10)
 }
 
-// isDecimal reports whether the text of a number is already its decimal form. That is the case if the number
-// is short, is not a negative zero, and has no exponent and no trailing zero in its fraction.
+// isDecimal reports whether the text of a number is already its exact decimal: the number is short, is not a negative
+// zero, and has no exponent and no trailing zero in its fraction.
 func isDecimal(number []byte) bool {
 	point := false
 	for _, c := range number {

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// name is a member name of an open object.
+// The type name is a member name of an object that is being parsed.
 type name struct {
 	// prefix is the result of prefixOf for the name. Most names have different prefixes, so their texts need
 	// not be compared.
 	prefix uint64
-	// node is the node of the name. place is the position of the name in the object.
+	// The field node is the node of the name. The field place is the position of the name in the object.
 	node, place uint32
 }
 
@@ -33,9 +33,9 @@ func (d *Document) compareNames(a, b name) int {
 	return bytes.Compare(d.textOf(a.node), d.textOf(b.node))
 }
 
-// order records the names of an object that ends, sorted by their bytes, and rejects a repeated name. Names
-// that are sorted already are not sorted again. The same applies to names whose sequence is remembered. The
-// check that names are ascending also finds repeated names.
+// order records the names of an object that ends, sorted by their bytes, and rejects a repeated name. Names that are
+// already sorted, and names whose sequence is remembered, are not sorted again. The check that names are ascending also
+// finds repeated names.
 func (p *Parser) order(names []name) *Error {
 	d := &p.document
 	d.order = append(d.order, uint32(len(names)))
@@ -71,7 +71,7 @@ func (d *Document) ascending(names []name) bool {
 	return true
 }
 
-// appendInOrder records the names in the order of places. If that order is not ascending, appendInOrder
+// appendInOrder records the names in the order of places. If the order of places is not ascending, appendInOrder
 // records nothing and returns false.
 func (d *Document) appendInOrder(names []name, places []uint8) bool {
 	if len(places) != len(names) {
@@ -149,8 +149,8 @@ func (d *Document) sortFew(names []name) {
 	}
 }
 
-// orders remembers orders of names, because objects of one producer usually have the same names in the same
-// sequence. A remembered order is verified before use. So two sequences with the same key only cost time.
+// orders remembers orders of names, because objects of one producer usually have the same names in the same sequence. A
+// remembered order is verified before use, so two sequences with the same key do no harm and only cost time.
 type orders [64][]uint8
 
 // mostOrdered is the maximum number of names whose order is remembered.
@@ -159,8 +159,8 @@ const mostOrdered = 256
 // manyNames is the number of names from which remembering orders is worthwhile for a first text.
 const manyNames = 256
 
-// knownOrder returns the slot for the order of these names. If orders are not remembered, knownOrder returns
-// nil.
+// knownOrder returns the slot in which the order of the given names is remembered. If orders are not remembered,
+// knownOrder returns nil.
 func (p *Parser) knownOrder(names []name) *[]uint8 {
 	if p.orders == nil {
 		if !p.again && len(p.document.order) < manyNames {
@@ -173,7 +173,7 @@ func (p *Parser) knownOrder(names []name) *[]uint8 {
 	return &p.orders[key*0x9e3779b97f4a7c15>>58]
 }
 
-// keptOrder returns the order of sorted names, or an empty order if there are too many names.
+// keptOrder returns the order of sorted names to be remembered, or an empty order if there are too many names.
 func keptOrder(room []uint8, names []name) []uint8 {
 	room = room[:0]
 	if len(names) > mostOrdered {

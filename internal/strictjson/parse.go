@@ -7,25 +7,25 @@ import "bytes"
 type Parser struct {
 	document Document
 	source   []byte
-	// frames are the open arrays and objects. The innermost is the last.
+	// frames contains the open arrays and objects. The innermost array or object is the last element.
 	frames []frame
-	// names are the names of the open objects. The names of the innermost object are the last.
+	// names contains the names of the open objects. The names of the innermost object are the last elements.
 	names []name
-	// orders remembers the orders of names. orders is nil as long as remembering is not worthwhile. again
-	// means that this is not the first text.
+	// The field orders remembers the orders of names, or is nil as long as remembering is not worthwhile. The field
+	// again means that the Parser has parsed a text before.
 	orders *orders
 	again  bool
 }
 
 // frame is an open array or object.
 type frame struct {
-	// self is the node of the array or object. base is the index of its first name in Parser.names.
+	// The field self is the node of the array or object. The field base is the index of its first name in Parser.names.
 	self, base uint32
 	// closing is the bracket that ends the array or object.
 	closing byte
 }
 
-// mostKept is the maximum number of nodes whose memory a parser keeps for the next text.
+// mostKept is the maximum number of nodes whose memory a parser reuses for the next text.
 const mostKept = 8192
 
 // Parse parses one JSON text. The document is valid until the next Parse. The error is an
@@ -45,8 +45,8 @@ func (p *Parser) Parse(source []byte) (*Document, error) {
 	return &p.document, nil
 }
 
-// reset allocates memory for a typical text of this length, which has one node per six bytes. The limit
-// avoids large allocations for texts that are not JSON.
+// reset allocates memory for a typical text of the given length, with one node per six bytes. A limit avoids large
+// allocations for texts that are not JSON.
 func (p *Parser) reset(source []byte) {
 	d := &p.document
 	room := min(8+len(source)/6, 1024)
@@ -77,7 +77,7 @@ func Check(source []byte) error {
 	return err
 }
 
-// peek skips space and returns the next byte and its index. At the end, the byte is 0.
+// peek skips space and returns the next byte and its index. At the end of the text, the byte is 0.
 func peek(source []byte, i int) (int, byte) {
 	if i = skipSpace(source, i); i == len(source) {
 		return i, 0
@@ -85,8 +85,8 @@ func peek(source []byte, i int) (int, byte) {
 	return i, source[i]
 }
 
-// at returns the byte at i, or 0 at the end. Unlike peek, at does not skip space, and the compiler inlines
-// it. peek is needed only where a space occurs, and compact JSON has none.
+// The function at returns the byte at i, or 0 at the end. In contrast to peek, the function at does not skip space, and
+// the compiler inlines it. The function peek is needed only where a space occurs; compact JSON has no spaces.
 func at(source []byte, i int) byte {
 	if i < len(source) {
 		return source[i]
@@ -94,7 +94,8 @@ func at(source []byte, i int) byte {
 	return 0
 }
 
-// text parses the value and returns its end. Open arrays and objects are kept in a list and not on the stack.
+// The method text parses the value of the text and returns its end. Open arrays and objects are stored in a list and
+// not on the stack.
 func (p *Parser) text() (i int, fault *Error) {
 	for {
 		c := at(p.source, i)
@@ -172,8 +173,7 @@ func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) 
 	return next, false, fault
 }
 
-// behind parses the text after a value: closing brackets up to a comma. In an object, behind also parses the
-// next name.
+// The method behind parses the text after a value: closing brackets up to a comma and, in an object, the next name.
 func (p *Parser) behind(i int) (int, *Error) {
 	for len(p.frames) > 0 {
 		f := p.frames[len(p.frames)-1]
@@ -199,7 +199,7 @@ func (p *Parser) behind(i int) (int, *Error) {
 	return i, nil
 }
 
-// close ends the innermost array or object.
+// The method close ends the innermost array or object.
 func (p *Parser) close(f frame, end int) *Error {
 	n := &p.document.nodes[f.self]
 	n.end, n.next = uint32(end), uint32(len(p.document.nodes))

@@ -18,8 +18,8 @@ type token struct {
 	index int
 }
 
-// ParsePointer parses a JSON pointer. A pointer is empty, or consists of tokens that each begin with a slash.
-// In a token, ~0 stands for ~ and ~1 for a slash.
+// ParsePointer parses a JSON pointer. A pointer is empty, or consists of tokens that each begin with a slash. In a
+// token, ~0 means ~ and ~1 means a slash.
 func ParsePointer(s string) (Pointer, error) {
 	if s == "" {
 		return Pointer{}, nil
@@ -39,8 +39,7 @@ func ParsePointer(s string) (Pointer, error) {
 	return Pointer{tokens}, nil
 }
 
-// indexOf returns the array index that a token means. If the token is not a number without leading zeros,
-// indexOf returns -1.
+// indexOf converts a token to an array index. If the token is not a number without leading zeros, indexOf returns -1.
 func indexOf(name string) int {
 	index, err := strconv.ParseUint(name, 10, 31)
 	if err != nil || strconv.FormatUint(index, 10) != name {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// writer writes values. It chooses randomly how to write each value.
+// writer writes values as JSON, and chooses randomly how to write each value.
 type writer struct {
 	*rand.Rand
 	bytes.Buffer

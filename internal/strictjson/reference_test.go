@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// The type refParser is the reference for the parser. It is the first version of the parser, which reads byte
-// by byte into a tree and has its own canonical form. From the package it uses only Kind, Error and MaxDepth.
-// Its errors, their offsets, and its canonical form must never change.
+// The type refParser is the reference for the parser. The reference is the first version of the parser, which reads
+// byte by byte into a tree and has its own canonical form. From the package, refParser uses only Kind, Error and
+// MaxDepth. The errors of refParser, their offsets, and its canonical form must never change.
 
-// refValue is a value of the reference.
+// refValue is a JSON value that the reference parser has parsed.
 type refValue struct {
 	kind       Kind
 	start, end int
-	// text is the decoded text of a string.
+	// The field text is the decoded text of a string.
 	text     []byte
 	elements []*refValue
-	// names and elements of an object have the same length, and are in the order of the text. sorted contains
-	// the indexes of the names, sorted by name.
+	// For an object, the fields names and elements have the same length, and are in the order of the text. The field
+	// sorted contains the indexes of the names, sorted by name.
 	names, sorted []int
 	nameTexts     [][]byte
 }
 
-// refParser is the reference parser. Its methods panic with an *Error.
+// refParser is the reference parser, whose methods panic with an *Error.
 type refParser struct {
 	source []byte
 	at     int
@@ -109,7 +109,7 @@ func (p *refParser) nested(opening byte, depth int) *refValue {
 	if opening == '{' {
 		v.kind = Object
 	}
-	closing := opening + 2 // true for [ and {, because of their places in ASCII
+	closing := opening + 2 // true for [ and {, because of their codes in ASCII
 	if p.peek() == closing {
 		p.at++
 	} else {

@@ -1,7 +1,6 @@
 package strictjson
 
-// The functions of this file skip parts of a text that is proven to be strict JSON. They check only white
-// space.
+// The functions of this file skip parts of a text that is known to be strict JSON, and check only white space.
 
 // isSpace reports whether c is white space between values.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
@@ -29,8 +28,8 @@ func skipValue(text []byte, i int) int {
 	return i
 }
 
-// skipString skips the string whose text begins at i. end is the index after the closing quote. escaped
-// reports whether the string contains escapes.
+// skipString skips the string whose text begins at i. The result end is the index after the closing quote. The result
+// escaped reports whether the string contains escapes.
 func skipString(text []byte, i int) (end int, escaped bool) {
 	for {
 		word := wordAt(text, i)
@@ -47,7 +46,7 @@ func skipString(text []byte, i int) (end int, escaped bool) {
 	}
 }
 
-// stringEnds marks the lowest byte that is a quote or a backslash. Bytes above that byte may be marked
+// stringEnds marks the lowest byte that is a quote or a backslash. Bytes above the lowest such byte may be marked
 // wrongly.
 func stringEnds(word uint64) uint64 {
 	quotes, backslashes := word^'"'*ones, word^'\\'*ones
@@ -71,7 +70,7 @@ func skipNested(text []byte, i int) int {
 		}
 		inside := (quotes>>7*ones ^ inString) & ones
 		inString = inside >> 56 * ones
-		letters := word | 0x20*ones // this turns square brackets into braces
+		letters := word | 0x20*ones // converts square brackets to braces
 		opened := marks(letters, '{') >> 7 &^ inside
 		closed := marks(letters, '}') >> 7 &^ inside
 		if n := count(closed); n >= depth {
@@ -83,11 +82,11 @@ func skipNested(text []byte, i int) int {
 	}
 }
 
-// count returns the number of marked bytes. In mask, a mark is the lowest bit of a byte.
+// count returns the number of marked bytes in mask. A byte is marked by its lowest bit.
 func count(mask uint64) int { return int(mask * ones >> 56) }
 
-// closing looks in a word for the bracket that closes the outermost of depth open brackets. closing returns the
-// index after that bracket, or 0 if the word does not contain the bracket.
+// closing searches a word for the bracket that closes the outermost open bracket, where depth is the number of open
+// brackets. The result is the index after the closing bracket, or 0 if the word does not contain it.
 func closing(opened, closed uint64, depth int) int {
 	for all := opened | closed; all != 0; all &= all - 1 {
 		if lowest := all & -all; opened&lowest != 0 {
@@ -101,8 +100,8 @@ func closing(opened, closed uint64, depth int) int {
 	return 0
 }
 
-// behindBackslashes marks the bytes that are escaped by a backslash. carry says whether the first byte of the
-// word is escaped. after says whether the first byte of the next word is escaped.
+// behindBackslashes marks the bytes that are escaped by a backslash. The parameter carry says whether the first byte of
+// the word is escaped. The result after says whether the first byte of the next word is escaped.
 func behindBackslashes(backslashes, carry uint64) (hidden, after uint64) {
 	hidden = carry * 0x80
 	for backslashes &^= hidden; backslashes != 0; {

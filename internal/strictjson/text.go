@@ -17,8 +17,8 @@ func (p *Parser) str(start int) (int, *Error) {
 	return p.anyString(start, i)
 }
 
-// quick skips words without special bytes. It returns the index of the first special byte. If there is none,
-// quick returns the index of the last bytes, which are fewer than a word.
+// quick skips words (eight bytes) without special bytes, and returns the index of the first special byte. If there is
+// none, quick returns the index of the last bytes, which are fewer than a word.
 func quick(source []byte, i int) int {
 	for len(source)-i >= 8 {
 		if found := special(binary.LittleEndian.Uint64(source[i:])); found != 0 {
@@ -42,7 +42,7 @@ func (p *Parser) anyString(start, i int) (int, *Error) {
 	return p.withEscapes(start, i)
 }
 
-// plain returns the index of the closing quote or the next backslash.
+// The method plain returns the index of the closing quote or the next backslash.
 func (p *Parser) plain(i int) (int, *Error) {
 	source := p.source
 	for {
@@ -105,7 +105,7 @@ func (p *Parser) withEscapes(start, at int) (int, *Error) {
 	return at + 1, nil
 }
 
-// appendDecoded appends the decoded text of a valid string. source is the text between the quotes.
+// appendDecoded appends the decoded text of a valid string. The parameter source is the text between the quotes.
 func appendDecoded(dst, source []byte) []byte {
 	for {
 		i := bytes.IndexByte(source, '\\')
@@ -113,16 +113,16 @@ func appendDecoded(dst, source []byte) []byte {
 			return append(dst, source...)
 		}
 		decoded, length, _ := appendEscape(append(dst, source[:i]...), source[i:])
-		if length == 0 { // the text was not proven to be strict JSON; see Find
+		if length == 0 { // the text is not strict JSON; see Find
 			return decoded
 		}
 		dst, source = decoded, source[i+length:]
 	}
 }
 
-// appendEscape appends the character for which the escape at the start of source stands. It returns the
-// length of the escape. If the escape is invalid, the length is 0 and problem describes the fault. If the
-// text ends within the escape, problem is empty.
+// appendEscape appends the character that the escape at the start of source represents, and returns the length of the
+// escape. If the escape is invalid, the length is 0 and the result problem describes the fault. If the text ends within
+// the escape, the result problem is "".
 func appendEscape(dst, source []byte) (text []byte, length int, problem string) {
 	if len(source) < 2 {
 		return dst, 0, ""
@@ -148,7 +148,7 @@ func appendEscape(dst, source []byte) (text []byte, length int, problem string) 
 	return append(dst, c), 2, ""
 }
 
-// appendUnicode decodes \uXXXX, or two such escapes that form a surrogate pair.
+// appendUnicode decodes an escape \uXXXX, or two escapes that form a surrogate pair.
 func appendUnicode(dst, source []byte) (text []byte, length int, problem string) {
 	r, ok := hex4(source)
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Text is read in words of eight bytes, with the first byte in the lowest bits. A mask has the bit 0x80 set
-// in each marked byte.
+// The functions of this file read text in words of eight bytes, with the first byte in the lowest bits. A mask has the
+// bit 0x80 set in each marked byte.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -28,14 +28,14 @@ func marks(word uint64, c byte) uint64 {
 	return ^((x&^highs + ^uint64(highs)) | x) & highs
 }
 
-// first returns the index of the lowest marked byte, or 8 if no byte is marked.
+// The function first returns the index of the lowest marked byte, or 8 if no byte is marked.
 func first(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
 
-// prefixOf returns the first eight bytes of a text, with the first byte in the highest bits. So two prefixes
-// compare like the texts. Shorter texts are padded with NULs.
+// prefixOf returns the first eight bytes of a text, with the first byte in the highest bits. Two prefixes therefore
+// compare like their texts. Shorter texts are padded with NULs.
 func prefixOf(text []byte) uint64 { return bits.ReverseBytes64(wordAt(text, 0)) }
 
-// prefixIn returns prefixOf(text[start:end]). text must have at least one byte after end.
+// prefixIn returns prefixOf(text[start:end]). The text must have at least one byte after end.
 func prefixIn(text []byte, start, end int) uint64 {
 	prefix := bits.ReverseBytes64(wordAt(text, start))
 	if length := end - start; length < 8 {
@@ -44,10 +44,10 @@ func prefixIn(text []byte, start, end int) uint64 {
 	return prefix
 }
 
-// special marks the lowest special byte in a string: a quote, a backslash, a control character or a byte that
-// is not ASCII. Bytes above that byte may be marked wrongly.
+// special marks the lowest special byte in a string: a quote, a backslash, a control character or a byte that is not
+// ASCII. Bytes above the lowest special byte may be marked wrongly.
 func special(word uint64) uint64 {
-	// Flipping bit 2 changes a quote to a space, and leaves all control characters below the space.
+	// If bit 2 is flipped, a quote becomes a space, and all control characters stay less than a space.
 	const quotes, below, backslashes = 0x02 * ones, 0x21 * ones, '\\' * ones
 	return (((word ^ quotes) - below) | ((word ^ backslashes) - ones) | word) & highs
 }

@@ -19,7 +19,8 @@ import (
 // are attributes; null means that an attribute is not set; strings, booleans and 32-bit integers are JSON values;
 // the data is in data or in data_base64.
 
-// defined contains the attributes that the specification defines, and their headers. All of them are strings.
+// defined contains the attributes that the specification defines, and their headers. The values of the defined
+// attributes are strings.
 var defined = [...]struct{ name, header string }{
 	{"id", "ce-id"},
 	{"source", "ce-source"},
@@ -31,7 +32,7 @@ var defined = [...]struct{ name, header string }{
 	{"dataschema", "ce-dataschema"},
 }
 
-// Read sets m to the event in text. Afterwards the room knows the position of the body in text.
+// Read sets m to the event in text. After Read, the room knows the position of the body in text.
 func Read(room *reading.Room, m *semel.Message, text []byte) error {
 	document, err := room.Parse(text)
 	if err != nil {
@@ -76,8 +77,8 @@ func Event(m *semel.Message, root strictjson.Value) error {
 	return required(m.Headers)
 }
 
-// required returns an error if the event lacks an attribute that CloudEvents requires, except id and source.
-// A message without id or source has no identity, which is reported elsewhere.
+// required returns an error if the event lacks an attribute that CloudEvents requires, except id and source. A message
+// without id or source has no identity, which other code reports.
 func required(headers semel.Headers) error {
 	fault := cloudevents.Fault(func(name string) (string, bool) {
 		text, set := headers.Get("ce-" + name)
@@ -126,10 +127,10 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 	return nil
 }
 
-// checkExtension checks the name and value of an extension attribute. The specification allows only
-// lower-case letters and digits in names. checkExtension is less strict, because producers use other names.
-// It rejects a name that differs from a defined attribute only in case, because header names are not
-// case-sensitive. It also rejects a value that has no defined text.
+// checkExtension checks the name and value of an extension attribute. The specification allows only lower-case letters
+// and digits in names. checkExtension is less strict, because producers use other names. checkExtension rejects a name
+// that differs from a defined attribute only in case, because header names are not case-sensitive. checkExtension also
+// rejects a value that has no defined text.
 func checkExtension(name string, v strictjson.Value) error {
 	if name == "" {
 		return errors.New("an attribute has no name")
@@ -160,8 +161,8 @@ func Own(v strictjson.Value) []byte {
 	return text
 }
 
-// Distinct returns an error if two names differ only in case. Header names are not case-sensitive, so with
-// such names the identity could depend on the order of the names.
+// Distinct returns an error if two names differ only in case. Header names are not case-sensitive, so the identity
+// could depend on the order of two names that differ only in case.
 func Distinct(headers semel.Headers) error {
 	for i := range headers {
 		for j := range i {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// crashed is the output of `go test -json` for a package whose process ends during a test: because of a panic
-// in another goroutine, -timeout, a fatal error of the runtime, or a kill. The last lines belong to the test,
-// and no event reports that the test has ended.
+// crashed is the output of `go test -json` for a package whose process ends during a test: because of a panic in
+// another goroutine, -timeout, a fatal error of the runtime, or a kill. At the end, the output belongs to the test, and
+// no event reports that the test has ended.
 const crashed = `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"panic: test timed out after 30m0s\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"goroutine 19 [running]:\n"}

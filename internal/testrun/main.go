@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// part is a target and its result.
+// part is a target of the Makefile and its result.
 type part struct {
 	name      string
 	took, cpu time.Duration
@@ -31,9 +31,9 @@ type part struct {
 }
 
 func main() {
-	// An interrupt of testrun also reaches the parts, which are in the same process group. The parts then
-	// stop their servers and processes. Meanwhile testrun must read their output, because a part would be
-	// killed when it writes to a closed pipe.
+	// An interrupt of testrun also reaches the parts, which are in the same process group and then stop their servers
+	// and processes. Until they have ended, testrun must read their output, because a part would be killed when it
+	// writes to a closed pipe.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	begun := time.Now()
 	parts := make([]*part, len(os.Args)-1)
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// run runs make for the target and reads the output line by line.
+// run starts make for the target and reads the output line by line.
 func (p *part) run(out *lines) {
 	begun := time.Now()
 	p.err = p.make(out)
@@ -103,7 +103,7 @@ func (p *part) follow(output io.Reader, out *lines) error {
 	}
 }
 
-// lines prints lines of several parts without mixing them.
+// lines prints the output of several parts without mixing their lines.
 type lines struct {
 	mu sync.Mutex
 	to io.Writer

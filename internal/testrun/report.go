@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// slowest is the number of packages to list.
+	// slowest is the number of packages in the list of slow packages.
 	slowest = 40
-	// long is the duration from which a test is listed.
+	// The constant long is the minimum duration of a test in the list of slow tests.
 	long = 10 * time.Second
-	// much is the number of lines of a failure that the report prints again.
+	// The constant much is the maximum number of lines of a failure that the report prints again.
 	much = 60
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// event is a line of `go test -json`; see `go doc test2json`.
+// event is one line of the output of `go test -json`; see `go doc test2json`.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
 	Elapsed                                   float64 // seconds
@@ -25,7 +25,7 @@ type timed struct {
 type results struct {
 	out             *lines
 	printed         map[string]*strings.Builder // output by package or test; some tests print megabytes
-	parents         map[string]bool             // tests with subtests; their duration is that of their subtests
+	parents         map[string]bool             // tests with subtests; the duration of such a test is the duration of its subtests
 	cpu             map[string]time.Duration
 	packages, tests []timed
 	failed          []string // the output of failures
@@ -35,7 +35,7 @@ func newResults(out *lines) *results {
 	return &results{out: out, printed: map[string]*strings.Builder{}, cpu: map[string]time.Duration{}, parents: map[string]bool{}}
 }
 
-// take reads an event. If the line is no event, take returns false.
+// take reads a line as an event. If the line is not an event, take returns false.
 func (r *results) take(line string) bool {
 	var e event
 	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -62,7 +62,7 @@ func (r *results) take(line string) bool {
 
 func (r *results) ended(e event, name string) {
 	if strings.HasSuffix(e.Action, "fail") {
-		if e.Test == "" { // tests that were running when the process ended have no event of their own
+		if e.Test == "" { // tests that were running when the process ended have no end event
 			r.rest(e.Package + e.ImportPath + " ")
 		}
 		r.show(name)
@@ -93,7 +93,7 @@ func (r *results) rest(prefix string) {
 	}
 }
 
-// show prints the output of a failure and keeps it for the report.
+// show prints the output of a failure and saves the output for the report.
 func (r *results) show(name string) {
 	text := ""
 	if printed := r.printed[name]; printed != nil {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Position is a message's position in a stream. For each stream the store keeps the last applied version. The
-// commit of the effect updates that version. So versions are applied in order, each once, in whatever order they
-// are delivered.
+// Position is a message's position in a stream. For each stream, the store keeps the last applied version, which the
+// commit of the effect updates. So versions are applied in order, each once, in whatever order they are delivered.
 type Position struct {
 	// Stream is the stream's name, 1 to MaxStream bytes. A stream belongs to a consumer and a source, so two
 	// sources never share a stream.
@@ -19,19 +18,19 @@ type Position struct {
 	// Start is the first version of a stream that the store does not know yet. 0 means that the stream starts
 	// with the version of its first fresh message.
 	Start int64
-	// Asks makes the store check the version. A message that should be applied then gets the verdict Gap if
-	// an earlier version is missing, and the verdict Stale if the stream is not behind the version. The batch
-	// locks the stream until the batch ends. The stream advances to the version of a message with the outcome
-	// Applied or Discarded, if that version is the next version and the message is not rolled back. The
-	// stream also advances to the version of a claimed row that is completed or discarded.
+	// Asks makes the store check the version. For a message that should be applied, the store then returns Gap if an
+	// earlier version is missing, and Stale if the stream has already reached the version. The batch locks the stream
+	// until the batch ends. The stream advances to the version of a message with the outcome Applied or Discarded, if
+	// that version is the next version and the message is not rolled back. The stream also advances to the version of a
+	// claimed row that is completed or discarded.
 	Asks bool
 }
 
 // Rows selects rows of one stream of a consumer, ordered by version and then by number.
 type Rows struct {
 	Source, Name string
-	// From is the first version. For paging, the rows of version From start after the number
-	// store.RowFilter.After. To is the last version; 0 means no limit.
+	// From is the first selected version. For paging, rows of version From are returned only if their number is greater
+	// than store.RowFilter.After. To is the last selected version; 0 means no limit.
 	From, To int64
 }
 
@@ -44,7 +43,7 @@ const DefaultGap = 10 * time.Minute
 // MaxStream is the maximum length of a stream's name in bytes.
 const MaxStream = 512
 
-// CheckStream returns an error if a stream cannot have this name.
+// CheckStream returns an error if a stream cannot have the given name.
 func CheckStream(name string) error {
 	if len(name) == 0 || len(name) > MaxStream {
 		return fmt.Errorf("the stream's name has %d bytes; it must have 1 to %d", len(name), MaxStream)

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// effects returns the rows that a run left in the database, as text by table.
+// The function effects returns the rows that a run left in the database, as text by table.
 func effects(ctx context.Context, d *database) (map[string]string, error) {
 	found := map[string]string{}
 	for table, query := range map[string]string{
@@ -41,7 +41,7 @@ func effects(ctx context.Context, d *database) (map[string]string, error) {
 	return found, nil
 }
 
-// reckoned computes the expected effects without a database. Each message takes effect once.
+// The function reckoned computes the expected effects without a database: each message takes effect once.
 func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	t.Helper()
 	sums, counts := map[int64]int64{}, map[int64]int{}
@@ -61,8 +61,8 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 	return text.String()
 }
 
-// wantEffects runs a contestant over n deliveries, after the first copies of the duplicates among them, and
-// checks the effects.
+// wantEffects applies n deliveries with one implementation and checks the effects. If some of the n deliveries are
+// duplicates, wantEffects first applies their messages once.
 func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int) {
 	t.Helper()
 	must.OK(t, d.reset(t.Context()))
@@ -99,8 +99,8 @@ func TestEveryContestantAppliesEachMessageOnce(t *testing.T) {
 	}
 }
 
-// TestABatchWrittenByHandIsShort counts the lines of code of each form. Imports and the lines between
-// functions do not count.
+// TestABatchWrittenByHandIsShort counts the lines of code of each kind of hand-written handler. Imports and the lines
+// between functions do not count.
 func TestABatchWrittenByHandIsShort(t *testing.T) {
 	for form, files := range map[Form][]string{
 		Handle:    {"hand.go", "hand_begin.go", "hand_handle.go"},

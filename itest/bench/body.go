@@ -14,7 +14,7 @@ type Body struct {
 	hooks *bodies.Set
 }
 
-// shell is the JSON text around the content. shellMax is roughly its maximum length.
+// The constant shell is the JSON text around the content, and shellMax is roughly the maximum length of that text.
 const (
 	shell    = `{"account":%d,"amount":%d,"event":%s}`
 	shellMax = len(`{"account":9999,"amount":1000,"event":}`)
@@ -30,8 +30,8 @@ func SizedBody(text string) (Body, error) {
 	return Body{name: text, size: size}, err
 }
 
-// SizedBodies returns generated bodies of several lengths, separated by commas. It returns none for an empty
-// text.
+// SizedBodies returns generated bodies of several lengths, separated by commas. For an empty text, SizedBodies returns
+// no bodies.
 func SizedBodies(text string) (all []Body, err error) {
 	for length := range strings.SplitSeq(text, ",") {
 		if length = strings.TrimSpace(length); length == "" {
@@ -46,8 +46,8 @@ func SizedBodies(text string) (all []Body, err error) {
 	return all, nil
 }
 
-// WebhookBody returns a Body that uses real webhooks in turn. scripts/fetch-webhooks prints the path of the
-// file.
+// WebhookBody returns a Body that uses the real webhooks of a file one after the other. The script
+// scripts/fetch-webhooks prints the path of such a file.
 func WebhookBody(file string) (Body, error) {
 	all, err := bodies.Webhooks(file)
 	return Body{name: "webhooks", hooks: &bodies.Set{Name: "webhooks", All: all}}, err
@@ -79,7 +79,7 @@ func (b Body) Mean() int64 {
 	return int64(len(`{"account":9999,"amount":100}`))
 }
 
-// of returns the body of message n.
+// The method of returns the body of message number n.
 func (b Body) of(n uint64, account, amount int64) []byte {
 	switch {
 	case b.hooks != nil:

@@ -17,7 +17,7 @@ const (
 	HandleSQL Form = "Handle, database/sql"
 )
 
-// Forms returns all forms, in the order in which tables show them.
+// Forms returns all forms of handlers, in the order in which tables show them.
 func Forms() []Form { return []Form{Handle, Queue, HandleAll, HandleSQL} }
 
 // Effect is the change that a message makes.
@@ -36,7 +36,7 @@ const (
 // IDs is the kind of the messages' ids.
 type IDs string
 
-// A text, a random UUID, and a UUID that begins with the time.
+// The kinds of ids: a text, a random UUID, and a UUID that begins with the time.
 const (
 	Text   IDs = "text"
 	UUIDv4 IDs = "UUIDv4"
@@ -56,10 +56,11 @@ type Conditions struct {
 	Body    Body          `json:"body,omitzero"`
 }
 
-// Base returns the base row of a form. The other rows differ from it in one factor.
+// Base returns the conditions of the basic measurement for handlers of the form f: one worker, inserts, no duplicates.
+// Most other measurements differ from Base in one factor.
 func Base(f Form) Conditions { return Conditions{Form: f, Effect: Insert, Workers: 1, IDs: UUIDv7} }
 
-// IsBase reports whether this is the base row of its form, whatever the bodies are.
+// IsBase reports whether the conditions are those of Base, apart from the bodies of messages.
 func (c Conditions) IsBase() bool {
 	c.Body = Body{}
 	return c == Base(c.Form)
@@ -72,8 +73,8 @@ func (c Conditions) String() string {
 	return fmt.Sprintf("%s: %s, %d workers, %d %% duplicates, %s, %v added, bodies of %v", c.Form, c.Effect, c.Workers, c.Duplicates, c.IDs, c.Latency, c.Body)
 }
 
-// Plan returns the rows of a form: the base row, the rows that differ in one factor, and both contended
-// effects with 3 and with 8 workers.
+// Plan returns the measurements for handlers of the form f: the conditions of Base, conditions that differ from Base in
+// one factor, and both contended effects with 3 and with 8 workers.
 func Plan(f Form) []Conditions {
 	rows := []Conditions{Base(f)}
 	vary := func(change func(*Conditions)) {

@@ -17,8 +17,8 @@ import (
 // Contestant is an implementation that applies messages.
 type Contestant string
 
-// The contestants. Hand is the hand-written batch, and Again is a second run of Hand. Keys is Semel with
-// lanes by key, where the key is the database row that a message changes.
+// The implementations that are compared. Hand is the hand-written batch, and Again is a second run of Hand. Keys is
+// Semel with lanes by key, where the key is the database row that a message changes.
 const (
 	Semel    Contestant = "semel"
 	Keys     Contestant = "keys"
@@ -27,8 +27,8 @@ const (
 	Textbook Contestant = "textbook"
 )
 
-// apply applies the messages with a contestant and returns when all are committed. After the time `limit`,
-// contestants other than Semel begin no further batch. A limit of zero means no limit.
+// apply applies the messages with the implementation who, and returns when all messages are committed. After the time
+// limit, implementations other than Semel begin no further batch. A limit of zero means no limit.
 func (d *database) apply(ctx context.Context, who Contestant, c Conditions, messages []*semel.Message, limit time.Duration) (outcome, error) {
 	switch who {
 	case Semel:
@@ -69,7 +69,7 @@ func (d *database) textbook(c Conditions) batchFunc {
 	}
 }
 
-// sharing hands the next batch to each worker that is free.
+// sharing gives the next batch to any worker that is free.
 type sharing struct {
 	do        batchFunc
 	batches   [][]*semel.Message

@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// busy returns zero on this system, which reports CPU time in a different way.
+// The function busy returns zero on this system, which reports CPU time in a different way.
 func busy() time.Duration { return 0 }

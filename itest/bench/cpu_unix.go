@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// busy returns the CPU time that this process has used.
+// The function busy returns the CPU time that this process has used.
 func busy() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,8 +8,8 @@ type payment struct {
 	Amount  int64 `json:"amount"`
 }
 
-// schema creates the tables for the effects and for the contestants other than Semel. The hand-written
-// markers have the same columns as Semel's markers.
+// SQL that creates the tables for the effects, and for the markers of implementations other than Semel. The
+// hand-written markers have the same columns as Semel's markers.
 const schema = `
 create table payments (account bigint not null, amount bigint not null);
 create table accounts (id bigint primary key, balance bigint not null);
@@ -20,13 +20,13 @@ create table hand_markers (
 create table processed (consumer text not null, id text not null, at timestamptz not null default now(), primary key (consumer, id));
 create table flushed (n bigint not null);`
 
-// empty deletes all effects and markers, so that each run starts with the same state.
+// SQL that deletes all effects and markers, so that each run starts with the same state.
 const empty = `
 truncate payments, accounts, counters, hand_markers, processed, semel_markers;
 insert into accounts select n, 0 from generate_series(0, 9999) n;
 insert into counters select n, 0 from generate_series(0, 59) n;`
 
-// rows returns the number of database rows that the messages change.
+// The method rows returns the number of database rows that the messages change.
 func (e Effect) rows() int64 {
 	if e == Counters {
 		return 60
@@ -34,7 +34,7 @@ func (e Effect) rows() int64 {
 	return 10_000
 }
 
-// one returns the statement for one message. Its arguments are the account and the amount.
+// The method one returns the statement for one message. The statement's arguments are the account and the amount.
 func (e Effect) one() string {
 	switch e {
 	case Accounts:
@@ -45,7 +45,7 @@ func (e Effect) one() string {
 	return "insert into payments (account, amount) values ($1, $2)"
 }
 
-// all returns the statement for a batch. Its arguments are the accounts and the amounts.
+// The method all returns the statement for a batch. The statement's arguments are the accounts and the amounts.
 func (e Effect) all() string {
 	switch e {
 	case Accounts:
@@ -60,7 +60,7 @@ const addAll = ` a set balance = balance + s.amount from (
   select account, sum(amount)::bigint as amount from unnest($1::bigint[], $2::bigint[]) p (account, amount) group by account
 ) s where a.id = s.account`
 
-// columns returns the arguments of the statement for a batch.
+// The function columns returns the arguments of the statement for a batch.
 func columns(messages []*semel.Message) (accounts, amounts []int64, err error) {
 	for _, m := range messages {
 		p, err := semel.JSON[payment](m)

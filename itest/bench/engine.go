@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// batchMost is the maximum number of messages in a transaction. It is Semel's default.
+// The maximum number of messages in a transaction, which is also Semel's default.
 const batchMost = 500
 
 // mostOf returns the maximum number of messages in a transaction of Semel. With lanes by key, a worker
@@ -105,10 +105,10 @@ func (d *database) applySemel(ctx context.Context, c Conditions, messages []*sem
 	return out, err
 }
 
-// seeded makes the random delays the same in each run.
+// seeded is a plan with a fixed seed, so that the random delays are the same in each run.
 var seeded = faults.Plan{Seed: 1}
 
-// consumer returns a function that runs the consumer of a form.
+// consumer returns a function that runs a consumer whose handler has the form c.Form.
 func (d *database) consumer(c Conditions, config consumer.Config) (func(context.Context) (semel.Counts, error), error) {
 	switch c.Form {
 	case Handle:

@@ -25,7 +25,7 @@ func handMarks(batch []*semel.Message) (ids, sums [][]byte) {
 	return ids, sums
 }
 
-// handID returns the 16 bytes of the message's UUID. If the id is no UUID, handID returns its text.
+// handID returns the 16 bytes of the message's UUID. If the id is no UUID, handID returns the text of the id.
 func handID(m *semel.Message) []byte {
 	id := m.Headers[0].Value
 	if len(id) == 36 {

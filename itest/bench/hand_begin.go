@@ -7,7 +7,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// handBegin begins a transaction and writes the markers, in one round trip. It returns the new messages.
+// handBegin begins a transaction and writes the markers, in one round trip. The result contains the messages that are
+// new.
 func handBegin(ctx context.Context, conn *pgx.Conn, batch []*semel.Message) (fresh []*semel.Message, err error) {
 	wrote := make(map[string]bool, len(batch))
 	var begin pgx.Batch

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/sourcetest"
 )
 
-// Hot has the conditions of a measurement with hot keys. Its handlers are slow, and its messages are in one
+// Hot has the conditions of a measurement with hot keys. With hot keys, handlers are slow, and all messages are in one
 // partition.
 type Hot struct {
 	Keys, Workers, Messages int
@@ -26,9 +26,9 @@ type Hot struct {
 	Handler time.Duration
 }
 
-// HotRow is the result for hot keys. For each round and each kind of lanes it has a fraction: the lower bound
-// of the duration divided by the measured duration. The lower bound is the time that the handlers of the most
-// frequent key take one after the other.
+// HotRow is the result for hot keys. For each round and each kind of lanes, a HotRow has a fraction: the lower bound of
+// the duration divided by the measured duration. The lower bound is the time that the handlers of the most frequent key
+// take one after the other.
 type HotRow struct {
 	Hot
 	Bound      time.Duration
@@ -67,8 +67,8 @@ func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, erro
 	return r, nil
 }
 
-// messages returns messages whose keys are distributed by Zipf's law. hottest is the number of messages with
-// the most frequent key.
+// The method messages returns messages whose keys are distributed by Zipf's law. The result hottest is the number of
+// messages with the most frequent key.
 func (h Hot) messages() (all []*semel.Message, hottest int) {
 	random := rand.New(rand.NewPCG(3, 4))
 	keys, counts := rand.NewZipf(random, h.Weight, 1, uint64(h.Keys-1)), map[uint64]int{}

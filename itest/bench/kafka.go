@@ -24,10 +24,10 @@ import (
 type KafkaOptions struct {
 	Brokers []string
 	Rounds  int
-	// Messages is the number of messages in the topic. It is reduced if they would be larger than 200 MB.
-	// Each run consumes all messages in a group of its own.
+	// Messages is the number of messages in the topic. MeasureKafka reduces Messages if the messages would be larger
+	// than 200 MB. Each run consumes all messages in a group of its own.
 	Messages int
-	// Bodies are the bodies of the messages.
+	// Bodies are the kinds of message bodies to measure.
 	Bodies []Body
 	// Only reports whether to measure a row.
 	Only func(Conditions) bool
@@ -45,10 +45,10 @@ type kafkaTopic struct {
 	messages int
 }
 
-// MeasureKafka measures the path from a broker to the database, including joining and leaving the group. It
-// compares Semel in the Queue form, once with default workers and once with one worker, with a plain loop.
-// The loop is the contestant Hand, and Again is its second run. It is one goroutine with the same form and
-// batch size, and it does not recognise duplicates.
+// MeasureKafka measures the path from a broker to the database, including joining and leaving the group. MeasureKafka
+// compares Semel with a plain loop. Semel's handlers queue their statements (the form Queue), once with the default
+// number of workers and once with one worker. The report lists the loop as Hand, and the second run of the loop as
+// Again. The loop is one goroutine with the same form and batch size, and does not recognise duplicates.
 func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
 	var rows []Row
 	plan := slices.DeleteFunc(kafkaPlan(o.Bodies), func(c Conditions) bool { return !o.Only(c) })
@@ -65,8 +65,8 @@ func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error)
 	return rows, nil
 }
 
-// kafkaPlan returns the rows to measure. For messages without a body it has rows with two kinds of ids. For
-// messages with a body it has one kind, because the body causes most of the cost.
+// kafkaPlan returns the rows to measure. Messages without a body are measured with two kinds of ids. Messages with a
+// body are measured with one kind of ids, because the body causes most of the cost.
 func kafkaPlan(of []Body) (plan []Conditions) {
 	for _, body := range of {
 		kinds := []IDs{UUIDv7, Text}
@@ -82,7 +82,7 @@ func kafkaPlan(of []Body) (plan []Conditions) {
 	return plan
 }
 
-// topicMost is the maximum size of all bodies in a topic, approximately.
+// The approximate maximum size of all bodies in a topic.
 const topicMost = 200_000_000
 
 func (w *World) kafkaRow(ctx context.Context, o KafkaOptions, c Conditions) (r Row, err error) {
@@ -175,7 +175,7 @@ func (d *database) kafkaRun(ctx context.Context, who Contestant, c Conditions, t
 	return run, err
 }
 
-// ending stops a run when the given number of messages is committed.
+// ending stops a run when a given number of messages is committed.
 type ending struct {
 	left atomic.Int64
 	end  func()

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// kafkaLoop is the usual loop around franz-go, which does not recognise duplicates. It polls, writes one
+// kafkaLoop is the usual loop around franz-go, which does not recognise duplicates. The loop polls, writes one
 // transaction in one round trip, and commits the offsets.
 func kafkaLoop(ctx context.Context, t kafkaTopic, group string, pool *pgxpool.Pool, effect string) (applied int, err error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(t.brokers...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(t.name),

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Head describes the machine on which a measurement ran. Its times are in milliseconds.
+// Head describes the machine on which a measurement ran. The times of a Head are in milliseconds.
 type Head struct {
 	At     time.Time `json:"at"`
 	Commit string    `json:"commit"`
@@ -19,8 +19,8 @@ type Head struct {
 	RoundTrip Quartiles `json:"round_trip_ms"`
 	Flush     Quartiles `json:"flush_ms"`
 	Settings  string    `json:"settings"`
-	// LoadBefore and LoadAfter are the load averages of 1, 5 and 15 minutes. They are empty if the system
-	// does not report them.
+	// LoadBefore and LoadAfter are the load averages of 1, 5 and 15 minutes. The fields are empty if the system does
+	// not report load averages.
 	LoadBefore string `json:"load_before"`
 	LoadAfter  string `json:"load_after"`
 }
@@ -45,7 +45,7 @@ func (w *World) Describe(ctx context.Context, commit string) (Head, error) {
 	return h, err
 }
 
-// times runs a statement n times and returns the quartiles of its duration in milliseconds.
+// The method times runs a statement n times and returns the quartiles of the statement's duration in milliseconds.
 func (d *database) times(ctx context.Context, n int, statement string) (Quartiles, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *database) times(ctx context.Context, n int, statement string) (Quartile
 	return QuartilesOf(all), nil
 }
 
-// Load returns the load averages, or "" if the system does not report them.
+// Load returns the load averages, or "" if the system does not report load averages.
 func Load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

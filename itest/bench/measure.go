@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Options say what to measure, and for how long.
+// Options contains the settings of a measurement: what is measured, and for how long.
 type Options struct {
-	// Rounds is the number of rounds. In each round every contestant of a row runs.
+	// Rounds is the number of rounds. In each round, every compared implementation runs once.
 	Rounds int
 	// Target is how long a run should take. Under contention a run takes at least 3 s, because a deadlock
 	// costs the server's deadlock_timeout of 1 s.
 	Target time.Duration
 	// Forms are the forms to measure.
 	Forms []Form
-	// Bodies are the bodies of messages. Each row is measured with each of them.
+	// Bodies are the kinds of message bodies. Each row is measured with each kind.
 	Bodies []Body
 	// Only reports whether to measure a row.
 	Only func(Conditions) bool
@@ -25,12 +25,12 @@ type Options struct {
 	Progress func(done, of int, r Row)
 }
 
-// Run is the result of one contestant in one round.
+// Run is the result of one implementation in one round.
 type Run struct {
 	Messages int           `json:"messages"`
 	Took     time.Duration `json:"took_ns"`
-	// Busy is the CPU time of the client's process, including garbage collection. It is zero if the system
-	// does not report it.
+	// Busy is the CPU time of the client's process, including garbage collection. Busy is zero if the system does not
+	// report the CPU time.
 	Busy      time.Duration `json:"busy_ns"`
 	Deadlocks int           `json:"deadlocks"`
 	Serial    time.Duration `json:"serialised_ns"`
@@ -39,7 +39,7 @@ type Run struct {
 // Rate returns the messages per second.
 func (r Run) Rate() float64 { return float64(r.Messages) / r.Took.Seconds() }
 
-// Row is one row of the table. It has the runs of each contestant, in the order of the rounds.
+// Row is one row of the table, with the runs of each implementation in the order of the rounds.
 type Row struct {
 	Conditions
 	Runs map[Contestant][]Run `json:"runs"`
@@ -71,8 +71,9 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// contestants returns the contestants of a row in the order of the first round; the order is reversed in
-// every second round. Under contention runs take long, so the hand-written batch runs only once.
+// The function contestants returns the implementations to compare under the conditions c, in the order of the first
+// round; the order is reversed in every second round. Under contention runs take long, so the hand-written batch runs
+// only once.
 func contestants(c Conditions) []Contestant {
 	if c.Contended() {
 		return []Contestant{Semel, Keys, Hand, Textbook}
@@ -110,8 +111,9 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 	return r, nil
 }
 
-// learned is the minimum number of messages in a run under contention. After a lock conflict a consumer runs
-// its batches one at a time for a minute. With this number of messages it does so for most of the run.
+// The method learned returns the minimum number of messages in a run under contention. After a lock conflict, a
+// consumer runs its batches one at a time for a minute. With the returned number of messages, the consumer runs its
+// batches one at a time for most of the run.
 func (f Form) learned() int {
 	if f == Queue || f == HandleAll {
 		return 200 * batchMost
@@ -121,8 +123,8 @@ func (f Form) learned() int {
 
 func contendedTarget(target time.Duration) time.Duration { return max(target, 3*time.Second) }
 
-// limit returns a time limit for runs under contention. Their duration is unpredictable, because batches may
-// run into deadlocks again and again.
+// limit returns a time limit for runs under contention. The duration of runs under contention is unpredictable, because
+// batches may run into deadlocks again and again.
 func (c Conditions) limit(target time.Duration) time.Duration {
 	if c.Contended() {
 		return target
@@ -130,7 +132,7 @@ func (c Conditions) limit(target time.Duration) time.Duration {
 	return 0
 }
 
-// size returns how many messages a contestant processes in about the target duration.
+// The method size returns how many messages an implementation processes in about the target duration.
 func (d *database) size(ctx context.Context, o Options, who Contestant, c Conditions) (int, error) {
 	target, least, batch := o.Target, 2*batchMost, batchMost
 	switch {
@@ -153,7 +155,6 @@ func (d *database) size(ctx context.Context, o Options, who Contestant, c Condit
 	}
 }
 
-// run makes one run on an empty database.
 func (d *database) run(ctx context.Context, who Contestant, c Conditions, n int, limit time.Duration) (Run, error) {
 	if err := d.reset(ctx); err != nil {
 		return Run{}, err

@@ -9,11 +9,13 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// deliveries are the input of a run. The messages in before are applied first, without measuring. The
-// deliveries in timed are measured, and some of them are duplicates of messages in before.
+// deliveries is the input of a run. The messages of the field before are applied first, without measuring. The
+// deliveries of the field timed are measured; some of these deliveries are duplicates of the messages of the field
+// before.
 type deliveries struct{ before, timed []*semel.Message }
 
-// make returns n deliveries to be measured. Every contestant gets the same duplicates and the same changes.
+// The method make returns n deliveries to be measured. Every implementation gets the same duplicates and the same
+// changes.
 func (c Conditions) make(n int) deliveries {
 	g := c.generator()
 	var d deliveries
@@ -60,7 +62,7 @@ func (g *generator) id() string {
 	return fmt.Sprintf("payment-%012d", g.n)
 }
 
-// uuid returns a UUID with this version, in the format of RFC 9562.
+// uuid returns a UUID of a given version, in the format of RFC 9562.
 func uuid(version, high, low uint64) string {
 	high = high&^0xf000 | version<<12
 	low = low&(1<<62-1) | 1<<63

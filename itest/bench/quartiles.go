@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Quartiles are the quartiles of measured values. They are interpolated between neighbouring values.
+// Quartiles are the quartiles of measured values, interpolated between neighbouring values.
 type Quartiles struct {
 	Lower  float64 `json:"lower"`
 	Median float64 `json:"median"`
 	Upper  float64 `json:"upper"`
 }
 
-// QuartilesOf returns the quartiles of these values. It returns the zero value if there are no values.
+// QuartilesOf returns the quartiles of values, or the zero value if there are no values.
 func QuartilesOf(values []float64) Quartiles {
 	sorted := slices.Sorted(slices.Values(values))
 	at := func(part float64) float64 {
@@ -29,8 +29,8 @@ func QuartilesOf(values []float64) Quartiles {
 	return Quartiles{at(0.25), at(0.5), at(0.75)}
 }
 
-// Text returns the lower quartile, the median and the upper quartile in this format. It returns a dash if
-// there are no values.
+// Text returns the lower quartile, the median and the upper quartile in a given format, or a dash if there are no
+// values.
 func (q Quartiles) Text(format string) string {
 	if q == (Quartiles{}) {
 		return "–"
@@ -38,7 +38,7 @@ func (q Quartiles) Text(format string) string {
 	return fmt.Sprintf(format+" – **"+format+"** – "+format, q.Lower, q.Median, q.Upper)
 }
 
-// Rate returns the quartiles of a contestant's messages per second.
+// Rate returns the quartiles of an implementation's messages per second.
 func (r Row) Rate(who Contestant) Quartiles {
 	var rates []float64
 	for _, run := range r.Runs[who] {
@@ -47,8 +47,8 @@ func (r Row) Rate(who Contestant) Quartiles {
 	return QuartilesOf(rates)
 }
 
-// Ratio divides one contestant's rate by another's in each round, and returns the quartiles of the results.
-// It returns zero if one contestant was not measured.
+// Ratio divides the rate of one implementation by the rate of another in each round, and returns the quartiles of these
+// fractions. The result is zero if one of the implementations was not measured.
 func (r Row) Ratio(one, other Contestant) Quartiles {
 	var ratios []float64
 	for i := range min(len(r.Runs[one]), len(r.Runs[other])) {
@@ -68,8 +68,8 @@ func (r Row) Busy(who Contestant) Quartiles {
 	return QuartilesOf(times)
 }
 
-// Met returns the number of a contestant's deadlocks in all rounds, and the fraction of time in which its
-// batches ran one at a time.
+// Met returns the number of an implementation's deadlocks in all rounds, and the fraction of time in which the
+// implementation ran its batches one at a time.
 func (r Row) Met(who Contestant) (deadlocks int, serial float64) {
 	var serialised, took float64
 	for _, run := range r.Runs[who] {

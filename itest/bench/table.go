@@ -54,7 +54,7 @@ func (r Report) machine(b *strings.Builder) {
 	fmt.Fprintf(b, "* Settings: %s.\n", h.Settings)
 }
 
-// throughput returns how many megabytes of bodies a contestant processes per second.
+// throughput returns how many megabytes of bodies an implementation processes per second.
 func (r Row) throughput(who Contestant) float64 {
 	return r.Rate(who).Median * float64(r.Body.Mean()) / 1e6
 }
@@ -93,7 +93,7 @@ func (r Row) write(b *strings.Builder) {
 		r.Ratio(Semel, Hand).Text("%.2f"), r.Ratio(Again, Hand).Text("%.2f"), r.Ratio(Semel, Textbook).Text("%.1f"), r.Ratio(Keys, Textbook).Text("%.1f"), r.Ratio(Keys, Semel).Text("%.2f"), r.Busy(Semel).Median, r.Busy(Hand).Median)
 }
 
-// contention writes a table of lock conflicts in the contended rows, summed over all rounds.
+// The method contention writes a table of lock conflicts in the contended rows, summed over all rounds.
 func (r Report) contention(b *strings.Builder, f Form) {
 	fmt.Fprintf(b, "Contention, over all rounds:\n\n| effect | workers | Semel: batches run again | Semel: time serialised | by key: batches run again | by hand: deadlocks | messages a round, Semel and by hand |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range r.of(f) {

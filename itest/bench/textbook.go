@@ -28,7 +28,7 @@ func textbook(ctx context.Context, pool *pgxpool.Pool, effect string, m *semel.M
 	})
 }
 
-// textbookSQL does the same as textbook through database/sql.
+// textbookSQL is like textbook, through database/sql.
 func textbookSQL(ctx context.Context, db *sql.DB, effect string, m *semel.Message) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// most is the maximum number of connections of a contestant.
+// The maximum number of connections of one implementation.
 const most = 16
 
-// database is the database that the contestants use. Connections are direct, or go through a proxy that adds
-// latency.
+// database is the database that all compared implementations use. Connections are direct, or go through a proxy that
+// adds latency.
 type database struct {
 	proxy *pgproxy.Proxy
 	pool  *pgxpool.Pool
@@ -30,7 +30,7 @@ type database struct {
 	sql   *sqlstore.Store
 }
 
-// connect opens an existing database. Each round trip takes longer by the latency.
+// connect opens an existing database. The parameter latency is added to each round trip.
 func connect(ctx context.Context, dsn string, latency time.Duration) (*database, error) {
 	d := &database{}
 	if latency > 0 {

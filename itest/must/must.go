@@ -1,4 +1,4 @@
-// Package must ends a test at the first error in what prepares it.
+// Package must ends a test at the first error in the preparation of the test.
 package must
 
 import "testing"

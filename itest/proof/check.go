@@ -10,8 +10,8 @@ import (
 // failure is the panic with which Check ends a run.
 type failure struct{ error }
 
-// Check ends the run if err is not nil. The run then has failed and has no ledger. Call Check in
-// the goroutine of the run only.
+// Check ends the run if err is not nil. A run that Check ends has failed and has no ledger. Call Check only in the
+// goroutine of the run.
 func Check(err error) {
 	if err != nil {
 		panic(failure{err})
@@ -24,7 +24,7 @@ func Must[V any](value V, err error) V {
 	return value
 }
 
-// Attempt returns the error with which do ends the run, or nil.
+// Attempt calls the function do and returns the error with which do ends the run, or nil.
 func Attempt(do func()) (err error) {
 	defer func() {
 		switch failed := recover().(type) {
@@ -39,14 +39,14 @@ func Attempt(do func()) (err error) {
 	return nil
 }
 
-// During adds a description to the error with which do ends the run.
+// During adds a description to the error with which the function do ends the run.
 func During(what string, do func()) {
 	if err := Attempt(do); err != nil {
 		Check(fmt.Errorf("%s: %w", what, err))
 	}
 }
 
-// Until calls the condition repeatedly until it is true. The run ends if ctx ends first.
+// Until calls the condition so repeatedly until so returns true. The run ends if ctx ends first.
 func Until(ctx context.Context, every time.Duration, so func() bool) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -59,7 +59,7 @@ func Until(ctx context.Context, every time.Duration, so func() bool) {
 	}
 }
 
-// Within is Until for at most that long, and reports whether the condition became true.
+// Within is like Until, for at most the time most, and reports whether the condition became true.
 func Within(ctx context.Context, most, every time.Duration, so func(context.Context) bool) bool {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

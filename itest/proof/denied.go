@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// Accord is the result of a comparison at the end of a proof: all inbox rows with the markers, streams and
-// causes that were written in the same transactions.
+// Accord is the result of a comparison at the end of a fault test: all inbox rows with the markers, streams and causes
+// that were written in the same transactions.
 type Accord struct {
 	// Rows and Intents are the numbers of compared rows. Denied is the number of rows that contradict a
 	// marker, a stream or a cause.
@@ -18,7 +18,7 @@ type Accord struct {
 	Denied  int   `json:"rows_denied"`
 }
 
-// Hear compares the rows of all consumers in a PostgreSQL database and adds the result to a.
+// Hear compares the rows of all consumers in a PostgreSQL database, and adds the result to the Accord.
 func (a *Accord) Hear(ctx context.Context, db *sql.DB) {
 	store := Must(sqlstore.Postgres(db, sqlstore.Options{}))
 	for _, name := range Must(store.Consumers(ctx)) {

@@ -14,23 +14,23 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Fleet is a set of `semel run` processes of one consumer, together with the faults that the proof injects
-// into them.
+// Fleet is a set of `semel run` processes of one consumer, together with the faults that a fault test injects into
+// these processes.
 type Fleet struct {
 	Stage
-	Stream  // topic and publisher, if the proof has them
+	Stream  // topic and publisher, if the fault test has a topic
 	Binary  string
 	Members []*Member
-	// Server is the PostgreSQL server and Activity observes its sessions. Both are nil with another
-	// database.
+	// Server is the PostgreSQL server and Activity observes its sessions. With a database other than PostgreSQL, both
+	// are nil.
 	Server   *services.Server
 	Activity *processes.Activity
 	// Outages is the number of server outages. A member that started during an outage may have logged an
 	// error and ended.
 	Outages int
-	// Tally has the counts that the proof updates while it runs.
+	// Tally has the counts that the fault test updates while it runs.
 	Tally *Tally
-	// Care is called to look after one member. If Care is nil, Tend restarts a member that has ended.
+	// Tend calls Care for each member. If Care is nil, Tend restarts a member that has ended.
 	Care  func(*Member)
 	all   []*Member // all members, including those that were removed from Members
 	turn  int       // the counter of Next
@@ -46,7 +46,7 @@ func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) *Fleet {
 
 // OnPostgres starts a PostgreSQL server for the fleet.
 func (f *Fleet) OnPostgres() {
-	// The proof recognises a running statement by its text in pg_stat_activity. By default the server
+	// The fault test recognises a running statement by the statement's text in pg_stat_activity. By default the server
 	// keeps only the first 1,024 bytes of a statement's text, which is too short.
 	f.Server = services.StartPostgres(f.T, services.Options{Settings: []string{"track_activity_query_size = 8192"}})
 	f.Activity = Must(processes.OpenActivity(f.Server.DSN()))
@@ -88,13 +88,12 @@ func (f *Fleet) Add() *Member {
 	return m
 }
 
-// Environment returns the environment that tells a process where the database is, and its
-// application name.
+// Environment returns environment variables for a process: the address of the database, and the application name.
 func (f *Fleet) Environment(name string) []string {
 	return []string{"DATABASE=" + f.Server.DSN() + "&application_name=" + name, "MEMBER=" + name}
 }
 
-// Remove removes a member from Members. It does not end the process.
+// Remove removes a member from Members. The member's process keeps running.
 func (f *Fleet) Remove(m *Member) {
 	f.Members = slices.DeleteFunc(f.Members, func(other *Member) bool { return other == m })
 }
@@ -107,8 +106,8 @@ func (f *Fleet) Delivered() (sum int64) {
 	return sum
 }
 
-// Tend looks after all members and the publisher. Unless Care is set, it restarts members like a
-// supervisor: a member that starts while a server is down logs that and ends.
+// Tend looks after all members and the publisher. Unless Care is set, Tend restarts members like a supervisor, because
+// a member that starts while a server is down logs an error and ends.
 func (f *Fleet) Tend() {
 	care := f.Care
 	if care == nil {
@@ -134,10 +133,10 @@ func (f *Fleet) again(m *Member) {
 	m.Start()
 }
 
-// often is how often a fleet is looked after.
+// The interval between two calls of Tend.
 const often = 5 * time.Millisecond
 
-// Until calls Tend repeatedly until the condition holds.
+// Until calls Tend repeatedly until the condition so holds.
 func (f *Fleet) Until(ctx context.Context, so func() bool) {
 	Until(ctx, often, func() bool {
 		f.Tend()
@@ -145,7 +144,7 @@ func (f *Fleet) Until(ctx context.Context, so func() bool) {
 	})
 }
 
-// RestartServer restarts PostgreSQL. It uses SIGKILL and a regular stop in turn.
+// RestartServer restarts PostgreSQL. The server is stopped by SIGKILL and by a regular stop in turn.
 func (f *Fleet) RestartServer(context.Context) {
 	how := "SIGKILL"
 	if f.Tally.Restarts%2 == 0 {
@@ -177,7 +176,8 @@ type Tally struct {
 	// may exist only inside a running transaction.
 	Astray int `json:"counters_unlike_log"`
 	Guards int `json:"guards_left"`
-	// Kills is the number of killed members. Open is how many of them had an open transaction.
+	// Kills is the number of killed members. Open is the number of members that had an open transaction when they were
+	// killed.
 	Kills int `json:"kills"`
 	Open  int `json:"kills_in_open_transaction"`
 	// Restarts is the number of restarts of PostgreSQL. Again is the number of members that ended because a
@@ -192,11 +192,11 @@ type Tally struct {
 	Seconds Seconds `json:"seconds"`
 }
 
-// Over records the duration of the proof. Call it at the end.
+// Over records the duration of the fault test. Call Over at the end.
 func (f *Fleet) Over() { f.Tally.Seconds = Since(f.began) }
 
-// Audit compares the sent messages with the effects in the members' database. If bySemel is set, the effects
-// must have no guards.
+// Audit compares the sent messages with the effects in the members' database. If bySemel is set, rows that may exist
+// only inside a transaction (see Guards) count as an error.
 func (t *Tally) Audit(ctx context.Context, db ledger.Reader, sent iter.Seq[string], stuck int, bySemel bool) {
 	t.Balance = ledger.Weigh(Must(ledger.Effects(ctx, db, "delivery")), sent, stuck)
 	t.Astray = Must(ledger.Astray(ctx, db))

@@ -13,16 +13,16 @@ type Form[P any, L Ledger] struct {
 	Title  string
 	Within time.Duration
 	Lasts  func(P) time.Duration
-	// Sizes has the full size in the fields of the proof. A field with the tag `flag` becomes a flag, see
-	// the function [Sizes].
+	// Sizes is the configuration P with the full size. A field with the tag `flag` becomes a flag, see the function
+	// [Sizes].
 	Sizes P
-	// Quick returns the short size. Quick is nil if the proof has no short size.
+	// Quick returns the short size. Quick is nil if the fault test has no short size.
 	Quick func(P) P
-	// Faults are the names of faults that can be planted. Choose, if set, copies the seed and the fault into
-	// the proof.
+	// Faults are the names of the faults that the flag -plant accepts. Choose, if set, copies the seed and the fault
+	// into the configuration.
 	Faults []string
 	Choose func(*P, Choice)
-	// Prove is the method Run of the proof.
+	// Prove is the method Run of the configuration.
 	Prove func(P, context.Context, Stage) L
 
 	quick bool

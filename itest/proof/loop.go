@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Poll calls do with the records of a topic, as a member of a group, until ctx ends or do fails.
-// Services without Semel have such a loop.
+// Poll calls the function do with the records of a topic, as a member of a group, until ctx ends or do returns an
+// error. Services without Semel often have a loop like Poll.
 func Poll(ctx context.Context, brokers []string, group, topic string, session time.Duration, most int, do func(*kgo.Client, []*kgo.Record) error) error {
 	broker, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(session), kgo.HeartbeatInterval(session/3),

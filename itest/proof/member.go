@@ -17,15 +17,15 @@ import (
 type Member struct {
 	processes.Command
 	*processes.Process
-	// Name identifies the process at the servers.
+	// Name identifies the process to the servers.
 	Name string
-	// Counted makes the proof count the member's deliveries. Counting works on Linux only.
+	// Counted makes the fault test count the member's deliveries. Counting works on Linux only.
 	Counted   bool
 	terminal  *terminal // terminal on which the current process displays its deliveries
 	delivered int64     // deliveries of the earlier processes of this member
 }
 
-// Start starts the process. Its policy must exist.
+// Start starts the process. The policy of the member must exist.
 func (m *Member) Start() {
 	if m.Counted {
 		m.terminal = Must(openTerminal(m.Path(m.Log)))
@@ -35,7 +35,7 @@ func (m *Member) Start() {
 	m.Process = Must(m.Command.Start())
 }
 
-// Own makes the process a run of the present program, which starts again with these arguments.
+// Own makes the process run the present program again, with the given arguments, instead of semel.
 func (m *Member) Own(args ...string) { m.Binary, m.Args = Must(os.Executable()), args }
 
 // Kill ends the process with SIGKILL.
@@ -44,8 +44,8 @@ func (m *Member) Kill() {
 	m.over()
 }
 
-// Finish waits until the process has ended by itself with exit code 0, and returns how many
-// messages of a consumer it left.
+// Finish waits until the process has ended by itself with exit code 0, and returns the number of unfinished messages of
+// a consumer.
 func (m *Member) Finish(consumer string) (left int) {
 	Check(m.Wait(0))
 	if m.Status.ExitStatus() != 0 {
@@ -61,8 +61,8 @@ func (m *Member) End() error {
 	return err
 }
 
-// over adds the deliveries of a process that has ended. They come from the process's summary or, after a
-// kill, from the last number on its terminal.
+// The method over adds the deliveries of a process that has ended. The number of deliveries comes from the process's
+// summary or, after a kill, from the last number on its terminal.
 func (m *Member) over() {
 	if m.terminal == nil {
 		return
@@ -76,7 +76,7 @@ func (m *Member) over() {
 	m.terminal = nil
 }
 
-// Await waits until the condition holds, for at most that long. The process must not end meanwhile.
+// Await waits until the condition so holds, for at most the time most. The process must not end during the wait.
 func (m *Member) Await(ctx context.Context, most time.Duration, so func() bool) {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

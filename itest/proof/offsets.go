@@ -11,8 +11,8 @@ import (
 
 // Offsets is the part of a ledger about the committed offsets of a group.
 type Offsets struct {
-	// Samples is the number of samples. Backwards is how often an offset decreased. Rewinds describes the
-	// first of these cases.
+	// Samples is the number of samples. Backwards is the number of times that an offset decreased. Rewinds describes
+	// the first decreases of an offset.
 	Samples   int      `json:"offset_samples"`
 	Backwards int      `json:"offsets_went_back"`
 	Rewinds   []string `json:"rewinds,omitempty"`
@@ -21,7 +21,7 @@ type Offsets struct {
 	highest map[int32]int64
 }
 
-// Wrong returns an error that says what is wrong with the offsets, or nil.
+// Wrong returns an error that describes wrong offsets, or nil.
 func (o Offsets) Wrong() error {
 	if o.Backwards != 0 {
 		return fmt.Errorf("the group's offsets decreased %d times; the first cases: %v", o.Backwards, o.Rewinds)
@@ -78,7 +78,7 @@ func WatchOffsets(kafka *topics.Cluster, group, topic string) *Watch {
 	return w
 }
 
-// sample takes one sample. If a broker is down, it takes none.
+// sample takes one sample. If a broker is down, sample takes no sample.
 func (w *Watch) sample(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -99,7 +99,7 @@ func (w *Watch) Stop() {
 	w.done.Wait()
 }
 
-// Audit ends the watch. It returns the result of all samples and how far the group is behind the end.
+// Audit ends the watch. The result summarises all samples, and says how many records the group has not committed.
 func (w *Watch) Audit(ctx context.Context) Offsets {
 	w.Stop()
 	w.seen.Behind = Must(w.kafka.TryBehind(ctx, w.group, w.topic))

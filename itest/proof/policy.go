@@ -7,7 +7,7 @@ const Consumer = "counter"
 
 const setupFile = "setup.sql"
 
-// Policy is the policy of a member. The member counts webhooks and writes each into the effect log.
+// Policy is the policy of a member. The member counts webhooks, and writes each webhook into the effect log.
 type Policy struct {
 	// Store and Source are the configurations of the store and of the source, as YAML on one line.
 	Store, Source string

@@ -1,5 +1,6 @@
-// Package proof runs proofs. A proof is a program that injects the worst faults of production and afterwards
-// counts which messages took effect. This package has the shared parts. Each proof has a package below it:
+// Package proof runs fault tests, also called proofs. A proof is a program that injects the worst faults of production
+// and afterwards counts which messages took effect. This package has the shared parts. Each fault test has a package in
+// a folder below this one:
 //
 //	file      kills a process that reads a file into SQLite
 //	kafka     kills, freezes, adds and ends processes that read a topic, and restarts the servers;
@@ -14,15 +15,14 @@
 //	webhook   kills a receiver of webhooks while the provider retries for three days
 //	alerts    produces the fault of each alert, which Prometheus must detect
 //
-// `go run ./itest/cmd/proof NAME` runs one proof. The tests run a short form of each.
+// `go run ./itest/cmd/proof NAME` runs one proof. The tests of each package run a short form of the proof.
 //
-// To add a proof, write a package below this one with three parts. The first is a type whose method Run takes
-// [Stage], produces the faults and returns a ledger, and ends by [Check] or [Must] if the run
-// itself fails; the ledger, a struct that embeds [ledger.Balance] and has the methods Wrong and
-// Fault (its fields are the report, see [Print]); and a [Room], usually a [Form], which declares
-// flags and describes the runs. Then add a line to itest/cmd/proof and a target to the Makefile.
-// Each proof should be able to plant a fault, listed in Plants, because a check that never fails
-// proves nothing.
+// To add a fault test, write a package below this one with three parts. The first part is a type whose method Run takes
+// a [Stage], produces the faults and returns a ledger; if the run itself fails, the method ends by [Check] or [Must].
+// The second part is the ledger, a struct that embeds [ledger.Balance] and has the methods Wrong and Fault (its fields
+// are the report, see [Print]). The third part is a [Room], usually a [Form], which declares flags and describes the
+// runs. Then add a line to itest/cmd/proof and a target to the Makefile. Each proof should have at least one fault of
+// Semel that can be added on purpose (see Room.Plants), because a check that never fails proves nothing.
 package proof
 
 import (
@@ -40,44 +40,45 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room is the entry of a proof for the proof command: its flags, its planted faults and its runs.
+// Room registers a fault test with the command itest/cmd/proof: the flags of the test, the faults that can be added on
+// purpose, and the runs.
 type Room interface {
-	// Flags declares the proof's own options with their defaults. The options of [Choice] are declared
+	// Flags declares the options of one fault test, with their defaults. The options of [Choice] are declared
 	// elsewhere.
 	Flags(*flag.FlagSet)
-	// Plants returns the names of the faults that can be planted.
+	// Plants returns the names of the faults that can be added on purpose.
 	Plants() []string
-	// Runs returns the runs for these options, in the order in which they run.
+	// Runs returns the runs for the options of Choice, in the order in which they run.
 	Runs(Choice) []Run
 }
 
-// Choice has the options that every proof has.
+// Choice has the options that every fault test has.
 type Choice struct {
 	// Seed determines all random choices.
 	Seed uint64
-	// Plant is the name of the fault to plant, or "". The proof must detect the fault.
+	// Plant is the name of a fault to add on purpose, or "". The fault test must detect this fault.
 	Plant string
 	// JSON prints the ledgers as JSON.
 	JSON bool
 }
 
-// Run is one run of a proof.
+// Run is one run of a fault test.
 type Run struct {
-	// Title distinguishes the run from the other runs of the same proof.
+	// Title distinguishes the run from the other runs of the same fault test.
 	Title string
 	// Within is the time limit of the run.
 	Within time.Duration
-	// Prove makes the run. It ends early by [Check] if the run itself fails.
+	// Prove makes the run. If the run itself fails, Prove ends early by [Check].
 	Prove func(context.Context, Stage) Ledger
 }
 
 // Ledger is the result of a run.
 type Ledger interface {
-	// Wrong returns an error that says what Semel did wrong, or nil. With a planted fault Wrong must return
+	// Wrong returns an error that says what Semel did wrong, or nil. If a fault was added on purpose, Wrong must return
 	// an error.
 	Wrong() error
-	// Fault returns an error if the run proves nothing: Semel did something wrong, or too few faults
-	// happened. Otherwise Fault returns nil.
+	// Fault returns an error if the run proves nothing: Semel did something wrong, or too few faults happened. If the
+	// run was successful, Fault returns nil.
 	Fault() error
 }
 
@@ -86,7 +87,7 @@ func Proving[L Ledger](prove func(context.Context, Stage) L) func(context.Contex
 	return func(ctx context.Context, s Stage) Ledger { return prove(ctx, s) }
 }
 
-// Stage is the environment in which a proof runs.
+// Stage is the environment in which a fault test runs.
 type Stage struct {
 	// T starts servers and stops them at the end.
 	T testing.TB
@@ -96,12 +97,12 @@ type Stage struct {
 	began  time.Time
 }
 
-// InTest returns a stage for a test that runs the short form of a proof.
+// InTest returns a stage for a Go test that runs the short form of a fault test.
 func InTest(t testing.TB) Stage {
 	return Stage{T: t, Folder: t.TempDir(), told: t.Output(), began: time.Now()}
 }
 
-// Prove makes a run on the stage of a test. The test fails if the run itself fails.
+// Prove makes a run in a Go test, with the Stage that InTest returns. The Go test fails if the run itself fails.
 func Prove[L Ledger](s Stage, run func(context.Context, Stage) L) (l L) {
 	s.T.Helper()
 	if err := Attempt(func() { l = run(s.T.Context(), s) }); err != nil {
@@ -116,13 +117,13 @@ func (s Stage) Path(name string) string { return filepath.Join(s.Folder, name) }
 // Write writes a file into the folder.
 func (s Stage) Write(name, text string) { Check(os.WriteFile(s.Path(name), []byte(text), 0o644)) }
 
-// Say logs a step of the proof, with the seconds since the start.
+// Say logs a step of the fault test, with the seconds since the start.
 func (s Stage) Say(format string, args ...any) {
 	fmt.Fprintf(s.told, "%5.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Main runs all runs of a proof with these arguments and prints their ledgers. The error lists the runs that
-// prove nothing, with the reasons.
+// Main runs all runs of a fault test with the given arguments and prints the ledgers. The error lists the runs that
+// failed or prove nothing, with the reasons.
 func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	c := Choice{}
 	flags := flag.NewFlagSet("proof", flag.ExitOnError)
@@ -150,8 +151,8 @@ func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	return failed
 }
 
-// do runs the proof once and prints its ledger. It deletes the folder of the run only if everything is
-// correct.
+// The method do runs the fault test once and prints the ledger. The folder of the run is deleted only if the ledger is
+// as expected.
 func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "semel-proof-")
 	if err != nil {
@@ -173,7 +174,7 @@ func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 	return os.RemoveAll(folder)
 }
 
-// stage runs the proof once. When stage returns, all servers have stopped.
+// stage runs the fault test once. When stage returns, all servers have stopped.
 func (r Run) stage(ctx context.Context, folder string) (l Ledger, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Within)
 	defer cancel()
@@ -183,8 +184,8 @@ func (r Run) stage(ctx context.Context, folder string) (l Ledger, err error) {
 	return l, err
 }
 
-// judge returns an error if the ledger is not as expected: without a planted fault it must be correct, and
-// with a planted fault it must show the fault.
+// judge returns an error if the ledger is not as expected: if a fault was added on purpose, the ledger must show the
+// fault; otherwise the ledger must be correct.
 func judge(out io.Writer, l Ledger, plant string) error {
 	if plant == "" {
 		return l.Fault()

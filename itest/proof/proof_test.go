@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// small is a ledger of a proof that does no work.
+// small is the ledger of a fault test that does no work.
 type small struct {
 	ledger.Balance
 	Rounds  int     `json:"rounds_that_were"`
@@ -26,7 +26,8 @@ func (l small) Fault() error {
 	return errors.Join(l.Wrong(), ledger.AtLeast(1, l.Rounds, "rounds"))
 }
 
-// smallRoom is a proof for this test. With its planted fault it doubles an effect in each run.
+// smallRoom is a fault test for these Go tests. If the fault of smallRoom is added on purpose, each run doubles an
+// effect.
 type smallRoom struct{ rounds, runs int }
 
 func (r *smallRoom) Flags(flags *flag.FlagSet) {
@@ -50,7 +51,7 @@ func (r *smallRoom) Runs(c Choice) (runs []Run) {
 	return runs
 }
 
-// runSmall runs the proof command with smallRoom and returns the output and the error.
+// runSmall calls Main with smallRoom, and returns the output and the error.
 func runSmall(t *testing.T, args ...string) (string, error) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Publisher writes to a topic during a proof and counts the records.
+// Publisher writes to a topic during a fault test and counts the records.
 type Publisher struct {
 	clients []*kgo.Client
 	acked   atomic.Int64
@@ -19,8 +19,8 @@ type Publisher struct {
 	done    chan struct{} // closed when every record is acknowledged or has failed to be published
 }
 
-// Publish starts concurrent producers. The function pace sends the records and sets the speed. Records go to
-// the partitions that they name.
+// Publish starts concurrent producers. The function pace sends the records and sets the speed. Each record goes to the
+// partition that the record names.
 func Publish(ctx context.Context, producers int, pace func(context.Context, *Publisher), options ...kgo.Opt) *Publisher {
 	p := &Publisher{done: make(chan struct{})}
 	for range producers {
@@ -47,8 +47,8 @@ func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
 	})
 }
 
-// Evenly calls send for n records, spread evenly over a time. It publishes the last tenth slowly until Rest
-// is called, because faults must happen while records arrive.
+// Evenly calls send for n records, spread evenly over a time. Until Rest is called, Evenly publishes the last tenth
+// slowly, because faults must happen while records arrive.
 func (p *Publisher) Evenly(ctx context.Context, n int, within time.Duration, send func(i int)) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -84,7 +84,7 @@ func (p *Publisher) Acknowledged() int64 { return p.acked.Load() }
 // Rest declares that no more faults follow. The remaining records are then published at full speed.
 func (p *Publisher) Rest() { p.hurry.Store(true) }
 
-// Hurried reports whether Rest was called. Until then some records must be left to publish.
+// Hurried reports whether Rest was called. Before Rest is called, some records must be left to publish.
 func (p *Publisher) Hurried() bool { return p.hurry.Load() }
 
 // Over reports whether all records are published.

@@ -85,7 +85,7 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 // Seconds is a number of seconds that JSON shows rounded to tenths.
 type Seconds float64
 
-// Since returns the time since then.
+// Since returns the seconds since the time then.
 func Since(then time.Time) Seconds { return Seconds(time.Since(then).Seconds()) }
 
 // MarshalJSON implements json.Marshaler.

@@ -17,14 +17,14 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Rivals are two consumers with the same name in this process. Each of them gets all messages of a feed.
+// Rivals has two consumers with the same name in this process. Each consumer gets all messages of a feed.
 type Rivals struct {
 	Driver workload.Driver
 	Feed   *workload.Feed
 	DSN    string
 	// Workers is the number of workers of each consumer. Most is the maximum number of messages in a batch.
 	Workers, Most int
-	// LookUp plants a fault: see workload.Options.
+	// LookUp adds a fault that the run must detect: see workload.Options.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
 	// Over receives the errors with which the consumers ended.
 	Over chan error
@@ -91,7 +91,7 @@ func (r *Rivals) Observe(e semel.Event) {
 	}
 }
 
-// RivalsLedger is the part of the ledger that the proofs with Rivals share.
+// RivalsLedger is the part of the ledger that the fault tests with Rivals share.
 type RivalsLedger struct {
 	Driver string `json:"driver"`
 	ledger.Balance
@@ -103,8 +103,8 @@ type RivalsLedger struct {
 	Unsettled int `json:"not_settled"`
 	// Duplicates is the number of deliveries whose message had been applied before.
 	Duplicates int `json:"duplicates_absorbed"`
-	// Unknown is the number of batches whose commit the consumers reported as unknown. NotReady is how often
-	// the consumers reported that the store is down.
+	// Unknown is the number of batches whose commit the consumers reported as unknown. NotReady is the number of times
+	// that the consumers reported that the store is down.
 	Unknown  int `json:"batches_whose_commit_was_unknown"`
 	NotReady int `json:"times_the_store_was_called_down"`
 	// First and Second are the numbers of effects of the two consumers.
@@ -113,7 +113,7 @@ type RivalsLedger struct {
 	Seconds Seconds `json:"seconds"`
 }
 
-// Audit computes the ledger. Call it after both consumers have ended.
+// Audit computes the ledger. Call Audit after both consumers have ended.
 func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) {
 	l.Driver, l.Seconds = r.Driver.Name, Since(r.began)
 	l.Unknown, l.NotReady = int(r.unknown.Load()), int(r.notReady.Load())

@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// Event is a fault that happens when the proof's progress, from 0 to 1, reaches At.
+// Event is a fault that happens when the progress of the fault test, from 0 to 1, reaches the value of At.
 type Event struct {
 	At float64
 	Do func(context.Context)
 }
 
-// Schedule is the list of faults of a proof.
+// Schedule is the list of faults that a fault test injects.
 type Schedule []Event
 
-// Spread adds a fault `count` times, spread evenly over a part of the progress.
+// Spread adds a fault several times, spread evenly over a part of the progress.
 func (s *Schedule) Spread(from, to float64, count int, do func(context.Context)) {
 	for n := range count {
 		*s = append(*s, Event{from + (to-from)*(float64(n)+0.5)/float64(count), do})
 	}
 }
 
-// Run triggers the events in order. It waits until the progress has reached each event's point.
+// Run triggers the events in order. Before each event, Run waits until the progress has reached the value of Event.At.
 func (s Schedule) Run(ctx context.Context, reach func(ctx context.Context, at float64)) {
 	slices.SortStableFunc(s, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	for _, e := range s {
@@ -32,8 +32,8 @@ func (s Schedule) Run(ctx context.Context, reach func(ctx context.Context, at fl
 	}
 }
 
-// Shuffled returns the numbers of n deliveries in an order determined by the seed: each of the ids
-// at least once, the rest repeated.
+// Shuffled returns the numbers of n deliveries in an order determined by the seed: each id occurs at least once, and
+// the other deliveries repeat ids.
 func Shuffled(n, ids int, seed uint64) []int {
 	random := rand.New(rand.NewPCG(seed, 1))
 	all := make([]int, n)

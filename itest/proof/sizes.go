@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// Sizes declares a flag for each field of a struct that has the tag `flag`. The tag is the usage text. The
-// field MostKills becomes the flag -most-kills, unless the tag `name` gives another name. The value of the
-// field is the default.
+// Sizes declares a flag for each field of a struct that has the tag `flag`. The tag is the usage text. The field
+// MostKills becomes the flag -most-kills, unless the tag `name` gives another name. The default of the flag is the
+// value of the field.
 func Sizes(flags *flag.FlagSet, proof any) {
 	v := reflect.ValueOf(proof).Elem()
 	for i := range v.NumField() {

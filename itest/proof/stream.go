@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Stream has the brokers of a proof, its publisher, and the watch over the offsets of the group.
+// Stream has the brokers and the publisher of a fault test, and the Watch of the group's offsets.
 type Stream struct {
 	Cluster *services.Cluster
 	Kafka   *topics.Cluster
@@ -27,7 +27,7 @@ type Stream struct {
 	Watch   *Watch
 }
 
-// OnKafka starts private brokers for the fleet.
+// OnKafka starts brokers that only the fleet uses.
 func (f *Fleet) OnKafka(o services.KafkaOptions) {
 	f.Cluster = services.StartKafka(f.T, o)
 	f.Kafka = topics.Open(f.T, f.Cluster.Brokers())
@@ -53,10 +53,10 @@ func CloudEvent(partition int32, key, body []byte, id, source, kind string) *kgo
 	}}
 }
 
-// Plan returns the numbers of n messages in the order in which they are published. Each message occurs once.
-// In addition there are copies of random messages, each at most `behind` messages after its original. If
-// place is set, it returns the position of a message in units of half a message, or false if the message is
-// not published.
+// Plan returns the numbers of n messages in the order in which they are published. Each message occurs once. The result
+// also contains copies of random messages; the distance between a copy and its original is at most the parameter
+// behind. If set, the function place returns the position of a message in units of half a message, or false if the
+// message is not published.
 func Plan(seed uint64, n, copies, behind int, place func(message int, random *rand.Rand) (at int, is bool)) []int {
 	random := rand.New(rand.NewPCG(seed, 7))
 	type entry struct{ message, at int }
@@ -87,20 +87,19 @@ func Plan(seed uint64, n, copies, behind int, place func(message int, random *ra
 	return messages
 }
 
-// UntilTime calls Tend repeatedly until that time.
+// UntilTime calls Tend repeatedly until the given time.
 func (f *Fleet) UntilTime(ctx context.Context, until time.Time) {
 	f.Until(ctx, func() bool { return !time.Now().Before(until) })
 }
 
-// Spread runs the schedule over the given time. Meanwhile it calls Tend repeatedly.
+// Spread runs the schedule over the given time. Between the events, Spread calls Tend repeatedly.
 func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) {
 	began := time.Now()
 	all.Run(ctx, func(ctx context.Context, at float64) { f.UntilTime(ctx, began.Add(time.Duration(at*float64(within)))) })
 }
 
-// Patiently calls Tend repeatedly until the condition holds, for at most `most`, and reports whether it
-// whether it holds: the ledger reports what did not happen. Patiently checks the condition once in
-// every interval.
+// Patiently calls Tend repeatedly until the condition so holds, for at most the time most, and reports whether the
+// condition holds. Patiently checks the condition once in the interval every.
 func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) bool) bool {
 	looked := time.Time{}
 	return Within(ctx, most, often, func(ctx context.Context) bool {
@@ -113,14 +112,14 @@ func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so fun
 	})
 }
 
-// Published tells the publisher that no more faults follow, and waits until all records are published.
+// Published calls Publisher.Rest, because no more faults follow, and waits until all records are published.
 func (f *Fleet) Published(ctx context.Context) {
 	f.Feed.Rest()
 	f.Until(ctx, f.Feed.Over)
 	f.Say("all %d records are published", f.Feed.Acknowledged())
 }
 
-// Settled waits until the group has committed the offsets of all records, for at most `most`.
+// Settled waits until the group has committed the offsets of all records, for at most the time most.
 func (f *Fleet) Settled(ctx context.Context, most time.Duration) {
 	if !f.Patiently(ctx, most, 200*time.Millisecond, f.Watch.AtEnd) {
 		f.Say("after %v the group has not settled everything", most)
@@ -131,17 +130,18 @@ func (f *Fleet) Settled(ctx context.Context, most time.Duration) {
 type Hunt struct {
 	// Opening is the statement that begins the transactions to catch.
 	Opening processes.Opening
-	// Most is how long Catch searches. After Corner, Catch also locks the table of Opening, so that members
-	// wait in this statement. If Corner is 0, Catch never locks the table.
+	// Most is the time for which Catch searches. After the time Corner, Catch also locks the table that the statement
+	// Opening uses, so that members wait in this statement. If Corner is 0, Catch never locks the table.
 	Most, Corner time.Duration
 	Random       *rand.Rand
 }
 
-// maxCorner limits how long the lock may stop the fleet. The limit matters if the chosen member has no work.
+// The maximum time for which Catch holds a table lock. The limit matters if the chosen member has no work.
 const maxCorner = 5 * time.Second
 
-// Catch freezes one member after the other at random moments until a member has an open transaction. It
-// returns this member, still frozen. After h.Most it returns any member, frozen, and false.
+// Catch freezes one member after the other at random moments until a member has an open transaction. The result is the
+// member with the open transaction, still frozen. After the time h.Most, Catch freezes any member and returns it with
+// false.
 func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
 	for began := time.Now(); ; {
 		Check(ctx.Err())
@@ -166,8 +166,8 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
 	}
 }
 
-// cornered tries to freeze a member directly after the member has opened its transaction. If this fails, the
-// member keeps running, or has ended and Tend restarts it.
+// The method cornered tries to freeze a member directly after the member has opened its transaction. If the freeze
+// fails, the member keeps running, or has ended and Tend restarts it.
 func (f *Fleet) cornered(ctx context.Context, m *Member, opening processes.Opening) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)
 	defer cancel()
@@ -180,8 +180,9 @@ func (f *Fleet) Next() *Member {
 	return f.Members[f.turn%len(f.Members)]
 }
 
-// Drain ends a member with SIGTERM. A member may drain and then fail to leave the group in time, because
-// other members were killed just before. Such a member exits with 1, and Drain counts it in Tally.Unleft.
+// Drain ends a member with SIGTERM. A member may drain and then fail to leave the group in time, because other members
+// were killed just before. A member that cannot leave in time exits with the code 1, and Drain counts the member in
+// Tally.Unleft.
 func (f *Fleet) Drain(m *Member, consumer string) {
 	err := m.End()
 	if err == nil {
@@ -194,7 +195,7 @@ func (f *Fleet) Drain(m *Member, consumer string) {
 	f.Tally.Unleft++
 }
 
-// Call returns a `semel` command with the member's policy and environment. It does not run the command.
+// Call returns a `semel` command with the member's policy and environment. Call does not run the command.
 func (m *Member) Call(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, m.Binary, append(args, "--config", m.Policy)...)
 	cmd.Dir, cmd.Env = m.Folder, append(cmd.Environ(), m.Env...)

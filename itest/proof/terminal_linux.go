@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo-terminal on which a member displays its live counts. The proof reads them there,
-// because a killed member cannot report its deliveries.
+// terminal is a pseudo-terminal on which a member displays its live counts. The fault test reads the counts from the
+// terminal, because a killed member cannot report its deliveries.
 type terminal struct {
 	own, end *os.File
 	shown    atomic.Int64
@@ -47,7 +47,8 @@ func openTerminal(log string) (*terminal, error) {
 	return t, nil
 }
 
-// given closes the proof's copy of the process's end. It is called after the process has started.
+// The method given closes the fault test's copy of the process's end of the terminal. The caller must have started the
+// process before.
 func (t *terminal) given() { _ = t.end.Close() }
 
 var deliveries = regexp.MustCompile(`  deliveries (\d+)`)
@@ -75,11 +76,11 @@ func (t *terminal) read(log io.WriteCloser) {
 	}
 }
 
-// wait waits until all output is read. It is called after the process has ended.
+// wait waits until all output is read. The process must have ended before.
 func (t *terminal) wait() {
 	<-t.done
 	_ = t.own.Close()
 }
 
-// deliveries returns the last number that the process displayed.
+// The method deliveries returns the last number that the process displayed.
 func (t *terminal) deliveries() int64 { return t.shown.Load() }

@@ -31,9 +31,8 @@ func Restored(t testing.TB, file string) string {
 	return dsn
 }
 
-// Swap replaces a database that is in use by another one, and closes the connections to the replaced
-// database. For clients this looks like a failover to a server that has lost commits. The two databases
-// exchange their names.
+// Swap replaces a database that is in use by another one, and closes the connections to the replaced database. For
+// clients, the swap looks like a failover to a server that has lost commits. The two databases exchange their names.
 func Swap(t testing.TB, live, restored string) {
 	t.Helper()
 	server := withDatabase(t, live, "postgres")

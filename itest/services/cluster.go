@@ -13,10 +13,10 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// patienceJava is the time limit for Kafka. On a busy machine, three brokers need half a minute to start.
+// The time limit for Kafka. On a busy machine, three brokers need half a minute to start.
 const patienceJava = 5 * time.Minute
 
-// KafkaOptions are the options of a private cluster.
+// KafkaOptions are the options of a cluster that only one test uses.
 type KafkaOptions struct {
 	// Nodes is the number of brokers: 1 or 3; 0 means 1. Each broker is also a controller.
 	Nodes int
@@ -26,21 +26,20 @@ type KafkaOptions struct {
 	Listeners []Listener
 }
 
-// Cluster is a private Kafka cluster. Its ports do not change when it restarts.
+// Cluster is a Kafka cluster that only one test uses. The ports of the cluster do not change at a restart.
 type Cluster struct {
 	nodes []*Broker
 }
 
-// Broker is one node of a private cluster. Its methods fail the test on errors. They must not
-// be called concurrently.
+// Broker is one node of a Cluster. The methods of Broker fail the test on errors, and must not be called concurrently.
 type Broker struct {
 	private
 	in      kafkaPrograms
 	further map[string]int // ports of Listeners, by the name of the listener
 }
 
-// StartKafka starts a cluster for one test. It returns when each node answers and knows the others. When the
-// test ends, the cluster ends and its data are removed. The cluster also ends if the test's process dies.
+// StartKafka starts a cluster for one test. StartKafka returns when each node answers and knows the other nodes. When
+// the test ends, the cluster ends and its data are removed. The cluster also ends if the test's process dies.
 //
 // StartKafka needs Java and Kafka's jars on this machine, and fails the test if they are missing.
 func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
@@ -87,8 +86,8 @@ func (c *Cluster) WaitComplete() {
 	}
 }
 
-// StartAll starts all nodes after all were killed or stopped, and returns when they answer. Use it because a
-// single node of a cluster cannot start without the others.
+// StartAll starts all nodes after all nodes were killed or stopped, and returns when the nodes answer. Use StartAll
+// after all nodes have ended, because a single node of a cluster cannot start without the other nodes.
 func (c *Cluster) StartAll() {
 	for _, b := range c.nodes {
 		b.t.Helper()

@@ -45,7 +45,8 @@ func findKafka(t testing.TB) kafkaPrograms {
 	return p
 }
 
-// jars returns the folder with Kafka's jars. scripts/services makes Maven copy the jars there.
+// The function jars returns the folder with Kafka's jars. The script scripts/services makes Maven copy the jars into
+// this folder.
 func jars(t testing.TB) string {
 	t.Helper()
 	if own := os.Getenv("SEMEL_KAFKA_JARS"); own != "" {
@@ -65,7 +66,7 @@ func jars(t testing.TB) string {
 	return filepath.Join(cache, "semel", "kafka-"+project.Dependencies[0].Version)
 }
 
-// command returns a command that runs one of Kafka's classes. Its files are in the folder.
+// command returns a command that runs one of Kafka's classes. The files of the command are in the parameter folder.
 func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	all := append([]string{"-Xmx256m", "-Xms64m", "-XX:+UseSerialGC", "-cp", filepath.Join(p.jars, "*"),
 		"-Dlog4j2.configurationFile=log4j2.properties"}, append(p.classes(), args...)...)
@@ -74,7 +75,7 @@ func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	return c
 }
 
-// classes returns the option for a class archive, which halves the start time. It returns nothing if
+// The method classes returns the option for a class archive, which halves the start time. The result is empty if
 // scripts/services has stored no archive beside the jars.
 func (p kafkaPrograms) classes() []string {
 	archive := filepath.Join(p.jars, "classes.jsa")

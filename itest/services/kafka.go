@@ -26,15 +26,15 @@ func Kafka(t testing.TB) []string {
 	return []string{address(t, "SEMEL_KAFKA", "kafka")}
 }
 
-// Patient returns options for clients that write to new topics. If a broker does not know a topic yet, such a
-// client retries for a minute. By default a client gives up after five such responses.
+// Patient returns options for clients that write to new topics. If a broker does not know a topic yet, a client with
+// these options retries for a minute. By default, a client gives up after five responses that the topic is unknown.
 func Patient() []kgo.Opt {
 	const often = 100 * time.Millisecond
 	return []kgo.Opt{kgo.MetadataMinAge(often), kgo.UnknownTopicRetries(int(time.Minute / often))}
 }
 
-// Topic creates a topic with a unique name. It returns when each of the brokers knows the topic. The topic is
-// deleted when the test ends. Every broker has a replica. Each of the settings has the form "name=value".
+// Topic creates a topic with a unique name. Topic returns when each broker knows the topic. The topic is deleted when
+// the test ends. Every broker has a replica of the topic. A setting is written as "name=value".
 func Topic(t testing.TB, brokers []string, partitions int, settings ...string) string {
 	t.Helper()
 	name := "semel-" + strings.ToLower(rand.Text())
@@ -61,14 +61,14 @@ func Topic(t testing.TB, brokers []string, partitions int, settings ...string) s
 	return name
 }
 
-// Passes reports whether a failed creation of a topic will succeed later. Either the previous topic of this
-// name is still being deleted, or the controller of a busy machine does not know its brokers yet.
+// Passes reports whether a failed creation of a topic will succeed later. Either an earlier topic with the same name is
+// still being deleted, or the controller of a busy machine does not know its brokers yet.
 func Passes(err error) bool {
 	return errors.Is(err, kerr.TopicAlreadyExists) || errors.Is(err, kerr.InvalidReplicationFactor)
 }
 
-// AwaitTopic returns when each of the brokers knows the topic with this id. A deleted topic that is created
-// again has another id.
+// AwaitTopic returns when each of the brokers knows the topic with the given id. A deleted topic that is created again
+// has another id.
 func AwaitTopic(t testing.TB, brokers []string, topic string, id [16]byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -80,7 +80,7 @@ func AwaitTopic(t testing.TB, brokers []string, topic string, id [16]byte) {
 	}
 }
 
-// knows reports whether a broker knows a topic and the leaders of its partitions.
+// The function knows reports whether a broker knows a topic and the leaders of its partitions.
 func knows(ctx context.Context, broker, topic string, id [16]byte) bool {
 	request, asked := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
 	asked.Topic = &topic
@@ -110,7 +110,7 @@ func connectKafka(t testing.TB, brokers ...string) *kgo.Client {
 	return c
 }
 
-// members asks one broker for the list of the cluster's members.
+// The function members asks one broker for the list of the cluster's members.
 func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	request.Topics = []kmsg.MetadataRequestTopic{}
@@ -121,8 +121,8 @@ func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker,
 	return response.Brokers, nil
 }
 
-// metadata sends the request to exactly this broker. The client's own method would answer from its cache or
-// ask another broker.
+// metadata sends the request to exactly one broker, the parameter broker. The client's own method would answer from its
+// cache or ask another broker.
 func metadata(ctx context.Context, broker string, request *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
 	c, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RequestRetries(0))
 	if err != nil {

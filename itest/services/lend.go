@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Lent lends the schema of a store to the cases of a suite, one case after the other. A suite has a hundred
-// cases, and creating a schema takes twenty times as long as emptying one.
+// Lent lets the test cases of a suite use the same database schema, one case after the other, because a suite has a
+// hundred cases, and creating a schema takes twenty times as long as emptying one.
 type Lent[S any] struct {
 	// Make creates a new schema.
 	Make func(testing.TB) S
-	// Empty deletes all rows of a schema and opens the schema again. The schema of a failed case is not lent
-	// again, because its content is unknown.
+	// Empty deletes all rows of a schema and opens the schema again. The schema of a failed case is not used again,
+	// because its content is unknown.
 	Empty func(testing.TB, S) S
 
 	idle []S
@@ -37,8 +37,8 @@ func (l *Lent[S]) Open(t testing.TB) S {
 	return s
 }
 
-// Emptying returns a statement that deletes all rows in the tables of a PostgreSQL schema, except in the
-// tables `but`. The statement bypasses triggers and foreign keys.
+// Emptying returns a statement that deletes all rows in the tables of a PostgreSQL schema, except in the tables of the
+// parameter but. The statement bypasses triggers and foreign keys.
 func Emptying(schema string, but ...string) string {
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 	for i, table := range but {
@@ -55,7 +55,7 @@ func Emptying(schema string, but ...string) string {
 // DueByHand makes a row due with SQL and leaves the row's marker unchanged, as a person might do.
 const DueByHand = "update in.semel_inbox set state = 'RECEIVED', reason = '', token = null, locked_until = null, due_at = now() - interval '1 minute' where number = $1"
 
-// Ahead returns a statement that moves the timestamps in a PostgreSQL schema into the future. It does not
+// Ahead returns a statement that moves the timestamps in a PostgreSQL schema into the future. The statement does not
 // change the timestamps of markers.
 func Ahead(schema string, by time.Duration) string {
 	const more = "update \"%[1]s\".semel_%[2]s set "

@@ -23,7 +23,7 @@ func TestAThingIsLentAgainUnlessItsTestFailed(t *testing.T) {
 		},
 		Empty: func(t testing.TB, n int) int {
 			emptied++
-			t.Cleanup(func() { last.failed = emptied == 2 }) // runs before the other cleanup functions
+			t.Cleanup(func() { last.failed = emptied == 2 }) // this function runs before the other cleanup functions
 			return n
 		},
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Listener is an additional listener of each node of a private cluster. It has a port of its own.
+// Listener is an additional listener of each node of a Cluster, with a port of its own.
 type Listener struct {
 	// Name is the listener's name in upper case. Protocol is SSL, SASL_PLAINTEXT or SASL_SSL.
 	Name, Protocol string

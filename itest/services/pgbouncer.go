@@ -15,9 +15,10 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// StartPgBouncer starts a PgBouncer with pool_mode transaction for one test. dsn is the server behind
-// PgBouncer, or a proxy. StartPgBouncer returns the connection string of the same database through PgBouncer.
-// At this time PgBouncer listens but has not connected to the server yet. It ends with the test.
+// StartPgBouncer starts a PgBouncer with pool_mode transaction for one test. The parameter dsn is the connection string
+// of the server behind PgBouncer, or of a proxy. StartPgBouncer returns the connection string of the same database
+// through PgBouncer. When StartPgBouncer returns, PgBouncer listens but has not connected to the server yet. PgBouncer
+// ends with the test.
 func StartPgBouncer(t testing.TB, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// process is one run of a server. It consists of a child of this process, which is PostgreSQL's postmaster or
-// Kafka's Java, and of the children of that child.
+// process is one run of a server. A process consists of a child of the test's process, which is PostgreSQL's postmaster
+// or Kafka's Java, and of the children of that child.
 type process struct {
 	cmd  *osexec.Cmd
 	over chan struct{} // closed after the child has ended and Wait has returned
@@ -37,7 +37,7 @@ func (p programs) start(s *Server) *process {
 	return startLogged(s.t, c, s.folder)
 }
 
-// startLogged starts a server. The server's output goes to a file in its folder.
+// startLogged starts a server whose output goes to a file in the server's folder.
 func startLogged(t testing.TB, c *osexec.Cmd, folder string) *process {
 	t.Helper()
 	log := must.Get(os.OpenFile(filepath.Join(folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))(t)
@@ -76,9 +76,8 @@ func (p *process) wait(most time.Duration) bool {
 // process can get it.
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// kill stops the child before it lists the child's children, so that the child cannot start more of them. If
-// one of them stayed alive, it could wait forever for a resource of a killed process and prevent a restart of
-// the server.
+// kill stops the child before it lists the child's children, so that the child cannot start further children. If a
+// child stayed alive, it could wait forever for a resource of a killed process and prevent a restart of the server.
 func (p *process) kill() {
 	p.signal(syscall.SIGSTOP)
 	children, _ := p.children()
@@ -103,7 +102,7 @@ func (p *process) signalAll(s syscall.Signal) error {
 	return err
 }
 
-// children returns the process ids of the child's children.
+// The method children returns the process ids of the child's children.
 func (p *process) children() ([]int, error) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	if len(stats) == 0 {
@@ -115,8 +114,8 @@ func (p *process) children() ([]int, error) {
 		if err != nil {
 			continue
 		}
-		// The name of the process may contain any characters, so the fields are read after its last
-		// parenthesis. State and parent follow it.
+		// The name of the process may contain any characters, so the fields are read after its last parenthesis. State
+		// and parent follow the parenthesis.
 		after := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 		if parent, _ := strconv.Atoi(after[1]); parent == p.cmd.Process.Pid {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))

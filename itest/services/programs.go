@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// programs is a PostgreSQL installation and the user that runs the servers. PostgreSQL refuses to run as
-// root, so root runs it as user postgres.
+// programs is a PostgreSQL installation and the user that runs the servers. PostgreSQL refuses to run as root, so root
+// runs the servers as the user postgres.
 type programs struct {
 	bin   string
 	root  string
@@ -88,8 +88,8 @@ func (p programs) run(t testing.TB, program string, args ...string) {
 	}
 }
 
-// copyTemplate copies a data folder that initdb has created before. initdb takes a second, and copying takes
-// a tenth of that.
+// copyTemplate copies a data folder that initdb has created before, because initdb takes a second, and a copy takes a
+// tenth of a second.
 func (p programs) copyTemplate(t testing.TB, to string) {
 	t.Helper()
 	template := filepath.Join(p.root, "template"+strings.ReplaceAll(p.bin, "/", "-"))
@@ -119,7 +119,7 @@ func (p programs) makeTemplate(t testing.TB, template string) {
 	must.OK(t, os.Rename(fresh, filepath.Join(template, "data")))
 }
 
-// privateFolder creates a folder whose name contains this process's id. It also removes the folders of test
+// privateFolder creates a folder whose name contains this process's id. privateFolder also removes the folders of test
 // processes that were killed.
 func (p programs) privateFolder(t testing.TB) string {
 	t.Helper()
@@ -144,7 +144,7 @@ func (p programs) makeFolder(t testing.TB, dir string) {
 	must.OK(t, err)
 }
 
-// postmaster returns the process id in the data folder of a server, or 0 if there is none.
+// postmaster returns the process id in the data folder of a server, or 0 if the folder contains no process id.
 func postmaster(dir string) int {
 	text, _ := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -152,7 +152,7 @@ func postmaster(dir string) int {
 	return pid
 }
 
-// dead reports whether no process has this id. The id 0 counts as dead.
+// The function dead reports whether no process has the id pid. The id 0 counts as dead.
 func dead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func fileExists(path string) bool {

@@ -16,12 +16,12 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// Prometheus is a private Prometheus server.
+// Prometheus is a Prometheus server that only one test uses.
 type Prometheus struct{ private }
 
-// StartPrometheus starts a server for one test and returns when it answers. rules has the rule files by name.
-// When the test ends, the server ends and its data are removed. The server also ends if the test's process
-// dies.
+// StartPrometheus starts a server for one test and returns when the server answers. The parameter rules contains the
+// rule files by name. When the test ends, the server ends and its data are removed. The server also ends if the test's
+// process dies.
 func StartPrometheus(t testing.TB, configuration string, rules map[string]string) *Prometheus {
 	t.Helper()
 	program, err := osexec.LookPath("prometheus")
@@ -68,7 +68,7 @@ type Series struct {
 // Point is a value and its time, in seconds since 1970.
 type Point struct{ At, Value float64 }
 
-// Range returns the values of an expression between two times, at the interval `step`.
+// Range returns the values of an expression between two times, at the interval step.
 func (p *Prometheus) Range(expr string, from, to time.Time, step time.Duration) ([]Series, error) {
 	return p.ask("query_range", url.Values{"query": {expr}, "start": {stamp(from)}, "end": {stamp(to)}, "step": {fmt.Sprint(step.Seconds())}})
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// Redis is a private Redis server or Sentinel. Its port stays the same after a restart. Its methods fail the
-// test on errors.
+// Redis is a Redis server or Sentinel that only one test uses. The port of the server stays the same after a restart.
+// The methods of Redis fail the test on errors.
 type Redis struct {
 	private
 	settings []string
 }
 
-// StartRedis starts a server for one test and returns when it answers. Each of the settings has the form
-// "name value". When the test ends, the server ends and its data are removed. The server also ends if the
-// test's process dies. Without a setting for persistence, a restart loses all data.
+// StartRedis starts a server for one test and returns when the server answers. A setting is written as "name value".
+// When the test ends, the server ends and its data are removed. The server also ends if the test's process dies.
+// Without a setting for persistence, a restart loses all data.
 func StartRedis(t testing.TB, settings ...string) *Redis {
 	t.Helper()
 	r := newRedis(t, append([]string{"save \"\"", "appendonly no"}, settings...))
@@ -42,7 +42,7 @@ func newRedis(t testing.TB, settings []string) *Redis {
 	return r
 }
 
-// Start starts a server that was stopped or killed, and returns when it answers.
+// Start starts a server that was stopped or killed, and returns when the server answers.
 func (r *Redis) Start() {
 	r.t.Helper()
 	r.launch()
@@ -78,8 +78,8 @@ func (r *Redis) run(arguments ...string) {
 	r.process = startLogged(r.t, c, r.folder)
 }
 
-// KillAndForget calls `meanwhile` and then ends the server like a machine failure. The append-only file loses
-// everything that was written during this call.
+// KillAndForget calls the function meanwhile and then ends the server like a machine failure. The append-only file
+// loses everything that was written during the call of meanwhile.
 func (r *Redis) KillAndForget(meanwhile func()) {
 	r.t.Helper()
 	file, kept := filepath.Join(r.folder, "appendonlydir"), filepath.Join(r.folder, "kept")
@@ -91,7 +91,7 @@ func (r *Redis) KillAndForget(meanwhile func()) {
 	must.OK(r.t, os.Rename(kept, file))
 }
 
-// Await repeats a command until the answer contains this text.
+// Await repeats a command until the answer contains the text with.
 func (r *Redis) Await(command, with string) {
 	r.t.Helper()
 	var said string
@@ -156,8 +156,8 @@ type RedisPair struct {
 // SentinelSet is the name of the master in the Sentinels' configuration.
 const SentinelSet = "keys"
 
-// StartRedisPair starts a pair for one test. If the master has not answered for a second, the Sentinels
-// promote the replica.
+// StartRedisPair starts a master with a replica for one test. If the master has not answered for a second, the
+// Sentinels promote the replica.
 func StartRedisPair(t testing.TB, settings ...string) *RedisPair {
 	t.Helper()
 	p := &RedisPair{Master: StartRedis(t, settings...)}

@@ -19,12 +19,12 @@ import (
 
 const standbyName = "semel_standby"
 
-// Options are the options of a private server. The zero value is a single server with
-// PostgreSQL's default settings: fsync on, no timeouts.
+// Options are the options of a server that only one test uses. The zero value is a single server with PostgreSQL's
+// default settings: fsync on, no timeouts.
 type Options struct {
 	// Settings are lines of postgresql.conf, each in the form "name = value".
 	Settings []string
-	// Standby also starts a standby. Every commit then waits for this standby.
+	// Standby also starts a standby. With a standby, every commit waits for the standby.
 	Standby bool
 	// Environment is added to the environment of the server, each entry in the form "NAME=value".
 	Environment []string
@@ -32,8 +32,8 @@ type Options struct {
 	Small bool
 }
 
-// Server is a private PostgreSQL server. Its port stays the same after a restart. Its methods fail the test
-// on errors. They must not be called concurrently.
+// Server is a PostgreSQL server that only one test uses. The port of the server stays the same after a restart. The
+// methods of Server fail the test on errors, and must not be called concurrently.
 type Server struct {
 	private
 	in      programs
@@ -43,7 +43,7 @@ type Server struct {
 	within      []string // command that starts the server's program inside the small file system
 }
 
-// StartPostgres starts a server for one test and returns when it answers. When the test ends, the server ends
+// StartPostgres starts a server for one test and returns when the server answers. When the test ends, the server ends
 // and its data are removed. The server also ends if the test's process dies.
 //
 // StartPostgres needs PostgreSQL's programs on this machine, and fails the test if they are missing.
@@ -58,8 +58,8 @@ func StartPostgres(t testing.TB, o Options) *Server {
 		s.within = in.within(t, s.small())
 	}
 	if o.Standby {
-		// This setting is set before the server starts. After a reload, some commits might not wait for the
-		// standby, because the process that informs the backends reads the setting a little later.
+		// The setting synchronous_standby_names is set before the server starts. After a reload, some commits might not
+		// wait for the standby, because the process that informs the backends reads the setting a little later.
 		s.configure([]string{"synchronous_standby_names = '" + standbyName + "'"})
 	}
 	s.Start()
@@ -76,8 +76,8 @@ func newServer(t testing.TB, in programs) *Server {
 	return s
 }
 
-// startStandby starts a copy of a running server as its standby. After a promotion the copy does not wait for
-// a standby itself.
+// startStandby starts a copy of a running server as its standby. After a promotion, commits of the copy do not wait for
+// a standby.
 func startStandby(primary *Server) *Server {
 	primary.t.Helper()
 	s := newServer(primary.t, primary.in)
@@ -89,7 +89,7 @@ func startStandby(primary *Server) *Server {
 	return s
 }
 
-// WaitSynchronous returns when the standby is connected and commits wait for it.
+// WaitSynchronous returns when the standby is connected and commits wait for the standby.
 func (s *Server) WaitSynchronous() {
 	s.t.Helper()
 	s.waitFor("its standby streams", func(ctx context.Context, c *pgconn.PgConn) bool {
@@ -104,8 +104,8 @@ func (s *Server) DSN() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
 
-// FailoverDSN returns a connection string with the server and its standby. A client connects to the one that
-// accepts writes.
+// FailoverDSN returns a connection string with the server and its standby. A client connects to the server that accepts
+// writes.
 func (s *Server) FailoverDSN() string {
 	if s.standby == nil {
 		return s.DSN()
@@ -116,8 +116,8 @@ func (s *Server) FailoverDSN() string {
 // Standby returns the synchronous standby, or nil if [Options] has no standby.
 func (s *Server) Standby() *Server { return s.standby }
 
-// Start starts a server that was stopped or killed, and returns when it answers. Start waits
-// until the lock file of a killed server is gone.
+// Start starts a server that was stopped or killed, and returns when the server answers. Start waits until the lock
+// file of a killed server is gone.
 func (s *Server) Start() {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -133,7 +133,7 @@ func (s *Server) Start() {
 	}
 }
 
-// answers waits until the server is ready. It returns false if the server ended instead.
+// The method answers waits until the server is ready. The result is false if the server ended instead.
 func (s *Server) answers(deadline time.Time) bool {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -160,12 +160,12 @@ func (s *Server) Stop() {
 	s.end(syscall.SIGINT, patience)
 }
 
-// Promote promotes a standby and returns when it accepts writes. Kill the primary first, because otherwise
+// Promote promotes a standby and returns when the standby accepts writes. Kill the primary first, because otherwise
 // both servers accept writes.
 func (s *Server) Promote() {
 	s.t.Helper()
-	// The call must not wait for the promotion. Its snapshot could conflict with WAL that the standby still
-	// has to replay, and both would wait until the server cancels the call.
+	// The call of pg_promote must not wait for the promotion. The call's snapshot could conflict with WAL that the
+	// standby still has to replay, so that call and replay would wait until the server cancels the call.
 	Exec(s.t, s.DSN(), "select pg_promote(wait => false)")
 	s.waitFor("it takes writes", func(ctx context.Context, c *pgconn.PgConn) bool {
 		_, err := c.Exec(ctx, "create temporary table takes_writes ()").ReadAll()

@@ -1,12 +1,12 @@
 // Package services gives tests real servers.
 //
-// There are two kinds of servers. scripts/services starts the shared servers and puts their addresses into
-// the environment. [Postgres] and [PgBouncer] give each test a database of its own on a shared server, and
+// There are two kinds of servers. The script scripts/services starts the shared servers and puts their addresses into
+// environment variables. [Postgres] and [PgBouncer] give each test a database of its own on a shared server, and
 // [Topic] creates a topic on the shared broker of [Kafka]. A private server, started by [StartPostgres] or
-// [StartKafka], belongs to one test. The test may kill, freeze and promote it.
+// [StartKafka], belongs to one test, and this test may kill, freeze and promote the server.
 //
-// If its server is missing, a test fails with a message that says how to start the server. Such a test is
-// never skipped.
+// If a server is missing, tests of this server fail with a message that says how to start the server. Tests are never
+// skipped because a server is missing.
 package services
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// patience is how long a test waits for a server to answer, start or end. A healthy server needs a hundredth
-// of this time.
+// The time for which a test waits for a server to answer, start or end. A healthy server needs only a hundredth of the
+// time patience.
 const patience = 3 * time.Minute
 
 // Postgres returns the connection string of a new, empty database on the shared server. When
@@ -37,7 +37,7 @@ func Postgres(t testing.TB) string {
 	return database(t, address(t, "SEMEL_POSTGRES", "postgres"))
 }
 
-// Hurry makes a database confirm commits before they are on disk. Use it for tests in which the machine does
+// Hurry makes a database confirm commits before the commits are on disk. Use Hurry for tests in which the machine does
 // not lose power.
 func Hurry(t testing.TB, dsn string) {
 	t.Helper()
@@ -150,14 +150,14 @@ func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 	return nil
 }
 
-// Within checks a condition every 10 ms, for at most the given time, and reports whether it became true.
+// Within checks a condition every 10 ms, for at most the given time, and reports whether the condition became true.
 func Within(most time.Duration, so func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	return until(ctx, so) == nil
 }
 
-// until calls ready every 10 ms until it returns true or ctx ends.
+// The function until calls the function ready every 10 ms, until ready returns true or ctx ends.
 func until(ctx context.Context, ready func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -16,10 +16,11 @@ import (
 // Shadows is the schema that Shadow creates.
 const Shadows = "shadows"
 
-// Shadow simulates a hostile role that may create objects in a schema of the search_path. Shadow creates
-// functions and operators with the names of all built-in functions and operators that the sources use.
-// PostgreSQL prefers them to the built-in ones, because their argument types match exactly. Each of them
-// raises an error. Shadow returns the connection string with this schema at the end of the search_path.
+// Shadow simulates a hostile role that may create objects in a schema of the search_path. Shadow creates functions and
+// operators with the names of all built-in functions and operators that the sources use. PostgreSQL prefers the new
+// functions and operators to the built-in ones, because the argument types of the new ones match exactly. Each of the
+// new functions and operators raises an error. Shadow returns the connection string with their schema at the end of the
+// search_path.
 func Shadow(t testing.TB, dsn string, sources ...string) string {
 	t.Helper()
 	functions, operators := map[string]bool{}, map[string]bool{}
@@ -48,8 +49,8 @@ func Shadow(t testing.TB, dsn string, sources ...string) string {
 	return dsn + "&search_path=public," + Shadows
 }
 
-// ShadowOwn creates such functions in the schema of Semel's own functions, as if other roles could create
-// objects there too.
+// ShadowOwn creates functions like those of Shadow in the schema of Semel's own functions, as if other roles could also
+// create objects in Semel's schema.
 func ShadowOwn(t testing.TB, dsn, schema string) {
 	t.Helper()
 	Exec(t, dsn, strings.ReplaceAll(shadowOwn, "{schema}", strings.ReplaceAll(schema, "'", "''")))
@@ -68,16 +69,16 @@ func list(names map[string]bool) string {
 const shadowTypes = `array['bool', '"char"', 'name', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'varchar', 'bytea', 'timestamptz', 'timestamp', 'date',
 	'interval', 'oid', 'regclass', 'xid', 'jsonb', 'uuid', 'int2[]', 'int8[]', 'text[]', 'name[]', 'bytea[]', 'int2vector']::text[]`
 
-// shadowPairs are the pairs of types for which operators are created: two types of one family, a time and a
-// number, and for the operator || also a text and any type.
+// The pairs of types for which shadowOperator creates operators: two types of one family, a time and a number, and, for
+// the operator ||, also a text and any type.
 const shadowPairs = `select l, r from pg_catalog.unnest(` + shadowTypes + `) l, pg_catalog.unnest(` + shadowTypes + `) r
 	where (l in ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'oid', 'regclass', 'xid', 'interval') and r in ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'oid', 'regclass', 'xid', 'interval'))
 	or (l in ('"char"', 'name', 'text', 'varchar') and r in ('"char"', 'name', 'text', 'varchar'))
 	or (l in ('timestamptz', 'timestamp', 'date') and r in ('timestamptz', 'timestamp', 'date', 'interval', 'int4', 'int8'))
 	or (l like '%%[]' and r like '%%[]') or l = r`
 
-// shadowOperator creates an operator for pairs of types. It has no effect for pairs that a built-in operator
-// takes exactly, because PostgreSQL finds the built-in operator first.
+// shadowOperator creates an operator for pairs of types. No operator is created for pairs that a built-in operator
+// takes exactly, because PostgreSQL would find the built-in operator first.
 const shadowOperator = `do $do$
 declare
 	pair record;
@@ -94,7 +95,7 @@ begin
 	end loop;
 end $do$`
 
-// shadowFunctions creates variants of each function: one argument gets each of these types, and the other
+// shadowFunctions creates variants of each function: one argument gets each of several types in turn, and the other
 // arguments keep the built-in types.
 const shadowFunctions = `do $do$
 declare

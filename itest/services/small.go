@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// smallSize is the size of a small file system, about five hundred pages.
+// The size of a small file system, about five hundred pages.
 const smallSize = "4m"
 
-// mountAnd is a command that mounts a small file system in a private namespace and then runs the command that
-// follows. When the last process of the namespace ends, the file system is gone.
+// A command that mounts a small file system in a private namespace and then runs the command that follows. The file
+// system disappears when the last process of the namespace ends.
 const mountAnd = `mount -t tmpfs -o size=` + smallSize + `,mode=700,uid=$1,gid=$2 semel "$3" && shift 3 && exec "$@"`
 
-// within returns the first part of a command that runs a program as the owner of the server, with a small
-// file system at the folder. It returns nil if this machine does not allow that: it needs root, or a kernel
-// with unprivileged namespaces.
+// The method within returns the first part of a command that runs a program as the owner of the server, with a small
+// file system at the folder. The result is nil if the machine does not allow to mount a file system: this needs root,
+// or a kernel with unprivileged namespaces.
 func (p programs) within(t testing.TB, folder string) []string {
 	t.Helper()
 	p.makeFolder(t, folder)

@@ -25,7 +25,7 @@ func (r *run) audit(ctx context.Context) {
 	}
 }
 
-// each calls do for each row of a query of the store, after reading its columns.
+// The method each calls the function do for each row of a query of the store, after reading the row's columns.
 func (r *run) each(ctx context.Context, query string, columns []any, do func()) {
 	proof.Check(ledger.Each(ctx, r.Store.Reader(), query, nil, columns, do))
 }
@@ -34,7 +34,7 @@ func (r *run) count(ctx context.Context, query string) int {
 	return proof.Must(ledger.Count(ctx, r.Store.Reader(), query))
 }
 
-// effects reads the effect log: for each message, the release that applied it first.
+// The method effects reads the effect log: for each message, the release that applied it first.
 func (r *run) effects(ctx context.Context) map[string]string {
 	by, name, release := map[string]string{}, "", ""
 	r.each(ctx, `select id, release from effects`, []any{&name, &release}, func() {
@@ -57,7 +57,7 @@ func (r *run) effects(ctx context.Context) map[string]string {
 	return by
 }
 
-// markers compares the markers with the effect log.
+// The method markers compares the markers with the effect log.
 func (r *run) markers(ctx context.Context, by map[string]string) {
 	marked, name := map[string]bool{}, ""
 	r.each(ctx, `select id from semel_markers_readable where outcome = 'applied'`, []any{&name}, func() {
@@ -73,14 +73,14 @@ func (r *run) markers(ctx context.Context, by map[string]string) {
 	}
 }
 
-// parked returns the number of parked rows, and the number of copies that are counted in these rows.
+// The method parked returns the number of parked rows, and the number of duplicates that are counted in these rows.
 func (r *run) parked(ctx context.Context) (rows, copies int) {
 	r.each(ctx, `select count(*), coalesce(sum(repeated), 0) from semel_inbox where state = 'PARKED'`, []any{&rows, &copies}, func() {})
 	return rows, copies
 }
 
-// duplicates counts the messages that one release reported as duplicates and the other release had applied.
-// It reads the logs. A line that a kill cut off does not count.
+// The method duplicates reads the logs and counts the messages that one release reported as duplicates and the other
+// release had applied. An incomplete log line of a killed process does not count.
 func (r *run) duplicates(release Release, by map[string]string) {
 	met := map[string]bool{}
 	for _, s := range r.slots {
@@ -98,8 +98,8 @@ func (r *run) duplicates(release Release, by map[string]string) {
 	r.ledger.Met[release.Name] = len(met)
 }
 
-// readAgain makes each release read all messages from the beginning. All messages must then be duplicates,
-// whichever release wrote their markers. A release that refuses the tables reads nothing.
+// readAgain makes each release read all messages from the beginning. All messages must be duplicates, independently of
+// the release that wrote their markers. A release that refuses the tables reads nothing.
 func (r *run) readAgain(ctx context.Context) {
 	for _, release := range []Release{r.First, r.Second} {
 		_, before := r.parked(ctx)

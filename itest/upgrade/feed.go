@@ -16,11 +16,11 @@ type Feed struct {
 // kind is the kind of a message, which determines its expected result.
 type kind int
 
-// Of twenty messages, one is of each of these kinds, and the others are plain.
+// Of every twenty messages, one message is of each kind below, and the other messages are plain.
 const (
 	plain       kind = iota
 	unmet            // parked, because its guarded statement changes no row
-	conflicting      // delivered with two contents: one takes effect, and the other is parked
+	conflicting      // delivered with two contents: one content takes effect, and the other is parked
 	nameless         // parked, because it has no id
 )
 
@@ -38,7 +38,7 @@ func kindOf(i int) kind {
 
 func id(i int) string { return fmt.Sprintf("m%d", i) }
 
-// of returns the number of messages of a kind.
+// The method of returns the number of messages of a kind.
 func (f Feed) of(k kind) (n int) {
 	for i := range f.IDs {
 		if kindOf(i) == k {
@@ -48,19 +48,19 @@ func (f Feed) of(k kind) (n int) {
 	return n
 }
 
-// effects returns the number of messages that must take effect.
+// The method effects returns the number of messages that must take effect.
 func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
 
-// rows returns the number of parked rows after `feeds` feeds were read. A message without an id has a row for
-// each feed, because its place identifies it.
+// The method rows returns the number of parked rows after the given number of feeds was read. A message without an id
+// has a row for each feed, because such a message is identified by its position in the feed.
 func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
 
-// aside returns the number of deliveries in one feed that are parked or are copies of parked messages. The
-// number does not depend on which content of a conflicting message came first.
+// The method aside returns the number of deliveries in one feed that are parked or are duplicates of parked messages.
+// The result does not depend on the order of the two contents of a conflicting message.
 func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
 
-// later returns how many of these deliveries are still copies of parked rows after the retried rows have
-// taken effect.
+// The method later returns the number of deliveries in one feed that are duplicates of parked rows after the retried
+// rows have taken effect.
 func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
 
 // delivery is one arrival of a message.
@@ -78,7 +78,7 @@ func (d delivery) headers() string {
 
 func (d delivery) body() string { return fmt.Sprintf(`{"amount":%d}`, d.amount) }
 
-// deliveries returns all deliveries of one feed. Each feed has an order of its own.
+// The method deliveries returns all deliveries of one feed. Each feed has an order of its own.
 func (f Feed) deliveries(feed uint64) (all []delivery) {
 	add := func(times int, d delivery) {
 		for range times {
@@ -103,7 +103,8 @@ func (f Feed) deliveries(feed uint64) (all []delivery) {
 	return all
 }
 
-// part returns the n-th of `parts` equal parts.
+// The function part divides all deliveries into equal parts and returns part number n. The parameter parts is the
+// number of parts.
 func part(all []delivery, n, parts int) []delivery {
 	return all[len(all)*n/parts : len(all)*(n+1)/parts]
 }

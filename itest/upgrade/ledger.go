@@ -12,8 +12,8 @@ import (
 type Ledger struct {
 	// Order has the names of the releases. The first release creates the tables.
 	Order [2]string
-	// Deliveries is the number of deliveries in all feeds. Expected is the number of messages that must take
-	// effect. Applied is the number of messages that did.
+	// Deliveries is the number of deliveries in all feeds. Expected is the number of messages that must take effect.
+	// Applied is the number of messages that took effect.
 	Deliveries, Expected, Applied int
 	// Doubled is the number of effects beyond the first effect of a message. Lost is the number of messages
 	// without an effect.
@@ -21,26 +21,26 @@ type Ledger struct {
 	// Unmarked is the number of effects without a marker "applied". Hollow is the number of markers
 	// "applied" without an effect.
 	Unmarked, Hollow int
-	// Rows is the number of parked rows, and ExpectedRows is how many there must be. Copies is the number of
-	// copies that the rows count. LeastCopies is how many copies were delivered at least.
+	// Rows is the number of parked rows, and ExpectedRows is the expected number of parked rows. Copies is the number
+	// of duplicates that the rows count. LeastCopies is the minimum number of duplicates that were delivered.
 	Rows, ExpectedRows, Copies, LeastCopies int
-	// Retried is the number of parked messages that took effect when each release retried the rows of both.
-	// ExpectedRetried is how many there must be.
+	// Retried is the number of parked messages that took effect when each release retried rows of both releases.
+	// ExpectedRetried is the expected number.
 	Retried, ExpectedRetried int
-	// Guards is the number of guard rows. Such rows may exist only inside an open transaction.
+	// Guards is the number of guard rows. Guard rows may exist only inside an open transaction.
 	Guards int
-	// Astray is the number of files or partitions whose position is not at their end.
+	// Astray is the number of files or partitions whose saved position is not at the end.
 	Astray int
-	// Kills is the number of kills. Open is how many of them happened during an open transaction.
+	// Kills is the number of kills. Open is the number of kills during an open transaction.
 	Kills, Open int
-	// Refusals is how often a release refused to start because the tables belong to a newer release.
+	// Refusals is the number of times that a release refused to start because the tables belong to a newer release.
 	Refusals int
-	// By is the number of effects of each release. Met is, for each release, the number of messages that it
+	// By is the number of effects of each release. Met is, for each release, the number of messages that this release
 	// reported as duplicates and the other release had applied.
 	By, Met map[string]int
-	// Again is about reading all feeds from the beginning at the end. For each release it is the number of
-	// deliveries that were not recognised as duplicates. Uncounted is the number of copies among these
-	// deliveries that their rows do not count.
+	// At the end of the test, each release reads all feeds again from the beginning. Again is, for each release, the
+	// number of repeated deliveries that were not recognised as duplicates. Uncounted is the number of repeated
+	// deliveries that the parked rows do not count.
 	Again     map[string]int
 	Uncounted int
 	Seconds   proof.Seconds
@@ -77,8 +77,8 @@ func (l Ledger) Wrong() error {
 	return nil
 }
 
-// Fault implements proof.Ledger. The situation of the proof must have occurred. If the earlier release refused the newer
-// tables, it need not have continued to work.
+// Fault implements proof.Ledger. Fault returns an error if the situations that the test must produce did not occur. If
+// the earlier release refused the newer tables, this release need not have continued to work.
 func (l Ledger) Fault() error {
 	if err := l.Wrong(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// built is the folder with the binaries of this test run.
+// The folder with the binaries of this test run.
 var built string
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func neighbours(t *testing.T) (earlier, present Release) {
 	return both[0], both[1]
 }
 
-// opener opens a new store for a proof.
+// opener opens a new store for a run.
 type opener func(t *testing.T, folder string) Store
 
 func inFile(t *testing.T, folder string) Store {
@@ -67,7 +67,7 @@ func prove(t *testing.T, open opener, first, second Release, ids, kills int) Led
 	return ledgerOf(Proof{First: first, Second: second, Store: open(t, s.Folder), Source: Files(s.Folder), Feed: Feed{IDs: ids, Seed: 11}, Kills: kills, Stage: s})
 }
 
-// ledgerOf runs a proof and prints the ledger.
+// ledgerOf runs the fault test and prints the ledger.
 func ledgerOf(p Proof) Ledger {
 	p.T.Helper()
 	ledger := proof.Prove(p.Stage, p.Run)

@@ -19,13 +19,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// later has a future migration for each dialect.
+// later contains a future migration for each dialect.
 var later = map[string]string{
 	"sqlite":   "create table {prefix}later (number integer primary key);\n",
 	"postgres": "alter table {prefix}inbox add column later text;\n",
 }
 
-// newer builds the current tree with a future migration of this number.
+// The function newer builds the current tree with a future migration that has the given number.
 func newer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()
@@ -106,7 +106,7 @@ func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
 	t.Run("P1_the_present_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, present))
 }
 
-// prepared returns a run of one release, with its files and its effect log.
+// The function prepared returns a run of one release, with its files and its effect log.
 func prepared(t *testing.T, open opener, release Release) *run {
 	t.Helper()
 	s := proof.InTest(t)
@@ -146,8 +146,8 @@ func TestWhatANewerReleaseMarkedIsHeldAndNamed(t *testing.T) {
 	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_PostgreSQL", func(t *testing.T) { holdsNewerOutcomes(t, inServer, present) })
 }
 
-// holdsNewerOutcomes gives a release markers with an outcome that the release does not know. Later it gives
-// these markers a known outcome.
+// holdsNewerOutcomes gives a release markers with an outcome that the release does not know, and later changes the
+// outcome of these markers to a known one.
 func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 	t.Helper()
 	ctx := t.Context()
@@ -161,11 +161,11 @@ func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 	}
 	must.OK(t, errors.Join(s.migrate(), s.end("run")))
 	effects("before it")
-	if _, ok := r.Store.(server); ok { // the constraint is dropped, as a newer release would do
+	if _, ok := r.Store.(server); ok { // the test drops the constraint, as a newer release would do
 		must.OK(t, r.Store.Exec(ctx, `alter table semel_markers drop constraint known_outcomes`))
 	}
 	if err := errors.Join(r.Store.Exec(ctx, `update semel_markers set outcome = 9 where outcome = 1`),
-		r.Store.Exec(ctx, `delete from semel_positions`), // settled messages move the position
+		r.Store.Exec(ctx, `delete from semel_positions`), // the position advances when messages are acked
 		s.writePolicy(true), os.Truncate(r.Path(s.log(release)), 0)); err != nil {
 		t.Fatal(err)
 	}

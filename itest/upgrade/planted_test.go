@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// The ledger must detect a release that stores something in a different way.
+// The ledger must detect a release that stores data in a different way than the other release.
 func TestAPlantedFaultIsFound(t *testing.T) {
 	earlier, present := neighbours(t)
 	for name, c := range map[string]struct {

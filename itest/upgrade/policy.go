@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// policy is the policy of both releases; planted faults change it. The effect log has no unique key, so only
-// Semel prevents a second effect.
+// policy is the policy of both releases. The faults of Plant change the policy. The effect log has no unique key, so
+// only Semel prevents a second effect.
 const policy = `version: 1
 stores:
   counts:
@@ -32,7 +32,7 @@ consumers:
             rows: 1
 `
 
-// Values that a release uses if no fault is planted.
+// Values that a release uses if Plant is empty.
 const (
 	prefix      = "semel_"
 	scope       = "shop"
@@ -46,8 +46,8 @@ const (
 	gateTable = `create table gate (open integer not null)`
 )
 
-// text returns the policy of a release for a reader. With follow, the run does not end by itself, and its
-// batches are small, so that a kill always interrupts work.
+// text returns the policy of a release for a reader. If follow is true, the run does not end by itself, and its batches
+// are small, so that a kill always interrupts work.
 func (r Release) text(p *Proof, reader string, follow bool) []byte {
 	batch := 500
 	if follow {

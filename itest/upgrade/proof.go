@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package upgrade proves that consecutive releases work together on one store, as in a rolling deployment. It
-// builds the binary of an earlier commit and the binary of the current tree. It runs both, one after the
-// other and at the same time, and kills them alternately with SIGKILL. It computes the ledger from an effect
-// log that belongs to the test.
+// Package upgrade is a fault test: it checks that consecutive releases work together on one store, as in a rolling
+// deployment. The test builds the binary of an earlier commit and the binary of the current tree. The test runs both
+// binaries, one after the other and at the same time, and kills them alternately with SIGKILL. The ledger is computed
+// from an effect log that belongs to the test.
 package upgrade
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Proof is one run of two releases on one store.
+// Proof is the configuration of one run of two releases on one store.
 type Proof struct {
 	// First creates the tables and starts. Second upgrades the tables while First works. After each kill, a
 	// reader continues with the other release.
@@ -25,14 +25,14 @@ type Proof struct {
 	Store         Store
 	Source        Source
 	Feed          Feed
-	// Kills is the number of kills. Every third kill comes at a random moment. Before each of the other
-	// kills, the process is frozen in an open transaction.
+	// Kills is the number of kills. Every third kill comes at a random moment. The process is frozen in an open
+	// transaction before each other kill.
 	Kills int
-	// Stage is where the proof runs.
+	// Stage is the environment in which the fault test runs.
 	proof.Stage
 }
 
-// run is a running Proof.
+// run is the state of a running Proof.
 type run struct {
 	*Proof
 	slots  []*slot
@@ -40,8 +40,8 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs both releases until everything is read, lets each retry rows of both and read everything from the beginning,
-// and returns the ledger; judge the ledger with Fault.
+// Run runs both releases until all messages are read. In the end, each release retries rows of both releases and reads
+// all messages from the beginning. Run returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	p.Stage = s
 	r := &run{Proof: &p, random: rand.New(rand.NewPCG(p.Feed.Seed, 1)), ledger: newLedger(p)}
@@ -72,18 +72,18 @@ func (r *run) prepare(ctx context.Context) {
 	proof.Check(errors.Join(r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable)))
 }
 
-// feeds returns how many feeds deliver each message.
+// The method feeds returns the number of feeds that deliver each message.
 func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
 
-// extend writes the n-th part of each feed.
+// The method extend writes the n-th part of each feed.
 func (r *run) extend(n int) {
 	for _, s := range r.slots {
 		proof.Check(r.Source.Extend(s.name, part(s.deliveries, n, r.Kills+1)))
 	}
 }
 
-// begin deploys the second release. The first release works while the second upgrades the tables. If the
-// store allows two processes, the second then starts too.
+// begin deploys the second release. The first release works while the second release upgrades the tables. If the store
+// allows two processes, the second release starts after the upgrade.
 func (r *run) begin(ctx context.Context) {
 	r.start(r.slots[0])
 	r.untilEffects(ctx, 1)
@@ -96,8 +96,8 @@ func (r *run) begin(ctx context.Context) {
 	}
 }
 
-// start starts a slot's release as a deployment does: it first upgrades the tables. If the release reports
-// that the tables belong to a newer release, the slot starts the newer release instead.
+// start starts a slot's release like a deployment, which first upgrades the tables. If the release reports that the
+// tables belong to a newer release, the slot starts the newer release instead.
 func (r *run) start(s *slot) {
 	err := s.migrate()
 	if errors.Is(err, errNewer) {
@@ -116,8 +116,8 @@ func (r *run) other(than Release) Release {
 	return r.First
 }
 
-// happen kills one process after the other, when the effects of the previous parts are committed, and a few more, so that
-// the process still has work of the current part. The other release takes over.
+// happen kills one process after the other. Each kill happens when the effects of the previous parts and a few effects
+// of the current part are committed, so that the process still has work. After a kill, the other release continues.
 func (r *run) happen(ctx context.Context) {
 	for k := range r.Kills {
 		standing := proof.Must(r.Store.Effects(ctx))
@@ -137,7 +137,8 @@ func (r *run) happen(ctx context.Context) {
 	}
 }
 
-// untilEffects waits until the given number of effects is committed. It fails if a process ends before.
+// untilEffects waits until the given number of effects is committed. If a process ends before, untilEffects returns an
+// error.
 func (r *run) untilEffects(ctx context.Context, want int) {
 	proof.Until(ctx, 5*time.Millisecond, func() bool {
 		for _, s := range r.slots {

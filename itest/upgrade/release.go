@@ -15,26 +15,28 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Pinned is the commit of the earlier release. CONTRIBUTING.md says when to change it.
+// Pinned is the commit of the earlier release. CONTRIBUTING.md says when to change this constant.
 const Pinned = "d2f0ce80a86ffa82a809084ad72bde744ed6d6fb"
 
 // Release is one of the two binaries that work together.
 type Release struct {
 	Name, Binary string
-	// Plant is a fault that the proof must detect.
+	// Plant is a fault of the release that the test must detect.
 	Plant Plant
 }
 
-// Plant says what a release stores in a different way than the other release. An empty field changes nothing.
+// Plant contains settings with which a release stores data in a different way than the other release. A release with an
+// empty Plant stores data in the normal way.
 type Plant struct {
-	// Prefix is the prefix of the release's tables. With another prefix its markers are separate.
+	// Prefix is the prefix of the release's tables. If the prefix differs, the release has tables of its own, and finds
+	// no markers of the other release.
 	Prefix string
 	// Fingerprint is the policy's setting for the content of a message.
 	Fingerprint string
 }
 
-// Neighbours returns two releases: that of an earlier commit of this repository, and that of the current
-// tree. It builds the latter into the folder.
+// Neighbours returns two releases: the binary of an earlier commit of this repository, and the binary of the current
+// tree, which Neighbours builds into the folder.
 func Neighbours(ctx context.Context, commit, folder string) (earlier, present Release, err error) {
 	binary, err := buildEarlier(ctx, commit)
 	if err != nil {
@@ -46,8 +48,8 @@ func Neighbours(ctx context.Context, commit, folder string) (earlier, present Re
 	return earlier, present, err
 }
 
-// buildEarlier builds the binary of a commit, once for each version of Go. The binary stays in the folder of
-// the services for later runs.
+// buildEarlier builds the binary of a commit, once for each version of Go. The binary stays in the folder of package
+// services for later runs.
 func buildEarlier(ctx context.Context, commit string) (binary string, err error) {
 	kept := filepath.Join(services.Folder(), "neighbours")
 	binary = filepath.Join(kept, strings.Join([]string{"semel", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH}, "-"))

@@ -11,14 +11,14 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// openGate is a statement that opens the gate, so that the messages parked because of it can take effect.
+// A statement that inserts a row into the table gate, so that messages parked for lack of this row can take effect.
 const openGate = `insert into gate (open) values (1)`
 
-// retry lets each release retry every other row, whichever release parked it, and counts the retried messages that took
-// effect and have a marker.
+// retry lets each release retry every second row, independently of the release that parked the row, and counts the
+// retried messages that took effect and have a marker.
 func (r *run) retry(ctx context.Context) {
 	proof.Check(r.Store.Exec(ctx, openGate))
-	var numbers []string // of the rows whose condition was not met
+	var numbers []string // numbers of the rows whose condition was not met
 	number := ""
 	r.each(ctx, `select number from semel_inbox where reason = 'condition unmet' order by number`, []any{&number}, func() { numbers = append(numbers, number) })
 	s := &slot{proof: r.Proof, name: "retry"}
@@ -45,8 +45,8 @@ func (r *run) retry(ctx context.Context) {
 	}
 }
 
-// retry retries rows with the slot's release. An exit code of 1 means that some rows were not retried; the
-// ledger finds this in the store.
+// retry retries rows with the slot's release. An exit code of 1 means that some rows were not retried; the ledger finds
+// these rows in the store.
 func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil

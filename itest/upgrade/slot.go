@@ -12,14 +12,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// slot is a place for one reading process at a time. The process belongs alternately to one release and to
-// the other.
+// slot runs one reading process at a time, alternately with one release and with the other release.
 type slot struct {
 	proof *Proof
 	name  string
-	// deliveries are all deliveries of the slot's feed, if the slot has a feed of its own.
+	// All deliveries of the slot's feed, if the slot has a feed of its own.
 	deliveries []delivery
-	// release is the release that runs, or the release that runs next.
+	// The release that runs, or that runs next.
 	release Release
 	process *processes.Process
 }
@@ -27,13 +26,13 @@ type slot struct {
 // errNewer means that a release refused the tables of a newer release and said so in the expected text.
 var errNewer = errors.New("the schema is a newer release's")
 
-// unknown is a text in the error of a release that finds unknown parts in the schema.
+// A text in the error of a release that finds unknown parts in the schema.
 const unknown = "which this release does not know"
 
 // command returns a command of the slot's release. Each release has a log of its own.
 func (s *slot) command(args ...string) processes.Command {
 	var json []string
-	if s.release.Name == Pinned[:7] { // which has another flag
+	if s.release.Name == Pinned[:7] { // the earlier release has another flag
 		json = []string{"--json"}
 	}
 	return processes.Command{Binary: s.release.Binary, Folder: s.proof.Folder,
@@ -76,8 +75,8 @@ func (s *slot) end(args ...string) error {
 	return nil
 }
 
-// migrate makes the slot's release upgrade the tables. It returns errNewer if the release reports that the
-// tables belong to a newer release.
+// migrate makes the slot's release upgrade the tables. If the release reports that the tables belong to a newer
+// release, migrate returns errNewer.
 func (s *slot) migrate() error {
 	if err := s.writePolicy(false); err != nil {
 		return err

@@ -19,14 +19,15 @@ import (
 
 // Source is the input of both releases.
 type Source interface {
-	// Feeds returns how often the source has each message with its copies, for this number of readers.
+	// Feeds returns how often the source contains each message with its duplicates, for the given number of readers.
 	Feeds(readers int) int
-	// Policy returns the source's line in the policy of a reader. With follow, a run does not end by itself.
+	// Policy returns the line for the source in the policy file of a reader. If follow is true, a run does not end by
+	// itself.
 	Policy(reader string, follow bool) string
 	// Extend writes deliveries to the end of a reader's feed.
 	Extend(reader string, deliveries []delivery) error
-	// Rest returns the flags for a run that reads the remaining messages and ends. Again returns the flags
-	// for a run that reads everything from the beginning.
+	// Rest returns the flags for a run that reads the remaining messages and ends. Again returns the flags for a run
+	// that reads all messages from the beginning.
 	Rest() []string
 	Again(release string) []string
 	// Astray returns the number of files or partitions that are not read to their ends.
@@ -82,8 +83,8 @@ func (f files) Astray(ctx context.Context, store ledger.Reader, readers []*slot)
 	return astray, nil
 }
 
-// topic is one topic that all readers share as members of one group. A reader keeps its member name over
-// restarts and with both releases.
+// topic is one topic that all readers share as members of one group. A reader keeps its member name after a restart and
+// with both releases.
 type topic struct {
 	cluster *topics.Cluster
 	brokers []string
@@ -92,7 +93,7 @@ type topic struct {
 	written int
 }
 
-// partitions is the number of partitions, enough for all readers.
+// The number of partitions, which is enough for all readers.
 const partitions = 4
 
 // Topic returns a new topic on the shared broker.

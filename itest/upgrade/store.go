@@ -13,12 +13,12 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Store is the database that the releases share. Its methods give the test access to the database.
+// Store is the database that the releases share. The methods of Store give the test access to the database.
 type Store interface {
-	// Readers returns how many processes run at the same time, each with a file of its own.
+	// Readers returns the number of processes that run at the same time, each with a file of its own.
 	Readers() int
-	// Policy returns the store's line in the policy. Env returns the environment of the process with this
-	// name.
+	// Policy returns the store's line in the policy. Env returns the environment variables of the process with the
+	// given name.
 	Policy(prefix string) string
 	Env(name string) []string
 	// Effects returns the number of rows in the effect log. Reader returns a connection for queries of the
@@ -31,7 +31,7 @@ type Store interface {
 	Close() error
 }
 
-// file is a SQLite database. Its processes run one after the other, because one file of messages can have
+// file is a SQLite database. The processes that use it run one after the other, because a file of messages can have
 // only one reader.
 type file struct{ *processes.SQLite }
 
@@ -84,8 +84,8 @@ func (s server) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// met is how long Catch waits for a process to begin a transaction. A process without remaining work begins
-// none.
+// The time for which Catch waits until a process begins a transaction. A process without remaining work begins no
+// transaction.
 const met = 10 * time.Second
 
 func (s server) Catch(ctx context.Context, p *processes.Process, name string, random *rand.Rand, blind bool) (bool, error) {

@@ -2,16 +2,16 @@ package control
 
 import "time"
 
-// bucket is a token bucket. It fills at the rate of the limit and holds at most the messages of one second. A
-// bucket begins empty, so that the first second has no more messages than later seconds. If more messages are
-// taken than the bucket holds, the bucket has a debt of at most one second, which delays the next messages.
+// bucket is a token bucket. The bucket gains tokens at the rate of the limit and has at most the tokens of one second.
+// A bucket begins empty, so that the first second has no more messages than later seconds. If more messages are taken
+// than the bucket has tokens, the bucket gets a debt of at most one second, which delays the next messages.
 type bucket struct {
 	perSecond int // 0 means that there is no limit
 	tokens    float64
 	at        time.Time // when the bucket was filled last
 }
 
-// limit changes the rate.
+// limit sets the rate of the bucket.
 func (b *bucket) limit(perSecond int, now time.Time) {
 	b.perSecond, b.tokens, b.at = max(perSecond, 0), 0, now
 }
@@ -41,7 +41,7 @@ func (b *bucket) ask(most int, now time.Time) (n int, wait time.Duration) {
 	return min(most, int(b.tokens)), 0
 }
 
-// take removes n messages.
+// take removes the tokens of n messages.
 func (b *bucket) take(n int) {
 	b.tokens = max(b.tokens-float64(n), -float64(b.perSecond))
 }

@@ -1,4 +1,4 @@
-// Package control applies an operator's pause and limit to a consumer. Both are read from the store.
+// Package control applies an operator's pause and limit to a consumer. Pause and limit are read from the store.
 package control
 
 import (
@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// ReadEvery is the interval at which the controls are read. ReadWithin is the timeout of one reading.
+	// ReadEvery is the interval at which the controls are read. ReadWithin is the timeout for reading the controls
+	// once.
 	ReadEvery  = 2 * time.Second
 	ReadWithin = 10 * time.Second
 	// claimsAgain is the interval at which a paused consumer checks again whether it may claim rows of the
@@ -27,7 +28,7 @@ const (
 
 // Options are the settings of a Control.
 type Options struct {
-	// Consumer is the name in the log. Stored is the name under which the store keeps the controls.
+	// Consumer is the name of the consumer in the log. Stored is the name under which the store keeps the controls.
 	Consumer, Stored string
 	Logger           *slog.Logger
 	// Turn calls f when no other maintenance uses the store. Batches may use the store at the same time.
@@ -54,7 +55,7 @@ type Control struct {
 	// cancelled. Guarded by mutex.
 	fetching context.CancelFunc
 	bucket   bucket // guarded by mutex
-	// failing means that the last reading failed. failing is used by Watch.
+	// The field failing means that the controls could not be read the last time; used by Watch.
 	failing bool
 }
 
@@ -232,13 +233,13 @@ func (g *Control) Reasons() (all []string) {
 	return all
 }
 
-// ordered returns one line that says who changed a setting, and why.
+// ordered returns a text on one line: who changed a setting, and why.
 func ordered(o admin.Order) string {
 	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
 }
 
-// comes waits until changed is closed. If wait is not 0, comes waits at most that long. comes returns false
-// if ctx has ended.
+// comes waits until changed is closed. If wait is not 0, comes waits at most that long. If ctx has ended, comes returns
+// false.
 func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
 	var passed <-chan time.Time
 	if wait > 0 {

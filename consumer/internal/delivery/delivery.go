@@ -1,6 +1,6 @@
-// Package delivery reads the deliveries of a source. It determines whether a message is for the consumer, and
-// the identity, type, fingerprint and version of the message. The package uses only the message and the
-// rules, and no store.
+// Package delivery reads the deliveries of a source. Package delivery determines whether a message is for the consumer,
+// and the identity, type, fingerprint and version of the message. The package uses only the message and the rules, and
+// no store.
 package delivery
 
 import (
@@ -23,7 +23,7 @@ type Delivery struct {
 	// Message is the message that the handler gets. Message is a copy, because a source may deliver one
 	// Message twice, and the engine writes into the message.
 	Message semel.Message
-	// original and Handle belong to the source. Delivered returns them to the source.
+	// The fields original and Handle belong to the source. Delivered returns these fields to the source.
 	original *semel.Message
 	Handle   any
 }
@@ -74,9 +74,9 @@ func Read(c *Rules, d *source.Delivery) *Delivery {
 	return p
 }
 
-// Stored returns the delivery of a claimed row. Identity and fingerprint are taken from the row, even if the
-// rules have changed since the row was stored. refused is the reason why the row must not run, or nil if the
-// row may run.
+// Stored returns the delivery of a claimed row. Identity and fingerprint are taken from the row, even if the rules have
+// changed since the row was stored. The parameter refused is the reason why the row must not run, or nil if the row may
+// run.
 func Stored(c *Rules, row *store.StoredRow, refused *machine.Refusal, handle any) *Delivery {
 	p := new(Delivery)
 	p.take(&source.Delivery{Message: row.Message, Lane: machine.InboxLane(), Before: source.Unknown, Handle: handle})

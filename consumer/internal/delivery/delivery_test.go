@@ -33,7 +33,7 @@ func TestASourceGetsBackItsDelivery(t *testing.T) {
 	}
 }
 
-// unsure is a fingerprinter for messages without a usable identity.
+// unsure is a fingerprinter whose result must not be used, because the messages have no usable identity.
 type unsure struct{}
 
 func (unsure) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
@@ -52,8 +52,8 @@ func TestARefusedMessageHasNoFingerprint(t *testing.T) {
 	}
 }
 
-// The cost of a message is mostly the memory that it uses, and this memory limits the number of messages that
-// can wait. Each further word in Delivery must be worth that cost.
+// The cost of a message is mostly the memory that it uses, and this memory limits the number of messages that can wait.
+// A new field in Delivery must be worth its memory.
 func TestADeliveryHoldsLittle(t *testing.T) {
 	const most = 568 // with its type; the allocator rounds this to 576
 	if n := unsafe.Sizeof(Delivery{}); n > most {

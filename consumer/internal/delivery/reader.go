@@ -10,8 +10,8 @@ import (
 // reader contains the objects that one goroutine needs to read messages.
 type reader struct {
 	room *reading.Room
-	// alone, if not nil, is held while a function of the user runs. So the function is never called
-	// concurrently for two messages of a run. Otherwise a function that reuses a buffer would return wrong
+	// alone, if not nil, serves as a lock while a function of the user runs. So the function is never called
+	// concurrently for two messages of a run. With concurrent calls, a function that reuses a buffer would return wrong
 	// fingerprints without an error.
 	alone chan struct{}
 }
@@ -49,8 +49,8 @@ func (c *Rules) usersOwn() (by, prints bool) {
 	return !selected && c.Identity != nil || !formerly, !ours
 }
 
-// own runs a function of the user. The function may have changed the body, so the Room then forgets the
-// values that it has read.
+// The method own runs a function of the user. The user's function may have changed the body, so the Room afterwards
+// drops the values that it has read.
 func (r reader) own(run func()) {
 	if r.alone != nil {
 		r.alone <- struct{}{}
@@ -81,8 +81,8 @@ func (r reader) version(c *Rules, m *semel.Message) (stream string, number int64
 	return stream, number, guard.Readable(err)
 }
 
-// fit returns an identity in the form in which the store can hold it. fit is not part of find, because
-// wrapping the user's identity in a type of this package would make Semel parse each body a second time.
+// fit returns an identity in the spelling that the store can save. fit is not part of find, because wrapping the user's
+// identity in a type of this package would make Semel parse each body a second time.
 func (c *Rules) fit(source, id string) (_, _ string, err error) {
 	if c.FitIdentity == nil || id == "" {
 		return source, id, nil
@@ -104,7 +104,7 @@ func (c *Rules) spell(source, id string) (spelled string, err error) {
 	return c.FitIdentity(source, id)
 }
 
-// held checks an identity that the store returned, or the store's error, by the rules of package identity.
+// held applies the rules of package identity to an identity that the store's FitIdentity returned, or to its error.
 func held(source, id string, err error) (_, _ string, _ error) {
 	return identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }).Identify(nil)
 }

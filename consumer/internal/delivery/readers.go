@@ -11,17 +11,17 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Readers read the deliveries of a fetch on all cores. Their goroutines end before Items returns, so that no
-// delivery is late and the order of deliveries is kept.
+// Readers read the deliveries of a fetch on all cores. The goroutines of Readers end before Items returns, so that no
+// delivery is late and the order of deliveries does not change.
 type Readers struct {
 	rooms []*reading.Room
-	// alone is held while a function of the user runs. alone is a channel and not a mutex, so that virtual
-	// time passes in tests while goroutines wait for alone.
+	// alone serves as a lock while a function of the user runs. The lock is a channel and not a mutex, so that virtual
+	// time passes in tests while goroutines wait for the lock.
 	alone chan struct{}
 }
 
-// perReader is the number of bytes that justify the start of another goroutine. One goroutine reads perReader
-// bytes in a fraction of a millisecond.
+// perReader is the number of bytes that justify the start of another goroutine. To read perReader bytes, a goroutine
+// needs a fraction of a millisecond.
 const perReader = 64 << 10
 
 // perTurn is approximately the number of bytes that a reader takes at a time.
@@ -42,9 +42,9 @@ func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item 
 	return f.items
 }
 
-// read reads with n goroutines, including the caller's goroutine. If functions of the user or the store's
-// FitIdentity are called, the caller only waits: such a function may end its goroutine, and must not end the
-// goroutine that fetches.
+// read reads with n goroutines, including the caller's goroutine. If functions of the user or the store's FitIdentity
+// are called, the caller only waits: a user's function may end its goroutine, and must not end the goroutine that
+// fetches.
 func (r *Readers) read(f *fetched, n int) {
 	n = max(1, n)
 	by, prints := f.rules.usersOwn()
@@ -79,8 +79,8 @@ type fetched struct {
 	deliveries []source.Delivery
 	items      []*machine.Item
 	own        bool // functions of the user, or the store's FitIdentity, are called
-	// turn is the number of deliveries that a reader takes at a time. taken is the number of deliveries that
-	// were taken so far.
+	// The field turn is the number of deliveries that a reader takes at a time. The field taken is the number of
+	// deliveries that were taken so far.
 	turn  int64
 	taken atomic.Int64
 }
@@ -100,8 +100,8 @@ func (f *fetched) read(r reader) {
 	}
 }
 
-// finish reads the deliveries that are unread because a function of the user ended the goroutine that read
-// them (runtime.Goexit). The message for which that function was called counts as read.
+// finish reads the deliveries that are unread because a function of the user ended the goroutine that read them
+// (runtime.Goexit). The message for which the user's function was called counts as read.
 func (f *fetched) finish(r reader) {
 	defer r.room.Forget()
 	for i := range f.items {
@@ -111,8 +111,8 @@ func (f *fetched) finish(r reader) {
 	}
 }
 
-// one reads a delivery into newly allocated memory. Otherwise a waiting delivery would keep the memory of all
-// deliveries of the same fetch.
+// The method one reads a delivery into newly allocated memory. With shared memory, a waiting delivery would keep the
+// memory of all deliveries of the same fetch.
 func (f *fetched) one(r reader, i int) {
 	p := new(Delivery)
 	r.room.Begin()
@@ -125,8 +125,8 @@ func (f *fetched) one(r reader, i int) {
 	f.items[i] = &p.Item
 }
 
-// ownOne reads a delivery with functions of the user. If such a function ends its goroutine (runtime.Goexit),
-// the deferred function marks the message as unreadable, and finish reads the remaining messages.
+// ownOne reads a delivery with functions of the user. If a user's function ends its goroutine (runtime.Goexit), the
+// deferred function marks the message as unreadable, and finish reads the remaining messages.
 func (f *fetched) ownOne(r reader, i int, p *Delivery) {
 	returned := false
 	defer func() {

@@ -31,7 +31,7 @@ func readBy(n int, c *Rules, deliveries []source.Delivery) ([]*machine.Item, *Re
 	return f.items, r
 }
 
-// told returns an item without its pointers, which differ between two readings.
+// The function told returns an item without its pointers, which differ each time the message is read.
 func told(i *machine.Item) machine.Item {
 	out, p := *i, i.Handle.(*Delivery)
 	out.Handle = fmt.Sprint(p.Message.Identity, string(p.Message.Body), p.Handle)
@@ -118,7 +118,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 					t.Fatal(i.Refused.Why)
 				}
 			}
-			// A text that the room forgets at the end is not counted.
+			// A text that the room drops at the end is not counted.
 			if got := r.rooms[0].Parses(); got != 3*c.parses {
 				t.Errorf("%d texts were parsed for 3 deliveries, want %d", got, 3*c.parses)
 			}
@@ -149,7 +149,7 @@ type trap struct{ inner error }
 func (t *trap) Error() string { return t.inner.Error() }
 func (t *trap) Unwrap() error { return t.inner }
 
-// parsing decodes a delivery as a source with lines of JSON does.
+// parsing decodes deliveries as a source does whose messages are lines of JSON.
 type parsing struct{}
 
 func (parsing) Decode(room *reading.Room, m *semel.Message) (semel.Reason, string) {
@@ -290,7 +290,8 @@ func TestASmallFetchStartsNoGoroutine(t *testing.T) {
 	}
 }
 
-// remembering is a user-defined type that is both identity and fingerprinter. It reads a body only once.
+// remembering is a user-defined type that is both identity and fingerprinter. For identity and fingerprint together,
+// remembering parses a body only once.
 type remembering struct{ last []byte }
 
 func (*remembering) Validate() error { return nil }

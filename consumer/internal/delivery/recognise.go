@@ -37,8 +37,8 @@ var (
 	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
 )
 
-// unread marks a delivery as unusable because a function of the user ended its goroutine. unread recognises
-// the function by the fields that are set already.
+// unread marks a delivery as unusable because a function of the user ended its goroutine. From the fields that are set
+// already, unread finds out which function it was.
 func (p *Delivery) unread(c *Rules, r reader) {
 	if p.Item.Identity == "" {
 		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
@@ -51,7 +51,7 @@ func (p *Delivery) unread(c *Rules, r reader) {
 	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
 }
 
-// become completes the item. refused and why are the result of recognise.
+// become completes the item. The parameters refused and why are the results of recognise.
 func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
 	switch refused {
@@ -69,7 +69,7 @@ func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
 	it.Handle = p
 }
 
-// refuse marks the item as one that never runs. Its identity is then a hash of the message (package
+// refuse marks the item as one that never runs. The identity of such an item is a hash of the message (package
 // surrogate). If the filter skips the message, no row is written, and the item gets the ids of the message.
 func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
@@ -83,8 +83,8 @@ func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
 }
 
-// Borrowed is implemented by the handle of a delivery whose message belongs to the caller of Process. That
-// caller may stop waiting and reuse the memory of the message while the handler runs.
+// Borrowed is implemented by the handle of a delivery whose message belongs to the caller of Process. The caller of
+// Process may stop waiting and reuse the memory of the message while the handler runs.
 type Borrowed interface{ Borrowed() }
 
 // prove records that the body is strict JSON, which makes later reads of its values faster. If the handle is
@@ -95,8 +95,8 @@ func (p *Delivery) prove(r reader) {
 	}
 }
 
-// recognise sets identity, fingerprint and version. If the message cannot be processed, recognise returns the
-// reason. kind and partly are the results of typeOf.
+// recognise sets identity, fingerprint and version. If the message cannot be processed, recognise returns the reason.
+// The parameters kind and partly are results of typeOf.
 func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.Message
 	if missed := c.misses(m, kind, partly || d.Refused != reasonname.None); missed != "" {
@@ -116,13 +116,13 @@ func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string
 
 // name sets identity, fingerprint, version and previous identity.
 func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Reason, err error) {
-	// One user-defined type may be both identity and fingerprinter, and the fingerprinter may reuse values
-	// that the identity has read. So no other message may be read between the two calls.
+	// A user-defined type may be both identity and fingerprinter, and the fingerprinter may reuse values that the
+	// identity has read. So between the calls of identity and fingerprinter, no other message may be read.
 	by, prints := c.usersOwn()
 	if alone := r.alone; alone != nil && by && prints {
 		alone <- struct{}{}
 		defer func() { <-alone }()
-		r.alone = nil // this function has taken the place in alone already
+		r.alone = nil // this function has the lock already
 	}
 	if err = p.identify(c, r, m); err != nil {
 		return reasonOf(err, semel.ReasonBadIdentity), err

@@ -25,15 +25,14 @@ type Rules struct {
 	Version identity.Versioner
 	// Type is the selector of types. If Type is nil, the type is the CloudEvents attribute type.
 	Type *selectors.Selector
-	// Types watches whether messages have types. If Types is nil, nothing is watched.
+	// Types watches whether messages have types. If Types is nil, types are not watched.
 	Types  *TypeWatch
 	Filter Filter
 	// SkipFiltered means that messages that the filter excludes are acked, and no row is written.
 	SkipFiltered bool
 	// MaxBody is the maximum length in bytes of a body that is processed.
 	MaxBody int64
-	// FitIdentity returns an id in the form in which the store holds it. If FitIdentity is nil, ids are not
-	// changed.
+	// FitIdentity returns an id in the spelling that the store saves. If FitIdentity is nil, ids are not changed.
 	FitIdentity func(source, id string) (string, error)
 	// Replay is the replay to which the messages belong, or nil if there is none.
 	Replay *semel.Replay
@@ -47,16 +46,16 @@ type Filter struct {
 	Headers map[string][]string
 }
 
-// Takes reports whether the filter selects a message. refused means that the source could not read the
-// message completely. Then a type or header that could be read can exclude the message, but a missing type or
-// header cannot.
+// Takes reports whether the filter selects a message. The parameter refused means that the source could not read the
+// message completely. A message that was not read completely can be excluded by a type or header that could be read,
+// but not by a missing type or header.
 func (c *Rules) Takes(m *semel.Message, refused bool) bool {
 	kind, partly, _ := c.typeOf(reader{}, m)
 	return c.misses(m, kind, refused || partly) == ""
 }
 
-// misses returns the name of a condition that message m with type kind does not meet, or "" if the filter
-// selects m. If refused is set, a missing type or header does not exclude m; see Takes.
+// misses returns the name of a condition that message m with type kind does not meet, or "" if the filter selects m. If
+// the parameter refused is set, a missing type or header does not exclude m; see Takes.
 func (c *Rules) misses(m *semel.Message, kind string, refused bool) string {
 	if len(c.Filter.Types) > 0 && !slices.Contains(c.Filter.Types, kind) && (kind != "" || !refused) {
 		return "type"
@@ -82,7 +81,7 @@ func headerIs(headers semel.Headers, name string, values []string, absent bool) 
 	return absent
 }
 
-// typeOf returns the type that Rules.Type selects, or "" if there is none. partly means that the type could
+// typeOf returns the type that Rules.Type selects, or "" if there is none. The result partly means that the type could
 // not be read, so that a missing type must not exclude the message.
 func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
 	switch {
@@ -110,8 +109,8 @@ func (p *Delivery) typed(c *Rules, kind string) {
 	}
 }
 
-// typedAlone is typed for a row, which may have been stored before Rules.Type was set. If the type cannot be
-// read, the row keeps its type.
+// typedAlone does the same as typed for a row, which may have been stored before Rules.Type was set. If the type cannot
+// be read, the row keeps its type.
 func (p *Delivery) typedAlone(c *Rules) {
 	if c.Type == nil {
 		return
@@ -123,7 +122,7 @@ func (p *Delivery) typedAlone(c *Rules) {
 	}
 }
 
-// NoteTypeAsked tells Types whether the handler has read the type of m.
+// NoteTypeAsked reports to Types whether the handler has read the type of m.
 func (c *Rules) NoteTypeAsked(m *semel.Message) {
 	if w := c.Types; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
 		w.ask()

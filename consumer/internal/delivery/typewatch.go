@@ -7,8 +7,8 @@ import (
 // typeless is the number of messages without a type after which TypeWatch warns.
 const typeless = 100
 
-// TypeWatch warns if a handler or the filter uses the types of messages although no message has a type. In
-// this case producers probably write the type to a place that the policy does not name. TypeWatch is safe for
+// TypeWatch warns if a handler or the filter uses the types of messages although no message has a type. The cause is
+// probably that producers write the type to a field or header that the policy does not name. TypeWatch is safe for
 // concurrent use.
 type TypeWatch struct {
 	// warn is called at most once, with the number of messages.
@@ -17,7 +17,7 @@ type TypeWatch struct {
 	without     atomic.Int64
 }
 
-// NewTypeWatch returns a TypeWatch that calls warn. asked means that the filter uses types.
+// NewTypeWatch returns a TypeWatch that calls warn. The parameter asked means that the filter uses types.
 func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
 	w := &TypeWatch{warn: warn}
 	if asked {
@@ -26,7 +26,7 @@ func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
 	return w
 }
 
-// deciding reports whether saw must still be called for further messages.
+// deciding reports whether saw must be called for the next messages.
 func (w *TypeWatch) deciding() bool {
 	return w != nil && !w.over.Load() && w.without.Load() < typeless
 }

@@ -28,7 +28,7 @@ func (f *flight[Tx]) claims() (all []store.Claim) {
 	return all
 }
 
-// forgetLost removes the claims that were lost or have ended from the list of held claims.
+// forgetLost removes claims that were lost or have ended from the list of claims of this process.
 func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known == nil {
 		return
@@ -62,11 +62,11 @@ func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 	}
 }
 
-// keepAfter extends the leases of a batch that did not commit and may run again. The leases are extended
-// until the batch runs again, but for keptAfter at most. After a long batch, keepAfter extends the leases at
-// once, because a store with a single writer could not extend leases while the batch was open. keepAfter
-// returns the time until which the claims may wait, or 0 if the batch has no claims. If claims are lost
-// nevertheless, the next Begin reports the loss.
+// keepAfter extends the leases of a batch that did not commit and may run again. The leases are extended until the
+// batch runs again, but for keptAfter at most. After a long batch, keepAfter extends the leases at once, because a
+// store with a single writer cannot extend leases while a batch is open. keepAfter returns the time until which the
+// claims may wait, or 0 if the batch has no claims. If claims are lost in spite of keepAfter, the next Begin reports
+// the loss.
 func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	e := p.engine
 	rows := f.asked()
@@ -84,7 +84,7 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 // keptAfter is longer than the time that a message waits after contention.
 const keptAfter = 10 * time.Second
 
-// asked returns the rows whose claims the transaction of a batch checks.
+// The method asked returns the rows whose claims the transaction of a batch checks.
 func (f *flight[Tx]) asked() (rows []*inbox.ClaimedRow) {
 	if f.known == nil {
 		return nil
@@ -101,9 +101,9 @@ func rowOf(en *machine.Entry) *inbox.ClaimedRow {
 	return inbox.RowOf(en.Item.Handle.(*delivery.Delivery))
 }
 
-// lookAhead handles claims that need a statement before the batch begins. If the outcome of a claim's commit
-// is unknown, lookAhead reclaims the row, because the old transaction may still commit. If a row may have
-// crashed processes, lookAhead records in the store that this process starts the row, so that a crash of this
+// lookAhead handles claims that need a statement before the batch begins. If the outcome of a claim's commit is
+// unknown, lookAhead reclaims the row, because the old transaction may still commit. If a row may have crashed
+// processes, lookAhead records in the store that the current process starts the row, so that a crash of the current
 // process is counted.
 func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 	for i := range f.Entries {
@@ -134,8 +134,8 @@ func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.Clai
 		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 
-// aboutToCall notes for the rows of a batch that no call was made yet. The store records the start of a call
-// before the handler runs. If the handler does not run, that record is removed again.
+// aboutToCall records in memory, for the rows of a batch, that no call was made yet. The store records the start of a
+// call before the handler runs. If the handler does not run, the record of the call is removed again.
 func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 	if !p.engine.config.CallsOut {
 		return

@@ -22,8 +22,8 @@ type Config struct {
 	PublicName string
 	// Strategy is the name of the consumer's strategy, for the log.
 	Strategy string
-	// CallsOut means that handlers call other systems. If such a handler has a transaction, the transaction
-	// begins after the call.
+	// CallsOut means that handlers call other systems. If a handler that calls another system has a transaction, the
+	// transaction begins after the call.
 	CallsOut bool
 	Machine  machine.Config
 	// Lease is the duration of a claim that is not extended. Poll is the interval at which an idle consumer
@@ -49,12 +49,12 @@ type Config struct {
 	MayEnd func() bool
 	// OnDuplicate, if not nil, is called for each duplicate.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
-	// ReEmit means that, when a duplicate arrives, the intents of its message are sent again. SenderWindows
-	// are the maximum ages of such intents, by sender.
+	// ReEmit means that, when a duplicate arrives, the intents of its message are sent again. SenderWindows contains,
+	// by sender, the maximum age of an intent that is sent again.
 	ReEmit        bool
 	SenderWindows map[string]time.Duration
 	// Recorder is nil if nothing is recorded.
 	Recorder *recording.Recorder
-	// AuditKey is the key that seals audit records; empty if there is no key.
+	// AuditKey is the key for the hashes in the chain of audit records, or empty if there is no key.
 	AuditKey []byte
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// hold handles the duplicates of a queue as the policy says: hold sends their intents again and calls
-// OnDuplicate. hold returns the indexes, in ascending order, of the settlements that must wait because one of
-// these actions failed.
+// hold handles the duplicates of a queue as the policy says: hold sends their intents again and calls OnDuplicate. If
+// one of these actions fails, the duplicate must not be acked yet; hold returns the indexes of such duplicates in
+// ascending order.
 func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
 	if s.config.OnDuplicate == nil && !s.config.ReEmit {
 		return nil, nil
@@ -65,7 +65,7 @@ func resultsOf(items []*machine.Item) []resultOf {
 	return of
 }
 
-// callOnDuplicate calls Config.OnDuplicate. It returns an error if OnDuplicate panics, or if ctx had ended
+// callOnDuplicate calls Config.OnDuplicate. callOnDuplicate returns an error if OnDuplicate panics, or if ctx had ended
 // before the call.
 func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result []byte) (err error) {
 	if ctx.Err() != nil {
@@ -80,15 +80,16 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 	return guard.Readable(s.config.OnDuplicate(ctx, m, result))
 }
 
-// settling contains the settlements of a queue.
+// The type settling contains the acks, nacks and dead letters of a queue.
 type settling struct {
-	// all are the settlements that are passed to the source. places contains the index in the queue of each
-	// settlement in all. places is nil if both indexes are the same.
+	// The field all contains the settlements (acks, nacks and dead letters) that are passed to the source. The field
+	// places contains, for each settlement in all, its index in the queue, or is nil if these indexes are equal.
 	all    []source.Settlement
 	places []int
 }
 
-// settling returns the settlements of a queue, without the settlements that are held.
+// The method settling returns the acks, nacks and dead letters of a queue, without the deliveries in held, which must
+// wait.
 func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 	most, n, next := settlements(queue), 0, held
 	out := settling{all: make([]source.Settlement, 0, most)}
@@ -113,8 +114,8 @@ func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 	return out
 }
 
-// placed returns the indexes in the queue of all settlements that must wait, in ascending order. left are
-// indexes in s.all; held are indexes in the queue.
+// placed returns, in ascending order, the queue's indexes of all deliveries that must wait. The parameter left contains
+// indexes in s.all, and held contains indexes in the queue.
 func (s *settling) placed(left, held []int) []int {
 	all := slices.Clone(held)
 	for _, i := range left {

@@ -27,9 +27,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Engine carries out the machine's actions for one run of a consumer. A message is handled in these files, in
-// this order: intake.go (fetch), flight.go (begin), handler.go (run), flight.go (commit), settler.go (ack).
-// The function loop below uses the machine; all other goroutines send events to the loop.
+// Engine carries out the machine's actions for one run of a consumer. A message is handled in these files, in this
+// order: intake.go (fetch), flight.go (begin), handler.go (run), flight.go (commit), settler.go (ack). Only the method
+// loop uses the machine; all other goroutines send events to the loop.
 type Engine[Tx any] struct {
 	Parts[Tx]
 	config  *Config
@@ -42,7 +42,7 @@ type Engine[Tx any] struct {
 	events    chan machine.Event
 	group     worker.Group // runs the fetcher and the settler
 	crew      worker.Group // runs the pilots
-	// base ends when the run is over. The contexts of all goroutines beside the loop derive from base.
+	// base ends when the run is over. The contexts of all goroutines except the loop derive from base.
 	base   context.Context
 	cancel context.CancelFunc
 
@@ -55,8 +55,8 @@ type Engine[Tx any] struct {
 	lanes   *laneEvents
 	timer   *time.Timer
 	done    *machine.Done
-	// behind is the semel.ErrBehind error of the source. gaveUp is closed when behind is set. Only the loop
-	// uses both.
+	// The field behind is the semel.ErrBehind error of the source. The channel gaveUp is closed when behind is set.
+	// Only the loop uses behind and gaveUp.
 	behind error
 	gaveUp chan struct{}
 
@@ -66,11 +66,11 @@ type Engine[Tx any] struct {
 	over   bool           // the loop has ended; guarded by mutex
 	// stepping is the time at which the current step of the loop began, or 0 while the loop waits.
 	stepping atomic.Int64
-	// took is set when the filter has selected a message. skipping is set when the warning that the filter
-	// selects no message was logged. Only the loop uses both.
+	// took is set when the filter has selected a message. skipping is set when the warning was logged that the filter
+	// selects no message. Only the loop uses took and skipping.
 	took, skipping bool
 	left           []semel.Unfinished // guarded by mutex
-	// lined means that messages wait in the inbox behind an earlier message of their key or lane.
+	// lined means that messages wait in the inbox until earlier messages of their key or lane have ended.
 	lined bool
 }
 
@@ -99,8 +99,8 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 		Parts: parts, config: c,
 		machine: machine.New(c.Machine),
 		began:   time.Now(),
-		// Each sender below has at most one event in the channel, except the lanes. A lane waits until the
-		// channel has space or the run ends.
+		// Every sender except a lane has at most one event in the channel events. A lane waits until the channel has
+		// space or the run ends.
 		events: make(chan machine.Event, 2*c.Machine.Workers+8),
 		gaveUp: make(chan struct{}), lined: parts.Inbox != nil && (c.Lines.ByKey || c.Lines.ByLane),
 	}
@@ -130,8 +130,8 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 	return e
 }
 
-// upkeep creates the reaper and the sealer, which maintain the store during a run. A run that only processes
-// the inbox has no reaper and no sealer.
+// upkeep creates the reaper, which removes old markers, and the sealer, which adds records to the audit chain. A run
+// that only processes the inbox has no reaper and no sealer.
 func (e *Engine[Tx]) upkeep(ages *upkeep.LaneAges) {
 	if e.InboxOnly {
 		return
@@ -157,7 +157,7 @@ func (e *Engine[Tx]) tasks() (tasks []*upkeep.Task) {
 	return tasks
 }
 
-// LimitToRows limits a run to these rows of the inbox. If rows is empty, the run claims all due rows. Call
+// LimitToRows limits a run to the given rows of the inbox. If rows is empty, the run claims all due rows. Call
 // LimitToRows before Run.
 func (e *Engine[Tx]) LimitToRows(rows []int64) { e.Inbox.Only = rows }
 
@@ -168,8 +168,8 @@ func (e *Engine[Tx]) Unfinished() []semel.Unfinished {
 	return slices.Clone(e.left)
 }
 
-// Run works until the machine is done. To stop, Run first lets the machine drain. Then Run tells fetcher,
-// pilots and settler to end, and waits for them. At last Run closes the source.
+// Run works until the machine is done. To stop, Run first lets the machine drain. Next, Run stops the fetcher, the
+// workers and the settler, and waits for them. Finally, Run closes the source.
 func (e *Engine[Tx]) Run(ctx context.Context) error {
 	defer e.cancel()
 	e.timer = time.NewTimer(time.Hour)
@@ -212,8 +212,8 @@ func (e *Engine[Tx]) loop(ctx context.Context) {
 	for {
 		now := time.Since(e.began)
 		actions := e.step(event, now)
-		// The counts are stored before the actions are carried out. So when an observer learns that a message
-		// has ended, the counts include that message.
+		// The counts are updated before the machine's actions are carried out. So when an observer learns that a
+		// message has ended, the counts include that message.
 		e.note(now)
 		for _, a := range actions {
 			e.carryOut(a)
@@ -241,8 +241,8 @@ func (e *Engine[Tx]) loop(ctx context.Context) {
 	}
 }
 
-// noteBehind ends the run if the source reports semel.ErrBehind. A later run gets the messages that were not
-// acked again.
+// noteBehind ends the run if the source reports semel.ErrBehind. A later run gets the messages again that were not
+// acked.
 func (e *Engine[Tx]) noteBehind(event machine.Event) {
 	if f, ok := event.(machine.Fetched); ok && e.behind == nil && errors.Is(f.Err, semel.ErrBehind) {
 		e.behind = f.Err

@@ -21,44 +21,44 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pilot processes the batches of one of the machine's workers, one at a time.
+// pilot is a worker: it processes batches, one at a time.
 type pilot[Tx any] struct {
 	engine *Engine[Tx]
 	orders chan machine.Action
 	scopes []scopes.Of // numbers of the sources of the last batch; the slice is reused
-	// handling and committing report what the pilot does now. If a run cannot stop the pilot, they are used
-	// for the error.
+	// handling and committing report what the worker does now. If a run cannot stop the worker, its error contains this
+	// information.
 	handling, committing atomic.Bool
 
 	mutex  sync.Mutex
 	flight *flight[Tx] // the current batch; guarded by mutex, written by the pilot
 }
 
-// flight is a batch that is being processed.
+// The type flight is a batch that is being processed.
 type flight[Tx any] struct {
 	*machine.Flight
 	runner.Attempt[Tx]
 	marks []store.Mark
-	// mark contains for each entry the index of its marker in marks, or store.All for an entry without a
+	// For each entry, mark contains the index of the entry's marker in marks, or store.All for an entry without a
 	// marker.
 	mark []int
-	// known contains, by entry, the verdicts on claims whose end was found before the batch began. known is
-	// nil if there are no claims.
+	// For each entry, known contains the store's answer about its claim, if the claim was found to have ended before
+	// the batch began. If there are no claims, known is nil.
 	known []store.Verdict
 	began time.Time
-	// spent is the time that the finished parts of the batch took. figures contains the time of each part.
+	// The field spent is the time that the finished parts of the batch took. The field figures contains the time of
+	// each part.
 	spent   time.Duration
 	figures measure.Batch
-	// spans are the spans of the sampled messages, or nil if no message is sampled. failed is the entry whose
-	// handler failed. failed is store.NoCulprit if no handler failed or if one handler ran for all entries.
+	// The field spans contains the spans of the sampled messages, or nil if no message is sampled. The field failed is
+	// the entry whose handler failed, or store.NoCulprit if no handler failed or if one handler ran for all entries.
 	spans  *spans
 	failed int
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool
 	watch  watch
-	// job is the handler that runs. The field is part of the flight so that running a handler allocates no
-	// job.
+	// job is the handler that runs. Because job is a field, running a handler allocates no job.
 	job runner.Job[Tx]
 }
 
@@ -105,7 +105,7 @@ func (p *pilot[Tx]) current(m *machine.Flight) *flight[Tx] {
 	return p.flight
 }
 
-// stopRun ends the handlers of a batch. The engine's loop calls stopRun while the pilot runs the handlers.
+// stopRun ends the handlers of a batch. The engine's loop calls stopRun while the worker runs the handlers.
 func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 	if f := p.current(a.Flight); f != nil {
 		f.stop.Store(true)
@@ -115,7 +115,7 @@ func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 	}
 }
 
-// kill closes the connection of a batch. The engine's loop calls kill while the pilot works.
+// kill closes the connection of a batch. The engine's loop calls kill while the worker processes the batch.
 func (p *pilot[Tx]) kill(m *machine.Flight) {
 	if f := p.current(m); f != nil {
 		f.Kill()
@@ -124,7 +124,8 @@ func (p *pilot[Tx]) kill(m *machine.Flight) {
 
 var errAborted = errors.New("semel: the consumer is stopping")
 
-// begin opens the transaction of a batch and writes the markers.
+// begin opens the transaction of a batch and writes the markers. Features do their work before the
+// transaction in ready, and after it has begun in begun.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
@@ -136,27 +137,43 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
-	if err := e.recheck.Check(ctx); err != nil {
+	if err := p.ready(ctx, f); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
 	}
-	if err := p.lookAhead(ctx, f); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
-	}
-	if err := p.prepare(ctx, f); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
-	}
-	p.keepWaiting(f)
-	p.aboutToCall(f)
 	asked := time.Now()
 	b, err := e.Runner.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)
 		return notBegun(a.Flight, e.Store.Classify(err), err)
 	}
-	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
 	f.Attempt = b.Attempt
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
+	return machine.Marked{Flight: a.Flight, Verdicts: p.begun(f, b, asked)}
+}
+
+// ready prepares a batch for its transaction: the schema is checked again if necessary, claims are reclaimed
+// and their leases extended, and the markers are created.
+func (p *pilot[Tx]) ready(ctx context.Context, f *flight[Tx]) error {
+	if err := p.engine.recheck.Check(ctx); err != nil {
+		return err
+	}
+	if err := p.lookAhead(ctx, f); err != nil {
+		return err
+	}
+	if err := p.prepare(ctx, f); err != nil {
+		return err
+	}
+	p.keepWaiting(f)
+	p.aboutToCall(f)
+	return nil
+}
+
+// begun returns the verdict of each entry of a batch whose transaction has begun, and passes the verdicts to
+// the retention, the leases of claims and the traces. asked is the time before the transaction began.
+func (p *pilot[Tx]) begun(f *flight[Tx], b runner.Begun[Tx], asked time.Time) []store.Verdict {
+	e := p.engine
+	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
 	all := f.verdicts(b.Verdicts)
 	if b.Extended {
 		for _, h := range f.stand(all) {
@@ -167,11 +184,11 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e.config.At(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)
 	p.trace(f, all)
-	return machine.Marked{Flight: a.Flight, Verdicts: all}
+	return all
 }
 
-// notBegun returns the event for a transaction that could not begin. No message has caused that failure:
-// either another transaction holds a lock, or the store is down.
+// notBegun returns the event for a transaction that could not begin. No message has caused the failure: either another
+// transaction holds a lock, or the store is down.
 func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	if c == store.ClassContended {
 		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}
@@ -187,8 +204,8 @@ const markLock = 50 * time.Millisecond
 // effectLock the batch fails as contended and runs again.
 const effectLock = time.Second
 
-// idleGrace is added to the handler's timeout. If a transaction has no statement for that time, the server
-// ends the transaction. Otherwise a frozen process would block the process that replaces it.
+// idleGrace is added to the handler's timeout. If a transaction has no statement for the timeout plus idleGrace, the
+// server ends the transaction, so that a frozen process does not block the process that replaces it.
 const idleGrace = 10 * time.Second
 
 // txOptions returns the settings of a batch's transaction. EffectLock is shorter than the handler's timeout,
@@ -252,8 +269,8 @@ func (f *flight[Tx]) idLength() int {
 	return n
 }
 
-// verdicts returns a verdict for every entry. For an entry without a marker the verdict is the known verdict
-// or, without a known verdict, Fresh.
+// verdicts returns for every entry whether its message is new, a duplicate, a conflict or lost (store.Verdict). For an
+// entry without a marker, verdicts returns the known verdict or, if there is none, Fresh.
 func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
 	out := make([]store.Verdict, len(f.Entries))
 	for i, mark := range f.mark {
@@ -269,7 +286,7 @@ func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
 	return out
 }
 
-// commit commits the batch. commit has its own timeout and does not end with the run, because the outcome
+// commit commits the batch. The commit has its own timeout. A commit does not end with the run, because its outcome
 // would then be unknown.
 func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	e := p.engine

@@ -7,17 +7,17 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// haltError says which message stopped a consumer.
+// haltError is the error of a run that a message stopped; the error contains the name of the message.
 type haltError struct {
 	key    semel.Key
 	reason semel.Reason
 	err    error
-	// claimed means that the message is a row of the inbox.
+	// The field claimed means that the message is a row of the inbox.
 	claimed bool
 }
 
-// Error returns one printable line. Programs print the error of Run, and the error of a handler or of a
-// database may contain text of a payload.
+// Error returns one line without control characters. Programs print the error of Run, and the error of a handler or of
+// a database may contain text of a payload.
 func (e *haltError) Error() string {
 	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, legible.Printable(string(e.reason)))
 	if e.err != nil {

@@ -25,7 +25,7 @@ type Handler[Tx any] struct {
 	Steps []Step[Tx]
 }
 
-// Step is a part of a handler with its own effect. done are the completed steps.
+// Step is a part of a handler with its own effect. The parameter done contains the completed steps.
 type Step[Tx any] struct {
 	Name string
 	Run  func(ctx context.Context, tx Tx, m *semel.Message, done []store.StepDone) (output []byte, err error)
@@ -39,8 +39,8 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	out := machine.Ran{Flight: a.Flight}
 	f.watch.start(e.config.Timeout, f.cancel, func(it *machine.Item) { e.lanes.send(machine.Stuck{Flight: a.Flight, Item: it}) })
 	defer f.watch.end()
-	// If a handler ends its goroutine, it ends the goroutine of this function. The pilot then continues in a
-	// new goroutine, and the deferred function reports the failure.
+	// A handler that calls runtime.Goexit ends the goroutine of the worker. The deferred function then reports the
+	// failure, and the worker continues in a new goroutine.
 	ended := false
 	p.handling.Store(true)
 	defer func() {
@@ -139,8 +139,8 @@ func (f *flight[Tx]) call() (err error) {
 	return err
 }
 
-// failure converts a handler's error. A broken transaction, contention and a store that is down are reported
-// even if the handler has decided otherwise.
+// failure converts a handler's error. A broken transaction, contention and a store that is down take precedence over
+// the decision of the handler.
 func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	out := machine.Failure{Class: store.ClassRetry, Err: err}
 	if cause := context.Cause(f.ctx); cause != nil {
@@ -179,8 +179,8 @@ func decide(out *machine.Failure, err error) {
 	}
 }
 
-// watch limits the time of handlers. After the timeout, watch cancels the context of the handler. If the
-// handler still does not return, watch closes its connection. All handlers of a batch share one timer.
+// watch limits the time of handlers. After the timeout, watch cancels the context of the handler. If the handler still
+// does not return, watch closes the handler's connection. All handlers of a batch share one timer.
 type watch struct {
 	mutex   sync.Mutex
 	timer   *time.Timer
@@ -198,7 +198,8 @@ type watch struct {
 // stuckAfter is how long a handler may run after its context was cancelled.
 const stuckAfter = time.Second
 
-// start starts the watch. cancel is called while the lock is held and must not block. stuck may block.
+// start starts the watch. The function cancel is called while the mutex is locked and must not block. The function
+// stuck is called while the mutex is not locked, and may block.
 func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func(*machine.Item)) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -212,7 +213,7 @@ func (w *watch) begin(it *machine.Item) {
 	w.running, w.item, w.began = true, it, time.Now()
 }
 
-// returned records that a handler has returned. returned is called before the handler's context is checked,
+// The method returned records that a handler has returned. returned is called before the handler's context is checked,
 // so that a timeout is attributed to the late handler and never to the next handler.
 func (w *watch) returned() {
 	w.mutex.Lock()
@@ -233,7 +234,7 @@ func (w *watch) look() {
 	}
 }
 
-// late is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
+// The method late is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
 // handler has not returned stuckAfter later, late returns the handler's item and true.
 func (w *watch) late() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()

@@ -17,8 +17,8 @@ import (
 // askIdleFor is the timeout of source.Info.Idle.
 const askIdleFor = 10 * time.Second
 
-// askIdle asks the source whether it has more messages. It asks only if a Fetch returned nothing and the run
-// would end otherwise.
+// askIdle asks the source whether it has more messages. The source is asked only after a Fetch that returned nothing,
+// and if the run would end otherwise.
 func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.mutex.Lock()
 	t.left = nil
@@ -129,8 +129,8 @@ func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	return nil
 }
 
-// heldBack returns the lanes with messages that only a newer release can end. If such messages fill
-// MaxUnacked, the number of messages is unknown (-1).
+// heldBack returns the lanes with messages that only a newer release can process. If these messages reach MaxUnacked,
+// the number of messages is unknown (-1).
 func heldBack(done *machine.Done) []semel.Unfinished {
 	var all []semel.Unfinished
 	for _, b := range done.Behind {
@@ -147,7 +147,7 @@ func heldBack(done *machine.Done) []semel.Unfinished {
 	return all
 }
 
-// joinLeft adds the unread messages of each lane to the held messages.
+// joinLeft adds, for each lane, the number of unread messages to the number of messages that wait for a newer release.
 func joinLeft(held, unread []semel.Unfinished) []semel.Unfinished {
 	for _, l := range unread {
 		i := slices.IndexFunc(held, func(h semel.Unfinished) bool { return h.Lane == l.Lane })

@@ -16,13 +16,13 @@ import (
 type Lines struct {
 	// Consumer is the name of the consumer.
 	Consumer string
-	// ByKey means that messages of a key keep their order. ByLane means that messages of a lane keep their
+	// ByKey means that messages of a key are processed in order. ByLane means that messages of a lane are processed in
 	// order.
 	ByKey, ByLane bool
 }
 
-// Name appends the name of the line in which a message waits: the line of its key, or of its lane. For a
-// message without a line, such as a message without a usable identity, Name appends nothing.
+// Name appends the name of the queue in which a message waits in the inbox: the queue of its key, or of its lane. For a
+// message that waits in no queue, such as a message without a usable identity, Name appends nothing.
 func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	switch {
 	case !c.ByKey && !c.ByLane || p.Item.Refused != nil:
@@ -37,8 +37,8 @@ func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	return line(to, c.Consumer, 'k', p.Message.Key)
 }
 
-// line appends the name of a line to to. The name consists of the consumer, the kind of the line, and the key
-// or lane. If the name is too long, line appends a hash of the name instead.
+// line appends to the slice to the name of an inbox queue. The name consists of the consumer, the kind of the queue (by
+// key or by lane), and the key or lane. A name that is too long is replaced by a hash.
 func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
 	long := len(consumer)+2+len(name) > lines.MaxName
 	first := len(to)
@@ -50,8 +50,8 @@ func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte
 	return to
 }
 
-// markLine returns the line for the marker of an entry. A claimed row keeps the line with which the row was
-// stored. The names of all markers share one piece of memory.
+// markLine returns the name of the inbox queue for the marker of an entry. A claimed row stays in the queue in which
+// the row was stored. The names of all markers share one allocation.
 func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	if h := rowOf(en); h != nil {
 		return h.Line()
@@ -64,8 +64,8 @@ func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	return (*names)[first:len(*names):len(*names)]
 }
 
-// AddScopes adds the sources of an item's identity and previous identity to all. If the last element of all
-// is the source of the identity, AddScopes does not add that source again.
+// AddScopes appends to all the sources of an item's identity and previous identity. If the last element of all is the
+// source of the identity, AddScopes does not add that source again.
 func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
 		all = append(all, of)
@@ -76,7 +76,7 @@ func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	return all
 }
 
-// scopes adds the sources of the entries that are marked.
+// scopes appends to all the sources of those entries that get a marker.
 func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	for i, en := range f.Entries {
 		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
@@ -86,7 +86,7 @@ func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	return all
 }
 
-// markFormer returns the marker of an item's previous identity, or nil if the item has no previous identity.
+// markFormer returns the marker of an item's previous identity, or nil if the item has no previous identity. The slice
 // ids has enough capacity for the identity.
 func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
 	if it.Former == nil {
@@ -108,7 +108,8 @@ func (c *Config) versionOf(p *delivery.Delivery, asks bool) versions.Position {
 	return v
 }
 
-// asksStream reports whether the store compares the version of such a message with its stream.
+// asksStream reports whether the store compares the message's version with its stream, if the message ends with the
+// outcome in the parameter as.
 func asksStream(as machine.As) bool {
 	switch as {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:

@@ -27,12 +27,12 @@ func (a *adder) Measure(b measure.Batch) {
 	a.took.Add(int64(b.Marking + b.Handling + b.Committing))
 }
 
-// reporterOf returns a reporter with these observers.
+// reporterOf returns a reporter with the given observers.
 func reporterOf(observers ...semel.Observer) *Reporter {
 	return &Reporter{report.New("billing", slog.New(slog.DiscardHandler), observers, false)}
 }
 
-// measuring returns a pilot with a meter, and a batch of one message.
+// measuring returns a worker with a meter, and a batch of one message.
 func measuring() (*pilot[int], *flight[int]) {
 	e := &Engine[int]{config: &Config{Guard: guard.Guard{Consumer: "billing"}}, Parts: Parts[int]{Reporter: reporterOf(&adder{})}}
 	return &pilot[int]{engine: e}, &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, 1)}, began: time.Now()}
@@ -46,8 +46,8 @@ func measureFlight(p *pilot[int], f *flight[int]) {
 	p.measured(f, measure.Committed, store.NoCulprit)
 }
 
-// BenchmarkMeter measures the cost of a meter for a batch. For a message that is alone in its batch, this is
-// the cost per message.
+// BenchmarkMeter measures the cost of a meter for a batch. For batches of one message, the cost for a batch is the cost
+// per message.
 func BenchmarkMeter(b *testing.B) {
 	p, f := measuring()
 	b.ReportAllocs()
@@ -65,13 +65,13 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	})
 }
 
-// unsampling is a tracer whose messages are not sampled.
+// unsampling is a tracer that samples no message.
 type unsampling struct{ adder }
 
 func (*unsampling) TraceBatch(measure.Begun) measure.BatchTrace { panic("nothing is sampled") }
 
-// tracingNothing returns a pilot with a tracer, and a batch of unsampled messages. Half of the messages have
-// no trace context, and half have a trace context that is not sampled.
+// tracingNothing returns a worker with a tracer, and a batch of unsampled messages. Half of the messages have no trace
+// context, and half have a trace context that is not sampled.
 func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 	e := &Engine[int]{config: &Config{Guard: guard.Guard{Consumer: "billing"}}, Parts: Parts[int]{Reporter: reporterOf(&unsampling{})}}
 	f := &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, messages)}, began: time.Now()}

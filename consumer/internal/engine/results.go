@@ -21,8 +21,8 @@ type ResultContext struct {
 	Store    any
 	// Why is the reason why no result can be stored, or nil if results can be stored.
 	Why error
-	// Scope returns the number that the store has given to a source. The number is in the cache, because the
-	// batch of the handler has marked a message of that source.
+	// Scope returns the number that the store has given to a source. The number is in the cache, because the handler's
+	// batch has marked a message of the source.
 	Scope func(ctx context.Context, source string) (int64, error)
 }
 
@@ -61,8 +61,7 @@ func (e *Engine[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) 
 	return all[0], nil
 }
 
-// results returns the stored results of these messages. The result of a message without a stored result is
-// nil.
+// results returns the stored results of the given messages. The result of a message without a stored result is nil.
 func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, error) {
 	reader, can := e.Store.(ResultReader)
 	if !can {
@@ -98,8 +97,8 @@ func (e *Engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, erro
 	return results, nil
 }
 
-// emit makes the store send the intents of these messages again, including intents that were written under
-// previous identities.
+// emit makes the store send the intents of the given messages again, including intents that were written under previous
+// identities.
 func (e *Engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 	emitter, can := e.Store.(admin.Emitter)
 	if !can {

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// logsRun reports whether the start and the end of the run are logged. They are not logged for Process and
-// for a command that processes an inbox.
+// logsRun reports whether the start and the end of the run are logged. Start and end are not logged for Process and for
+// a command that processes an inbox.
 func (e *Engine[Tx]) logsRun() bool {
 	return !e.ByCalls && !e.InboxOnly
 }

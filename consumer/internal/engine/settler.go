@@ -15,8 +15,8 @@ import (
 // settleTimeout is how long a call of the source's Settle may take.
 const settleTimeout = 30 * time.Second
 
-// settler acks or nacks messages at the source. One call of Settle contains all messages that wait. The queue
-// is limited, because the number of messages that are not acked is limited.
+// settler acks or nacks messages at the source. One call of the source's Settle contains all messages that are in the
+// queue. The queue is limited, because the number of messages that are not acked is limited.
 type settler struct {
 	source source.Source
 	config *Config
@@ -65,8 +65,8 @@ func (s *settler) work(base context.Context, events chan<- machine.Event) {
 
 var errSettleGoexit = errors.New("the source's Settle, or OnDuplicate, ended its goroutine (runtime.Goexit)")
 
-// answer acks or nacks the messages of a queue and sends the results. If the source ends the goroutine, no
-// message counts as acked.
+// answer acks or nacks the messages of a queue and sends the results. If the source calls runtime.Goexit, no message
+// counts as acked.
 func (s *settler) answer(base context.Context, queue []*machine.Settle, events chan<- machine.Event) {
 	var all []machine.Event
 	returned := false
@@ -86,7 +86,7 @@ func (s *settler) answer(base context.Context, queue []*machine.Settle, events c
 	returned = true
 }
 
-// settlements returns the number of settlements of a queue.
+// settlements returns the number of deliveries in a queue that must be acked, nacked or dead-lettered.
 func settlements(queue []*machine.Settle) (n int) {
 	for _, q := range queue {
 		n += len(q.Items)
@@ -106,7 +106,8 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 	return answers(queue, now.placed(left, held), cmp.Or(err, why))
 }
 
-// send calls the source's Settle and returns the indexes of the settlements that the source did not accept.
+// send calls the source's Settle and returns the indexes of the settlements (acks, nacks or dead letters) that the
+// source did not accept.
 func (s *settler) send(base context.Context, all []source.Settlement) (left []int, err error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -133,8 +134,8 @@ func allIndexes(n int) []int {
 	return all
 }
 
-// answers returns an event for each Settle. Each event contains the indexes of left that belong to its
-// Settle. left is in ascending order without repetitions.
+// answers returns an event for each Settle of the queue. Each event contains the indexes of left that belong to its
+// Settle. The slice left is in ascending order without repetitions.
 func answers(queue []*machine.Settle, left []int, err error) []machine.Event {
 	var events []machine.Event
 	first := 0

@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// leaveWithin is the maximum time that a run takes to end after the drain. All parts that are cancelled share
-// this time. The run does not wait longer for functions that ignore their context. The documentation states
-// this time.
+// leaveWithin is the maximum time that a run takes to end after the drain. All parts of the run share the time
+// leaveWithin. The run does not wait longer for functions that ignore their context. Users rely on 5 s, because the
+// documentation states this time.
 const leaveWithin = 5 * time.Second
 
 // cutRest is the last part of leaveWithin, after connections were closed.
@@ -42,8 +42,8 @@ func (e *Engine[Tx]) shutDown() error {
 	return err
 }
 
-// leaveCrew waits for the pilots. Then leaveCrew closes the connections of batches that still run. Otherwise
-// closing the store would wait until the server has finished their statements.
+// leaveCrew waits for the workers. When the time is over, leaveCrew closes the connections of batches that still run,
+// so that closing the store need not wait until the server has finished their statements.
 func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	if e.crew.WaitFor(time.Until(over) - cutRest) {
 		return nil
@@ -66,9 +66,9 @@ func (p *pilot[Tx]) abandon() {
 	}
 }
 
-// leaveSource waits for the source's running calls and closes the source. leaveSource runs at the same time
-// as leaveCrew, which may use all of the time. leaveSource waits for calls at most half of the time, so that
-// Close has the other half.
+// leaveSource waits for the source's running calls and closes the source. leaveSource runs at the same time as
+// leaveCrew, which may use all of the time. leaveSource waits for running calls at most half of the time, so that the
+// source's Close has the other half.
 func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
 	err := e.closeSource(over)
@@ -78,7 +78,7 @@ func (e *Engine[Tx]) leaveSource(over time.Time) error {
 	return err
 }
 
-// leaveInbox releases the claims that are still held after the pilots have ended.
+// leaveInbox releases the claims that this process still has after the workers have ended.
 func (e *Engine[Tx]) leaveInbox(over time.Time) error {
 	if e.Inbox == nil {
 		return nil
@@ -88,7 +88,7 @@ func (e *Engine[Tx]) leaveInbox(over time.Time) error {
 	return e.Inbox.Close(ctx)
 }
 
-// closeSource closes the source. closeSource does not wait longer than over.
+// closeSource closes the source. closeSource waits until over at most.
 func (e *Engine[Tx]) closeSource(over time.Time) error {
 	var closing worker.Group
 	ended := make(chan error, 1)
@@ -121,7 +121,7 @@ func (e *Engine[Tx]) noteWaiting() {
 		"unsettled", e.Snapshot().InFlight, "at_most", (e.config.Machine.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
 }
 
-// stuck returns an error that says which handlers or commits still run after the run has ended.
+// stuck returns an error that names the handlers and commits that still run after the run has ended.
 func (e *Engine[Tx]) stuck() error {
 	var err error
 	handlers := 0

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Group combines calls that arrive while another call is running: these calls share the next call. No caller
-// waits for others to arrive. A Group has no goroutine of its own. One caller, the leader, makes the call for
-// all callers that share it. Then the first caller that arrived during that call becomes the leader.
+// Group combines calls: inputs that arrive while a call is running share the next call. No caller waits until others
+// arrive. A Group has no goroutine of its own. The leader, one of the callers, makes the call for all callers that
+// share it. After the leader's call, the first caller that arrived during the call becomes the leader.
 type Group[In, Out any] struct {
 	// call makes one call for all inputs and returns their results in the same order.
 	call func(ctx context.Context, all []In) ([]Out, error)
-	// alone reports whether an error means that the call changed nothing and that one of the inputs may have
-	// caused the error. Then each caller makes its own call.
+	// The function alone reports whether an error means that the call changed nothing and that one of the inputs may
+	// have caused the error. After such an error each caller makes its own call.
 	alone func(error) bool
 	// pace determines how many callers share a call, and how long a caller waits for the running call.
 	// Without a pace, callers wait until the running call has ended.
@@ -25,16 +25,16 @@ type Group[In, Out any] struct {
 
 	mutex    sync.Mutex
 	waiting  []*caller[In, Out] // guarded by mutex
-	notified bool               // the first caller in waiting was told to lead; guarded by mutex
-	leading  int                // number of callers that lead; guarded by mutex
+	notified bool               // the first caller in waiting is the next leader; guarded by mutex
+	leading  int                // number of leaders; guarded by mutex
 }
 
 // mostTogether is the largest number of callers that share one call.
 const mostTogether = 256
 
-// New returns a Group that makes its calls with call. call gets at most limit inputs; 0 means 256. alone
-// reports whether an error of a shared call means that the call changed nothing and that one input may have
-// caused the error. Then each caller makes its own call.
+// New returns a Group that makes its calls with the function call, which gets at most limit inputs; 0 means 256. The
+// function alone reports whether an error of a shared call means that the call changed nothing and that one input may
+// have caused the error. After such an error each caller makes its own call.
 func New[In, Out any](call func(ctx context.Context, all []In) ([]Out, error), alone func(error) bool, limit int) *Group[In, Out] {
 	return &Group[In, Out]{call: call, alone: alone, limit: limit, pace: &pace{}}
 }
@@ -42,15 +42,15 @@ func New[In, Out any](call func(ctx context.Context, all []In) ([]Out, error), a
 // caller is a caller of Do whose input waits for a call.
 type caller[In, Out any] struct {
 	in    In
-	lead  chan struct{} // closed when the caller must lead
+	lead  chan struct{} // closed when the caller becomes the leader
 	done  chan struct{} // closed when the result of the caller is known
 	out   Out
 	err   error
 	apart bool // the caller makes its own call
 }
 
-// Do returns the result of a call with this input. Other callers may share the call. If ctx ends first, the
-// call may or may not have been made.
+// Do returns the result of a call with the input in. Do may combine the input with the inputs of other callers. If ctx
+// ends first, the call may or may not have been made.
 func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	c := &caller[In, Out]{in: in, lead: make(chan struct{}), done: make(chan struct{})}
 	g.mutex.Lock()
@@ -63,7 +63,7 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 		waits = false
 		select {
 		case <-c.lead:
-			if ctx.Err() != nil { // a call that this caller leads would end with ctx
+			if ctx.Err() != nil { // a call of this caller would end with ctx
 				g.leave(c)
 				return out, ctx.Err()
 			}
@@ -84,15 +84,15 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	return c.out, c.err
 }
 
-// next tells the first waiting caller to lead if no caller leads, or if the waiting callers fill the next
-// call. The caller of next holds the mutex.
+// The method next makes the first waiting caller the leader if there is no leader, or if there are enough waiting
+// callers for a full call. The caller of next has locked the mutex.
 func (g *Group[In, Out]) next() {
 	if len(g.waiting) > 0 && (g.leading == 0 || g.pace != nil && len(g.waiting) >= g.most()) {
 		g.notify()
 	}
 }
 
-// most returns how many callers may share the next call.
+// The method most returns how many callers may share the next call.
 func (g *Group[In, Out]) most() int {
 	most := mostTogether
 	if g.limit > 0 {
@@ -104,7 +104,7 @@ func (g *Group[In, Out]) most() int {
 	return most
 }
 
-// notify tells the first waiting caller to lead. The caller of notify holds the mutex.
+// notify makes the first waiting caller the leader. The caller of notify has locked the mutex.
 func (g *Group[In, Out]) notify() {
 	if !g.notified {
 		g.notified = true
@@ -112,7 +112,7 @@ func (g *Group[In, Out]) notify() {
 	}
 }
 
-// hurry tells the first waiting caller to lead, because a caller has waited long enough for the running call.
+// hurry makes the first waiting caller the leader, because a caller has waited long enough for the running call.
 func (g *Group[In, Out]) hurry() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -121,7 +121,7 @@ func (g *Group[In, Out]) hurry() {
 	}
 }
 
-// leads makes one call for the first waiting callers: the leader and the callers behind it.
+// leads makes one call for the leader and for the callers that wait after the leader.
 func (g *Group[In, Out]) leads(ctx context.Context) {
 	g.mutex.Lock()
 	n := min(len(g.waiting), g.most())
@@ -146,7 +146,7 @@ func (g *Group[In, Out]) leads(ctx context.Context) {
 	}
 }
 
-// callFor makes one call for these callers and stores their results.
+// callFor makes one call for the given callers and stores their results.
 func (g *Group[In, Out]) callFor(ctx context.Context, these []*caller[In, Out]) error {
 	all := make([]In, len(these))
 	for i, c := range these {
@@ -161,8 +161,8 @@ func (g *Group[In, Out]) callFor(ctx context.Context, these []*caller[In, Out]) 
 	return err
 }
 
-// leave removes a caller whose context has ended. If that caller was told to lead, the next caller is told to
-// lead.
+// leave removes a caller whose context has ended. If the removed caller was the leader, the next waiting caller becomes
+// the leader.
 func (g *Group[In, Out]) leave(c *caller[In, Out]) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

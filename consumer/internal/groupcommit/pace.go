@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// pace measures how many callers may share a call without delaying one another. A shared call may take twice
-// as long as a call of one caller, or sharesFor longer. A shared call is far less work than separate calls. But
-// if each input takes long, a shared call is slower than calls on several connections. Then each caller makes its
-// own call. A nil pace sets no limit. The zero value starts with fewAtFirst.
+// pace measures how many callers may share a call without delaying one another. A shared call may take twice as long as
+// a call of one caller, or sharesFor longer. A shared call is far less work than separate calls. If each input takes
+// long, a shared call is slower than calls on several connections, so each caller makes its own call. A nil pace sets
+// no limit. The zero value of pace starts with the limit fewAtFirst.
 type pace struct {
-	// alone is the duration of a call of one caller. more is how much longer a call takes for each further
-	// caller. Both are medians of recent calls, or 0 before the first measurement. Only took uses both, and
-	// tries.
+	// The field alone is the duration of a call of one caller. The field more is how much longer a call takes for each
+	// further caller. The fields alone and more are medians of recent calls, or 0 before the first measurement. Only
+	// the method took uses alone, more and tries.
 	alone, more recentMedian
 	tries       int          // number of calls of one caller since the limit became one
 	limit       atomic.Int32 // 0 means fewAtFirst
@@ -29,12 +29,12 @@ const (
 	mostWait = time.Second
 	// triesAgain is the number of calls of one caller after which two callers may share a call again.
 	triesAgain = 32
-	// fewAtFirst is how many callers share a call before its duration is known. Each further call at the same
-	// time needs a further connection, and a new connection is slow.
+	// fewAtFirst is how many callers share a call before its duration is known. Each concurrent call needs a connection
+	// of its own, and a new connection is slow.
 	fewAtFirst = 4
 )
 
-// most returns how many callers may share the next call.
+// The method most returns how many callers may share the next call.
 func (p *pace) most() int {
 	if n := p.limit.Load(); n > 0 {
 		return int(n)
@@ -51,7 +51,7 @@ func (p *pace) patience() (over <-chan time.Time, stop func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// took records that a call of n callers took d. Calls of took must not overlap.
+// took records that a call for n callers lasted d. Calls of took must not overlap.
 func (p *pace) took(n int, d time.Duration) {
 	if p == nil {
 		return
@@ -77,15 +77,16 @@ func (p *pace) took(n int, d time.Duration) {
 }
 
 // recentMedian approximates the median of recent durations. An outlier changes the median no more than any other
-// duration. If many durations in a row are on the same side of the median, the median changes faster. So a median
-// that was measured on new, slow connections is corrected soon.
+// duration. If many consecutive durations are above the median, or many are below it, the median changes faster. So a
+// median that was measured on new, slow connections is corrected soon.
 type recentMedian struct {
 	of    time.Duration // 0 before the first measurement
 	above bool          // the last duration was above the median
-	row   int           // number of durations in a row on that side
+	row   int           // number of consecutive durations on that side
 }
 
-// surely is the number of durations in a row on one side after which the median changes faster.
+// The constant surely is the number of consecutive durations above (or below) the median after which the median changes
+// faster.
 const surely = 4
 
 // took records one duration.

@@ -1,5 +1,5 @@
-// Package guard calls functions of users, sources and stores. If such a function panics, the call returns an
-// error, and the process continues.
+// Package guard calls functions of users, sources and stores. If the called function panics, the caller gets an error,
+// and the process continues.
 package guard
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// Guard contains the name and logger of one consumer. Its methods may be called from several goroutines.
+// Guard contains the name and logger of one consumer. The methods of Guard may be called from several goroutines.
 type Guard struct {
 	// Consumer is the name of the consumer.
 	Consumer string
@@ -27,14 +27,14 @@ func LogPanic(logger *slog.Logger, consumer, where string, value any) {
 	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", legible.Panic(value), "stack", string(debug.Stack()))
 }
 
-// Panicked logs a panic and returns an error. where names the function that panicked.
+// Panicked logs a panic and returns an error. The parameter where names the function that panicked.
 func (g *Guard) Panicked(where string, value any) error {
 	LogPanic(g.Logger, g.Consumer, where, value)
 	return fmt.Errorf("%s panicked: %s", where, legible.Panic(value))
 }
 
-// Source calls a method of the source and returns its error. what names the method. A panic of the method
-// becomes an error.
+// Source calls a method of the source and returns its error. The parameter what names the method. If the method panics,
+// Source returns an error.
 func (g *Guard) Source(what string, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -44,7 +44,7 @@ func (g *Guard) Source(what string, call func() error) (err error) {
 	return Readable(call())
 }
 
-// At tells the plan of a test that a fault point was reached. n is the number of messages at that point.
+// At notifies the test's Plan that a fault point was reached. The parameter n is the number of messages at that point.
 func (g *Guard) At(p faults.Point, n int) {
 	if g.Plan.At == nil {
 		return
@@ -57,8 +57,8 @@ func (g *Guard) At(p faults.Point, n int) {
 	g.Plan.At(p, n)
 }
 
-// Readable returns an error of a user's function in a form whose text can be read without a panic. If err is
-// a semel.HandlerError, the result has the same decision.
+// Readable converts an error of a user's function to an error whose method Error does not panic. If err is a
+// semel.HandlerError, the result has the same decision.
 func Readable(err error) error { return legible.Error(err, decidedAgain) }
 
 func decidedAgain(decided *semel.HandlerError, readable error) error {

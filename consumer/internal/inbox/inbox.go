@@ -1,4 +1,4 @@
-// Package inbox claims rows of a store's inbox for one process of a consumer. It extends the leases of the
+// Package inbox claims rows of a store's inbox for one process of a consumer. Package inbox extends the leases of the
 // rows while handlers run, and releases claims that are not used.
 package inbox
 
@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Inbox claims due rows of its consumer's inbox when the machine orders a claim, and releases claims that the
-// machine does not use. The claims of rows that ran are ended by the commits of their batches, not by Inbox.
+// Inbox claims due rows of its consumer's inbox when the machine asks for rows, and releases claims that the machine
+// does not use. When the handler of a row has run, the commit of its batch ends the claim.
 type Inbox struct {
 	Options
 	Keeper *keeper
@@ -30,10 +30,10 @@ type Inbox struct {
 	// unsure contains the tokens of Claim calls that returned an error and may have claimed rows. Only the
 	// goroutine that claims writes unsure; guarded by mutex.
 	unsure []store.Token
-	order  *machine.ClaimRows // the next order; guarded by mutex
-	// held contains the claims that this process probably holds; guarded by mutex.
+	order  *machine.ClaimRows // the machine's next request; guarded by mutex
+	// The field held contains the claims that this process probably has; guarded by mutex.
 	held map[int64]*ClaimedRow
-	// freed contains claims that will be released; guarded by mutex.
+	// The field freed contains claims that will be released; guarded by mutex.
 	freed []*ClaimedRow
 }
 
@@ -49,7 +49,7 @@ type Options struct {
 	// Notify passes events to the observers.
 	Notify  func(semel.Event)
 	Control *control.Control
-	// Sweep maintains the lines of the inbox. Sweep is nil if the store keeps no lines.
+	// Sweep maintains the queues of the inbox (by key or by lane). If the store has no queues, Sweep is nil.
 	Sweep *upkeep.LaneSweep
 	// Only contains the numbers of the rows that may be claimed. If Only is empty, all rows may be claimed.
 	Only []int64
@@ -65,7 +65,7 @@ func New(o Options) *Inbox {
 		})}
 }
 
-// Ask orders a claim. The machine orders one claim at a time.
+// Ask passes on the machine's request to claim rows. The machine makes one such request at a time.
 func (b *Inbox) Ask(a machine.ClaimRows) {
 	b.mutex.Lock()
 	b.order = &a
@@ -73,7 +73,7 @@ func (b *Inbox) Ask(a machine.ClaimRows) {
 	b.rouse()
 }
 
-// Free orders the release of claims.
+// Free passes on the machine's request to release claims.
 func (b *Inbox) Free(a machine.Unclaim) {
 	b.mutex.Lock()
 	for _, it := range a.Items {
@@ -96,7 +96,7 @@ func (b *Inbox) rouse() {
 	}
 }
 
-// Forget removes claims that have ended or were lost from the held claims.
+// Forget removes claims that have ended or were lost from the list of this process's claims.
 func (b *Inbox) Forget(all ...*ClaimedRow) {
 	b.Keeper.forget(all)
 	b.mutex.Lock()
@@ -108,7 +108,7 @@ func (b *Inbox) Forget(all ...*ClaimedRow) {
 	}
 }
 
-// Work carries out orders until base ends.
+// Work carries out the machine's requests until base ends.
 func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 	var stranded []*ClaimedRow // claims that could not be released yet
 	for {
@@ -139,8 +139,8 @@ func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-// unreleased returns the claims whose leases have not ended yet. These claims must still be released.
-// unreleased forgets the claims whose leases have ended.
+// unreleased returns those claims that must still be released, because their leases have not ended yet. Claims whose
+// leases have ended are dropped.
 func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	now := time.Now()
 	for _, h := range all {
@@ -153,7 +153,7 @@ func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
 	return left
 }
 
-// release releases claims. If that fails, the claims are released by a later call, or by Close.
+// release releases claims. If the store fails, the claims are released by a later call, or by Close.
 func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
 	if len(all) == 0 {
 		return nil
@@ -218,8 +218,8 @@ func (b *Inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 // partClock is the value of Reason in the events of noteAhead.
 const partClock = "clock"
 
-// noteAhead reports rows that were written while the store's clock was ahead. The rows may belong to other
-// consumers.
+// noteAhead reports rows that were written while the store's clock was ahead. Rows that were written ahead of the clock
+// may belong to other consumers.
 func (b *Inbox) noteAhead(rows int, by time.Duration) {
 	b.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
 		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})
@@ -228,8 +228,8 @@ func (b *Inbox) noteAhead(rows int, by time.Duration) {
 		"consumer", b.Consumer, "rows", rows, "ahead", by.Round(time.Second).String())
 }
 
-// items returns claimed rows as items for the machine. began is the time before the request to the store, so
-// that a lease ends in this process no later than in the store.
+// items returns claimed rows as items for the machine. The parameter began is the time before the request to the store,
+// so that a lease ends in this process no later than in the store.
 func (b *Inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item {
 	all := make([]*machine.Item, len(claimed))
 	b.mutex.Lock()

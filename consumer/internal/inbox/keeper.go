@@ -9,15 +9,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keeper extends the leases of claims while their batches run. The worker of a batch cannot do that, because
-// the worker is inside a handler. Leases of rows that were claimed in advance are not extended, so another
-// process may claim these rows when the leases end. No lease is extended beyond the deadline of its batch, so
-// a handler that does not return loses its claim. If the store does not respond until a lease has ended, the
-// batch is cancelled, because another process may run its messages already.
+// keeper extends the leases of claims while their batches run. The worker of a batch cannot extend leases, because the
+// worker is busy with a handler. Leases of rows that were claimed in advance are not extended, so another process may
+// claim these rows when the leases end. No lease is extended beyond the deadline of its batch, so a handler that does
+// not return loses its claim. If a lease ends while the store does not respond, the batch is cancelled, because another
+// process may already run the messages of the batch.
 type keeper struct {
 	leases store.Leases
 	lease  time.Duration
-	// failed is called with the error of an extension.
+	// The field failed is called with the error of an extension.
 	failed func(error)
 
 	mutex sync.Mutex
@@ -37,7 +37,8 @@ type keptClaim struct {
 	lost context.CancelCauseFunc
 }
 
-// Begin starts to extend the leases of claims, until a deadline. When a claim is lost, lost is called.
+// Begin starts to extend the leases of claims, until a deadline. When a claim is lost, Begin's parameter lost is
+// called.
 func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelCauseFunc) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -79,7 +80,7 @@ func (k *keeper) forget(rows []*ClaimedRow) {
 	}
 }
 
-// Work extends leases until base ends. Each lease is extended every third of its duration.
+// Work extends leases until base ends. Work extends a lease whenever a third of its duration has passed.
 func (k *keeper) Work(base context.Context) {
 	tick := time.NewTicker(k.lease / 3)
 	defer tick.Stop()
@@ -96,7 +97,7 @@ func (k *keeper) Work(base context.Context) {
 // extend extends the leases of all running claims.
 func (k *keeper) extend(base context.Context, now time.Time) { k.ExtendNow(base, k.due(now)) }
 
-// ExtendNow extends the leases of those claims that are still registered with Begin.
+// ExtendNow extends the leases of those claims for which Begin was called and End was not.
 func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	if len(claims) == 0 {
 		return
@@ -123,7 +124,7 @@ func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	}
 }
 
-// due returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
+// The method due returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
 // batch of the claim.
 func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	k.mutex.Lock()
@@ -139,7 +140,7 @@ func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	return claims
 }
 
-// Earliest returns the time until which the leases of all these rows are certainly valid.
+// Earliest returns the time until which the leases of all given rows are certainly valid.
 func (k *keeper) Earliest(rows []*ClaimedRow) time.Time {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -159,7 +160,7 @@ func (k *keeper) Left(h *ClaimedRow) time.Duration {
 	return time.Until(h.ends)
 }
 
-// Lasts records that the lease of a row is valid at least until this time.
+// Lasts records that the lease of a row is valid at least until the given time.
 func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -168,7 +169,7 @@ func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	}
 }
 
-// lose cancels the batch of a claim that another process holds, or may hold. The caller holds the mutex.
+// lose cancels the batch of a claim that another process has, or may have. The caller has locked the mutex.
 func (k *keeper) lose(c *keptClaim) {
 	delete(k.kept, c.Number)
 	c.lost(store.ErrClaimLost)

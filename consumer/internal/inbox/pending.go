@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Left returns the messages that are left in the inbox when a run ends because it is idle. The zero value
-// means that no message is left.
+// Left returns the messages that are left in the inbox when a run ends because it is idle. If no message is left, the
+// result is the zero value.
 func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	p, err := b.Rows.Pending(ctx, b.Consumer)
 	if err != nil || p.Later+p.InProgress+p.Due+p.Blocked == 0 {
@@ -21,7 +21,7 @@ func (b *Inbox) Left(ctx context.Context) (semel.Unfinished, error) {
 	return semel.Unfinished{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due + p.Blocked, Reason: pendingText(p)}, nil
 }
 
-// pendingText says how many messages wait, and what they wait for.
+// pendingText returns a text with the number of waiting messages and the reasons why they wait.
 func pendingText(p store.Pending) string {
 	var parts []string
 	if p.Later > 0 {

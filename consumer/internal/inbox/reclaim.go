@@ -32,7 +32,7 @@ func (b *Inbox) Reclaim(ctx context.Context, h *ClaimedRow, en *machine.Entry) (
 	return store.Verdict{Kind: store.ClaimLost}, nil
 }
 
-// Start records that the handler of a row starts. The verdict is store.ClaimLost if the claim is lost.
+// Start records that the handler of a row starts. If the claim is lost, Start returns store.ClaimLost.
 func (b *Inbox) Start(ctx context.Context, h *ClaimedRow) (store.Verdict, error) {
 	lost, err := b.Leases.Start(ctx, []store.Claim{h.Claim()})
 	if err != nil || len(lost) == 0 {

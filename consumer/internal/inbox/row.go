@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ClaimedRow is a claimed row. It is the Handle of the row's delivery.
+// ClaimedRow is a claimed row. The Handle of the row's delivery is the ClaimedRow.
 type ClaimedRow struct {
 	store.Claimed
-	// tokens contains all tokens that this process wrote into the row. The current token is the last. Only
-	// the batch of the row uses tokens.
+	// tokens contains all claim tokens that this process wrote into the row. The last element of tokens is the current
+	// token. Only the batch of the row uses tokens.
 	tokens []store.Token
 	// retaking is the token of a Reclaim to which the store did not respond, or 0 if there is none.
 	retaking store.Token
@@ -26,7 +26,7 @@ type ClaimedRow struct {
 	ends time.Time
 	// Stepped contains the completed steps, including the step that ran last. Stepped is nil if no step ran.
 	Stepped []store.StepDone
-	// halts is the error with which the message stopped the consumer, or nil if it did not.
+	// halts is the error with which the message stopped the consumer, or nil if the message did not stop the consumer.
 	halts error
 }
 
@@ -50,7 +50,8 @@ func (h *ClaimedRow) givenBack() store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), Event: store.RowReleased, Began: h.Started, Call: h.Calls.Released()}
 }
 
-// ClaimEvent returns the event that ends the claim of a message that ends as as.
+// ClaimEvent returns the event that ends the claim of a message, if the message ends with the outcome in the parameter
+// as.
 func ClaimEvent(as machine.As) store.RowEvent {
 	switch as {
 	case machine.AsWaiting:
@@ -69,7 +70,7 @@ func ClaimEvent(as machine.As) store.RowEvent {
 	return store.RowCompleted
 }
 
-// Line returns the line of the row, or nil if the row has no line.
+// Line returns the name of the inbox queue in which the row waits, or nil if the row is in no queue.
 func (h *ClaimedRow) Line() []byte {
 	if h.Row.Place == 0 {
 		return nil

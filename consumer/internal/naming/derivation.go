@@ -1,4 +1,4 @@
-// Package naming checks, when a consumer starts, that its name is still used in the same way. For each name,
+// Package naming checks, when a consumer starts, that its name is still used in the same way. For each consumer name,
 // the store records how identities are found, and which owner uses the name.
 package naming
 
@@ -23,13 +23,14 @@ import (
 type Names struct {
 	guard.Guard
 	Store namedStore
-	// Kept stores derivations and owners. If the store keeps neither, Kept is nil and nothing is checked.
+	// Kept stores derivations (the rules that form identities) and owners. If the store does not implement
+	// admin.Derivations, Kept is nil and identities and owners are not checked.
 	Kept admin.Derivations
 	// Marked means that messages are marked under their identities. Versions means that messages have
 	// versions.
 	Marked, Versions bool
-	// Identity describes how the identity is found. Previous describes how the previous identity is found.
-	// Each is empty if the identity has no method Derivation. Previous is also empty if there is no previous
+	// Identity describes how the identity is found. Previous describes how the previous identity is found. If an
+	// identity has no method Derivation, its description is empty. Previous is also empty if there is no previous
 	// identity.
 	Identity, Previous string
 	// Owner is the owner of the consumer, or empty if it is unknown. Exclusive means that no other owner may
@@ -51,8 +52,8 @@ type namedStore interface {
 	Classify(err error) store.Class
 }
 
-// noted returns the text of a derivation as the store keeps it. A text that is too long is shortened and gets
-// a hash.
+// noted returns the text of a derivation (the rule that forms identities) as the store saves it: a text that is too
+// long is cut and a hash is added.
 func noted(text string) string {
 	if len(text) <= admin.MaxDerivation {
 		return text
@@ -77,20 +78,22 @@ func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	return nil
 }
 
-// asked returns the derivation with which the consumer starts, and the text of its previous derivation.
+// The method asked returns the derivation (the rule that forms identities) with which the consumer starts, and the text
+// of its previous derivation.
 func (n *Names) asked() (ask derivationAsk) {
 	ask.Consumer, ask.Text = n.Consumer, noted(n.Identity)
 	ask.former = noted(n.Previous)
 	return ask
 }
 
-// derivationAsk is a derivation that must be recorded if it is not recorded yet.
+// derivationAsk is a derivation (a rule that forms identities) that must be recorded if the store has no record of it.
 type derivationAsk struct {
 	admin.Derivation
 	former string
 }
 
-// triesToDerive is the number of attempts of Record while other processes change the derivations.
+// triesToDerive is the number of attempts of Record if other processes change the records of the consumer at the same
+// time.
 const triesToDerive = 10
 
 func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask derivationAsk, onlyRead bool) error {
@@ -111,7 +114,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 		case n.Versions && missing.Generation > 0:
 			return fmt.Errorf("semel: consumer %q cannot start: it has versions, and its identity (%s) is another than before (%s): the streams of another identity begin anew, and their versions would take effect again; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, ask.Text, texts(all), semel.ErrIdentityChanged)
 		case onlyRead && len(all) == 0 && ask.former == "":
-			return nil // the derivation will get generation 0
+			return nil // the rule will be recorded with generation 0
 		case onlyRead:
 			return fmt.Errorf("semel: consumer %q: how its identities are found is not recorded yet, and the store cannot do that beside your transaction; call Check before you open it: %w", n.Consumer, semel.ErrUnsupported)
 		}
@@ -121,7 +124,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 		added, err := store.AddDerivation(ctx, *missing)
 		if err != nil && missing.Generation == 0 && ask.former == "" && n.passes(ctx, err) {
 			n.Logger.Warn("how the identity is found could not be recorded, so that a change of it is not noticed before the next start", "consumer", n.Consumer, "error", err)
-			return nil // the derivation will get generation 0
+			return nil // the rule will be recorded with generation 0
 		}
 		if err != nil {
 			return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
@@ -133,8 +136,8 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing the record of its identities; start one process at a time", n.Consumer)
 }
 
-// keepsGeneration returns an error if another derivation must be recorded but the store can mark under one
-// derivation only. After that record, the store could mark under neither derivation.
+// keepsGeneration returns an error if a second derivation (rule that forms identities) must be recorded but the store
+// can mark under one derivation only. With two records, the store could mark under neither of the two.
 func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, all []admin.Derivation) error {
 	if missing.Generation == 0 {
 		return nil
@@ -145,15 +148,15 @@ func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, 
 	return nil // writing the first marker reports any other error of Scope
 }
 
-// passes reports whether an error of the store may be temporary, such as contention. If a start does not need
-// the store's response, the start then continues without the response.
+// passes reports whether an error of the store may be temporary, such as contention. After a temporary error, a start
+// continues if it does not need the store's response.
 func (n *Names) passes(ctx context.Context, err error) bool {
 	class := n.Store.Classify(err)
 	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
 }
 
-// settle returns the derivation that must be recorded before the consumer may start, or nil if all
-// derivations are recorded. If the consumer must not start, settle returns an error.
+// settle returns the derivation (rule that forms identities) that must be recorded before the consumer may start, or
+// nil if all derivations are recorded. If the consumer must not start, the method settle returns an error.
 func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivation, err error) {
 	own, former := find(all, a.Text), find(all, a.former)
 	switch {
@@ -182,14 +185,14 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 	return missing, nil
 }
 
-// refused returns the error for a recorded derivation that the consumer no longer uses.
+// refused returns the error for a recorded derivation (rule that forms identities) that the consumer no longer uses.
 func (a *derivationAsk) refused(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
 		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel consumers identity retire): %w",
 		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
 }
 
-// generations returns the number of the current derivation and the number of the previous derivation.
+// generations returns the numbers of the current and of the previous derivation (rule that forms identities).
 func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) {
 	if d := find(all, a.former); d != nil {
 		former = d.Generation
@@ -197,7 +200,7 @@ func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) 
 	return find(all, a.Text).Generation, former
 }
 
-// find returns the derivation with this text, or nil if there is none.
+// find returns the derivation with the given text, or nil if all has no such derivation.
 func find(all []admin.Derivation, text string) *admin.Derivation {
 	if i := slices.IndexFunc(all, func(d admin.Derivation) bool { return d.Text == text }); i >= 0 {
 		return &all[i]
@@ -205,7 +208,7 @@ func find(all []admin.Derivation, text string) *admin.Derivation {
 	return nil
 }
 
-// texts returns, for error messages, the derivations that are not retired.
+// texts returns, for error messages, the texts of the derivations that are not retired.
 func texts(all []admin.Derivation) string {
 	var list []string
 	for i := range all {
@@ -234,7 +237,7 @@ func (n *Names) Generations(ctx context.Context) (now, former int64, err error) 
 	case missing != nil: // a start would record the missing derivation
 		all = append(all, *missing)
 	}
-	if find(all, ask.Text) == nil { // the derivation Text will be recorded after the previous derivation
+	if find(all, ask.Text) == nil { // Text will be recorded after the previous derivation
 		return 1, 0, nil
 	}
 	now, former = ask.generations(all)

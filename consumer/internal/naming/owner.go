@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/internal/spelling"
 )
 
-// Claim records the owner of the consumer in the store. If the store has a record of another owner, Claim
-// returns an error with Exclusive, and otherwise logs that, unless only handler types were added.
+// Claim records the owner of the consumer in the store. If the store has a record of another owner, Claim returns an
+// error if Exclusive is set. Without Exclusive, Claim logs the difference, unless only handler types were added.
 func (n *Names) Claim(ctx context.Context) error {
 	store, owner := n.Kept, n.Owner
 	if store == nil || owner == "" {
@@ -46,8 +46,8 @@ func (n *Names) Claim(ctx context.Context) error {
 	return nil
 }
 
-// WarnSimilar warns if the consumer is new and the store has a consumer with nearly the same name. After a
-// rename, all messages would be new again.
+// WarnSimilar warns if the consumer is new and the store has a consumer with nearly the same name. After a consumer was
+// renamed, all messages would be new again.
 func (n *Names) WarnSimilar(ctx context.Context) error {
 	store := n.Kept
 	if store == nil || n.Generation > 0 {
@@ -64,12 +64,12 @@ func (n *Names) WarnSimilar(ctx context.Context) error {
 	return nil
 }
 
-// mostDifferent is the maximum number of letters that may differ in a similar name. In addition, at most
-// every third letter may differ.
+// mostDifferent is the maximum number of letters that may differ in a similar name. In short names, at most every third
+// letter may differ.
 const mostDifferent = 2
 
-// similarTo returns the element of names that is nearly the same as name. If there is none, or if names
-// contains name, similarTo returns "".
+// similarTo returns the element of names that is nearly the same as name. If no element is similar, or if names
+// contains name itself, similarTo returns "".
 func similarTo(name string, names []string) string {
 	if slices.Contains(names, name) {
 		return ""
@@ -84,7 +84,7 @@ func similarTo(name string, names []string) string {
 	return ""
 }
 
-// folded returns a name without case and punctuation.
+// folded returns a name in lower case without punctuation.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

@@ -15,17 +15,17 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Bell tells the other processes of a consumer that rows of its inbox are due, and receives such
-// notifications. Without a Bell, the other processes find the rows with their next poll. A Bell sends a
-// notification after the commit of a receipt, at most once per ringsEvery. A process that receives a
-// notification claims all due rows, so one notification is enough for many rows. The methods of a nil Bell do
-// nothing.
+// Bell notifies the other processes of a consumer that rows of its inbox are due, and receives the notifications of
+// other processes. Without a Bell, the other processes find the rows with their next poll. A Bell sends a notification
+// after the commit of a receipt, at most once per ringsEvery. A process that receives a notification claims all due
+// rows, so one notification is enough for many rows. The methods of a nil Bell do nothing.
 type Bell struct {
 	consumer string
 	logger   *slog.Logger
 	poll     time.Duration
 	store    admin.Notifier
-	// rung receives when a notification must be sent. heard receives when a notification has arrived.
+	// The channel rung receives a value when a notification must be sent. The channel heard receives a value when a
+	// notification has arrived.
 	rung, heard chan struct{}
 
 	mutex sync.Mutex
@@ -35,19 +35,19 @@ type Bell struct {
 const (
 	// ringsEvery is the minimum time between two notifications of a process.
 	ringsEvery = 100 * time.Millisecond
-	// listensAgain is the first wait after listening has failed. The wait doubles with each failure, up to
-	// listensLate.
+	// listensAgain is the first delay before listening is tried again after a failure. The delay doubles with each
+	// failure, up to listensLate.
 	listensAgain = time.Second
 	listensLate  = time.Minute
 )
 
-// New returns a Bell of the consumer with this name. poll is the interval at which the inbox is polled
-// without notifications.
+// New returns a Bell of the consumer with the given name. The parameter poll is the interval at which the inbox is
+// polled without notifications.
 func New(consumer string, logger *slog.Logger, poll time.Duration, st admin.Notifier) *Bell {
 	return &Bell{consumer: consumer, logger: logger, poll: poll, store: st, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 
-// Heard returns a channel that receives after notifications of other processes. For a nil Bell, Heard returns
+// Heard returns a channel that receives a value after notifications of other processes. For a nil Bell, Heard returns
 // nil.
 func (b *Bell) Heard() <-chan struct{} {
 	if b == nil {
@@ -128,7 +128,7 @@ func (b *Bell) receive() {
 	}
 }
 
-// failed records that listening has failed, and returns how long to wait before listening again.
+// The method failed records that listening has failed, and returns how long to wait before listening again.
 func (b *Bell) failed(err error) time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

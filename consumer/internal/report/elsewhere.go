@@ -9,22 +9,22 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// If different messages share one identity, all messages except the first are dropped as duplicates. This
-// fault is visible only in the places (partition and offset) of the duplicates.
+// If different messages share one identity, all messages except the first are dropped as duplicates. A wrong identity
+// is visible only in the positions (partition and offset) of the duplicates.
 const (
 	// elsewhereOf is the number of messages for which the share of duplicates is computed.
 	elsewhereOf = 1000
-	// elsewhereSets sets of elsewhereWays identities are remembered, 64 KiB in total. An identity that many
-	// messages share arrives again soon, so the identity is still remembered then.
+	// The cache has elsewhereSets sets, each with room for elsewhereWays identities; it takes 64 KiB. An identity that
+	// many messages share arrives again soon, while it is still in the cache.
 	elsewhereSets, elsewhereWays = 1 << 10, 4
 )
 
-// elsewhere warns once if, of a thousand messages, more than half are duplicates of messages that this run
-// got from another place of the source. Redeliveries do not count: after a failure, a rebalance or a reset of
-// offsets, a broker delivers a record again from the same partition and offset. Two copies at two places were
-// sent twice. If more than half of the messages are such copies, either producers send everything more than
-// twice, or different messages share one identity. Messages without an offset do not count. elsewhere is used
-// by the loop's goroutine.
+// elsewhere warns once if, of a thousand messages, more than half are duplicates of messages that this run got from
+// another position of the source. Redeliveries do not count: after a failure, a rebalance or a reset of offsets, a
+// broker delivers a record again from the same partition and offset. If there are copies of a message at two positions,
+// a producer sent the message twice. If more than half of the messages are copies at other positions, either producers
+// send everything more than twice, or different messages share one identity. Messages without an offset are ignored,
+// because their position is unknown. The type elsewhere is used only by the loop's goroutine.
 type elsewhere struct {
 	sets             []elsewhereSet // nil until the first message
 	seed             maphash.Seed
@@ -32,10 +32,10 @@ type elsewhere struct {
 	warned           bool
 }
 
-// elsewhereSet has the most recent identity first.
+// elsewhereSet is one set of the cache, with the most recent identity first.
 type elsewhereSet [elsewhereWays]struct{ id, place uint64 }
 
-// met remembers the place of a message, and reports whether its identity was seen at another place.
+// met remembers the position of a message, and reports whether the same identity was seen at another position.
 func (e *elsewhere) met(it *machine.Item, m *semel.Message) bool {
 	if e.sets == nil {
 		e.sets, e.seed = make([]elsewhereSet, elsewhereSets), maphash.MakeSeed()
@@ -58,8 +58,8 @@ func (e *elsewhere) met(it *machine.Item, m *semel.Message) bool {
 	return set[0].place != place
 }
 
-// checkPlace checks a message that has ended or was received. m is the delivered message, or nil for a row of
-// the inbox.
+// checkPlace checks whether the identity of a message that has ended or was received was seen at another position. The
+// parameter m is the delivered message, or nil for a row of the inbox.
 func (n *Reporter) checkPlace(item *machine.Settlement, m *semel.Message) {
 	e, it := &n.elsewhere, item.Item
 	if e.warned || m == nil || it.Claim != nil || it.Refused != nil || m.Origin.Offset < 0 || m.Replayed != nil {

@@ -6,15 +6,15 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// partKeys is the reason of the event EventNotReady while the key store fails to record that calls have
-// ended. Each record is tried again as long as the lease of its key can be extended. All workers may wait for
-// such a record at the same time. Then no worker claims a key, and no failed claim would report the outage,
-// so this event is needed.
+// partKeys is the reason of the event EventNotReady while the key store fails to record that calls have ended. Until
+// the lease of the key can no longer be extended, the key store is asked again to record the end of the call. If all
+// workers wait for the key store at the same time, no worker claims a key, so no failed claim reports the outage, and
+// only this event does.
 const partKeys = "keys"
 
-// FollowEnd returns two functions that report attempts to record the outcome of one claim. refused must be
-// called when the store did not record the outcome; it reports the first failure, each further cause, and one
-// failure a minute. over must be called when no further attempt will be made.
+// FollowEnd returns two functions that report attempts to record the outcome of one claim. The function refused must be
+// called when the store did not record the outcome: refused reports the first failure, each further cause, and one
+// failure a minute. The function over must be called when no further attempt will be made.
 func (n *Reporter) FollowEnd(key semel.Key) (refused func(error, time.Duration), over func()) {
 	var reported time.Time // time of the last report about this key
 	of := outage{causes: map[string]bool{}}
@@ -39,8 +39,7 @@ func (n *Reporter) FollowEnd(key semel.Key) (refused func(error, time.Duration),
 	return refused, over
 }
 
-// endRefused counts a claim whose end failed for the first time, and reports whether the failure must be
-// logged.
+// endRefused counts a claim if its end failed for the first time, and reports whether the failure must be logged.
 func (n *Reporter) endRefused(first bool, why string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -51,7 +50,7 @@ func (n *Reporter) endRefused(first bool, why string) bool {
 	return n.flood.count(partKeys) == 1
 }
 
-// endOver notes that no further attempt is made for a claim, and reports whether it was the last such claim.
+// endOver records that no further attempt is made to end a claim, and reports whether no other claim waits for its end.
 func (n *Reporter) endOver() bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -9,11 +9,11 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// mostHeld is the number of held messages that Ready names in its reason.
+// mostHeld is the maximum number of messages waiting for a newer release that Ready names in its reason.
 const mostHeld = 5
 
-// holds remembers a held message. A message is held because a newer release marked the message, or marked an
-// earlier message for which this message waits.
+// holds remembers a message that waits for a newer release, because that release has marked the message or an earlier
+// message of the same key or lane.
 func (n *Reporter) holds(r machine.Report) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -23,17 +23,18 @@ func (n *Reporter) holds(r machine.Report) {
 	n.newer[r.Item] = fmt.Sprintf("lane %s: message %q of source %q is held: %s", legible.Printable(r.Item.Lane.ID), r.Item.Identity, r.Item.Source, legible.Text(r.Err))
 }
 
-// holdsNoMore notes that a message is not held any more.
+// holdsNoMore removes a message that no longer waits for a newer release.
 func (n *Reporter) holdsNoMore(it *machine.Item) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	delete(n.newer, it)
 }
 
-// partFetch is the part that does not work while held messages reach the limit of Config.MaxUnacked.
+// partFetch is the part that does not work while the messages that wait for a newer release reach the limit
+// Config.MaxUnacked.
 const partFetch = "fetch"
 
-// fullOfNewer reports that nothing is fetched any more.
+// fullOfNewer reports that the consumer fetches no more messages, because too many messages wait for a newer release.
 func (n *Reporter) fullOfNewer(messages int) {
 	err := fmt.Errorf("%d messages that a newer release marked, or that wait for those, fill Config.MaxUnacked: start that release, or a newer one", messages)
 	n.SetReady(partFetch, err.Error())
@@ -41,7 +42,7 @@ func (n *Reporter) fullOfNewer(messages int) {
 	n.logger.Warn("nothing is fetched", "consumer", n.consumer, "error", err)
 }
 
-// Held returns the messages that are held because a newer release marked them.
+// Held describes the messages that wait because a newer release of Semel marked them.
 func (n *Reporter) Held() []string {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// outage is the time in which the store, the source or the broker does not work.
+// outage is a period in which the store, the source or the broker does not work.
 type outage struct {
 	began, logged time.Time
 	tries         int
@@ -29,7 +29,7 @@ const mostCauses = 100
 // outageEvery is the interval at which a continuing outage is logged.
 const outageEvery = time.Minute
 
-// meanwhile contains, for each part, the consequence while the part does not work.
+// meanwhile contains, for each part, the consequence of an outage of that part, as a text for the log.
 var meanwhile = map[string]string{
 	"store":  "nothing is settled",
 	"source": "nothing is fetched",
@@ -37,8 +37,8 @@ var meanwhile = map[string]string{
 	"broker": "what was committed stays unsettled",
 }
 
-// down reports an attempt that failed. Observers get every failure. The log gets the first failure, the first
-// failure of each further cause, and one failure a minute. The level is error if waiting cannot help. Only
+// The method down reports an attempt that failed. Observers get every failure. The log gets the first failure, the
+// first failure of each further cause, and one failure a minute. The log level is error if waiting cannot help. Only
 // the loop's goroutine calls down and up.
 func (n *Reporter) down(r machine.Report) {
 	why := Cause(r.Err)
@@ -73,8 +73,8 @@ func (n *Reporter) down(r machine.Report) {
 	}
 }
 
-// learns reports whether a cause is new in this outage, and remembers the cause. If there are too many
-// causes, learns forgets all of them. The number of log lines is limited nevertheless.
+// learns reports whether a cause is new in this outage, and remembers the cause. If there are too many causes, learns
+// forgets all of them; the limit of log lines still applies.
 func (o *outage) learns(kind string) bool {
 	if o.causes[kind] {
 		return false
@@ -86,8 +86,8 @@ func (o *outage) learns(kind string) bool {
 	return true
 }
 
-// kindOf returns an error's text without the words that differ between attempts. These are the words that
-// contain a digit, such as ports, process ids and durations. The word after SQLSTATE is kept, because it
+// kindOf returns an error's text without the words that differ between attempts. The words that differ contain a digit,
+// such as ports, process ids and durations. The word after SQLSTATE also has digits but is not removed, because it
 // names the cause.
 func kindOf(why string) string {
 	words := strings.Fields(why)
@@ -100,7 +100,7 @@ func kindOf(why string) string {
 	return strings.Join(words, " ")
 }
 
-// up reports that a part works again.
+// The method up reports that a part works again.
 func (n *Reporter) up(what string) {
 	n.SetReady(what, "")
 	n.Notify(semel.Event{Kind: semel.EventReady, Reason: semel.Reason(what)})
@@ -116,8 +116,8 @@ func (n *Reporter) up(what string) {
 	}
 }
 
-// seldom reports whether the beginning of an outage may be logged. Without this limit, a part that fails and
-// recovers repeatedly would flood the log.
+// seldom reports whether the beginning of an outage may be logged. Without a limit, a part that fails and recovers
+// repeatedly would flood the log.
 func (n *Reporter) seldom(what string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -131,8 +131,8 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// Cause returns the text of an error on one line. Joined errors are separated by semicolons. If the text of
-// one error contains the text of another, only the longer text is used.
+// Cause returns the text of an error without line breaks. Joined errors are separated by semicolons. If the text of one
+// error contains the text of another, only the longer text is used.
 func Cause(err error) string {
 	if err == nil {
 		return ""

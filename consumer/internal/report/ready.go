@@ -10,14 +10,15 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// SourceAnswered notes that the source has responded for the first time.
+// SourceAnswered records that the source has responded for the first time.
 func (n *Reporter) SourceAnswered() { n.SetReady("source", "") }
 
 // unanswered is the reason why a consumer is not ready before its source has responded.
 const unanswered = "it has not answered yet"
 
-// SourceNotAsked notes that the consumer does not use its source at the moment. The consumer is then ready
-// although the source has not responded yet. If the source has failed, the consumer stays not ready.
+// SourceNotAsked records that the consumer does not use its source at the moment. A consumer that does not use its
+// source is ready before the source has responded for the first time. After a failure of the source, the consumer stays
+// not ready.
 func (n *Reporter) SourceNotAsked() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -26,7 +27,7 @@ func (n *Reporter) SourceNotAsked() {
 	}
 }
 
-// SetReady notes why a part does not work. An empty reason means that the part works.
+// SetReady records why a part does not work. An empty reason means that the part works.
 func (n *Reporter) SetReady(what, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -37,13 +38,13 @@ func (n *Reporter) SetReady(what, why string) {
 	n.failsAt(what, why)
 }
 
-// works notes that a part works. The caller holds the mutex.
+// works records that a part works. The caller has locked the mutex.
 func (n *Reporter) works(what string) {
 	delete(n.ready, what)
 	delete(n.since, what)
 }
 
-// failsAt notes why a part does not work. The caller holds the mutex.
+// failsAt records why a part does not work. The caller has locked the mutex.
 func (n *Reporter) failsAt(what, why string) {
 	n.ready[what] = why
 	if n.since == nil {
@@ -54,8 +55,8 @@ func (n *Reporter) failsAt(what, why string) {
 	}
 }
 
-// StoreDown returns the time since which a part of the store has not worked, and why. The time is zero if all
-// parts work.
+// StoreDown returns the time since which a part of the store has not worked, and the reason. If all parts of the store
+// work, the returned time is zero.
 func (n *Reporter) StoreDown() (since time.Time, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -67,7 +68,7 @@ func (n *Reporter) StoreDown() (since time.Time, why string) {
 	return since, why
 }
 
-// State reports whether all parts work. If a part does not work, State also returns why.
+// State reports whether all parts work. If a part does not work, State also returns the reason.
 func (n *Reporter) State() (bool, string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -88,7 +89,7 @@ func (n *Reporter) CallbackSticks(it *machine.Item) {
 	n.item(slog.LevelError, eventkind.Stuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
 }
 
-// CallbackEnded notes that a callback that was late has returned.
+// CallbackEnded records that a callback has returned after its timeout.
 func (n *Reporter) CallbackEnded() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -1,5 +1,5 @@
-// Package report reports the work of a consumer: events to observers, lines to the log, figures to meters,
-// and readiness. The package limits how often the same line is logged.
+// Package report reports the work of a consumer: it sends events to observers and figures to meters, writes the log,
+// and decides whether the consumer is ready. The package limits how often the same line is logged.
 package report
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Reporter reports the work of one consumer. Report, Ended and Done are called by the goroutine of the
-// engine's loop alone. The other methods may be called by several goroutines.
+// Reporter reports the work of one consumer. Only the goroutine of the engine's loop calls Report, Ended and Done. All
+// other methods of Reporter may be called by several goroutines.
 type Reporter struct {
 	consumer  string
 	logger    *slog.Logger
@@ -27,7 +27,7 @@ type Reporter struct {
 	unmetered atomic.Bool     // a meter has panicked
 	tracer    measure.Tracer  // the observer that is a tracer; nil if there is none
 	untraced  atomic.Bool     // the tracer has panicked
-	// outages are the current outages, by part. outages is used by the loop's goroutine.
+	// outages contains the current outages, by part. Only the loop's goroutine uses outages.
 	outages   map[string]*outage
 	recent    recent
 	elsewhere elsewhere
@@ -37,21 +37,21 @@ type Reporter struct {
 
 	mutex sync.Mutex
 	ready map[string]string // the parts that do not work, and why; guarded by mutex
-	// since contains the times at which parts stopped working; guarded by mutex.
+	// The field since contains the times at which parts stopped working; guarded by mutex.
 	since map[string]time.Time
-	// sticking counts callbacks that still run after their timeout; guarded by mutex.
+	// The field sticking counts callbacks that still run after their timeout; guarded by mutex.
 	sticking int
 	// unended counts ended calls that the key store fails to record; guarded by mutex.
 	unended int
 	flood   flood // guarded by mutex
-	// newer contains the reason of each message that is held because of a newer release; guarded by mutex.
+	// newer maps each message that waits for a newer release of Semel to the reason why it waits; guarded by mutex.
 	newer map[*machine.Item]string
 	// panicked contains the observers that have panicked; guarded by mutex.
 	panicked map[int]bool
 }
 
-// New returns a Reporter of the consumer with this name. Observers that are meters get figures. One observer
-// may be a tracer. If hasSource is set, the consumer is not ready before its store and its source have
+// New returns a Reporter of the consumer with the given name. Observers that are meters get figures. At most one
+// observer may be a tracer. If hasSource is set, the consumer is not ready before its store and its source have
 // responded.
 func New(consumer string, logger *slog.Logger, observers []semel.Observer, hasSource bool) *Reporter {
 	n := &Reporter{consumer: consumer, logger: logger, observers: observers, meters: metersOf(observers), tracer: tracerOf(observers), ready: map[string]string{}, outages: map[string]*outage{}}
@@ -61,7 +61,7 @@ func New(consumer string, logger *slog.Logger, observers []semel.Observer, hasSo
 	return n
 }
 
-// SameContent returns the number of applied messages whose content had been applied under another id before.
+// SameContent returns the number of applied messages whose content was already applied before under another id.
 func (n *Reporter) SameContent() int64 { return n.recent.count.Load() }
 
 // Intents returns the number of intents that were sent again because of duplicates, and the number of intents
@@ -70,20 +70,20 @@ func (n *Reporter) Intents() (reEmitted, notReEmitted int64) {
 	return n.reEmitted.Load(), n.forgotten.Load()
 }
 
-// flood limits log lines about parts that fail and recover repeatedly. Observers get every event. The logger
-// limits all other lines (package loglimit).
+// flood limits log lines about parts that fail and recover repeatedly. Observers get every event. The logger limits all
+// other log lines (package loglimit).
 type flood struct {
 	began  time.Time
 	logged map[string]int // number of lines by part, since began
 }
 
-// At most floodMost beginnings of an outage of one part are logged in floodWindow.
+// For each part, at most floodMost beginnings of an outage are logged in floodWindow.
 const (
 	floodMost   = 10
 	floodWindow = time.Minute
 )
 
-// count returns the number of events of this name in the current window, including this event.
+// count adds an event with the given name and returns the number of such events in the current window.
 func (f *flood) count(name string) int {
 	if now := time.Now(); f.logged == nil || now.Sub(f.began) > floodWindow || len(f.logged) > 1000 {
 		f.began, f.logged = now, map[string]int{}
@@ -113,7 +113,7 @@ var endings = map[source.End]struct {
 	source.EndSkipped:      {eventkind.Skipped, slog.LevelDebug},
 }
 
-// Ended reports how a message ended. m is the delivered message, or nil for a row of the inbox.
+// Ended reports how a message ended. The parameter m is the delivered message, or nil for a row of the inbox.
 func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
 	if item.Again {
 		return
@@ -131,7 +131,7 @@ func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
 	}
 }
 
-// LogItem logs an event of one message and passes it to the observers.
+// LogItem logs an event of one message and passes the event to the observers.
 func (n *Reporter) LogItem(level slog.Level, it *machine.Item, e semel.Event) {
 	n.message(level, n.about(it, e))
 }
@@ -145,7 +145,7 @@ func (n *Reporter) about(it *machine.Item, e semel.Event) semel.Event {
 	return e
 }
 
-// message logs an event of one message and passes it to the observers, without its payload.
+// The method message logs an event of one message and passes the event, without the payload, to the observers.
 func (n *Reporter) message(level slog.Level, e semel.Event) {
 	n.Notify(e)
 	if !n.logger.Enabled(context.Background(), level) {

@@ -12,24 +12,25 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// recent remembers 16,384 sets of four contents, 1 MiB for each consumer. A set fills one cache line.
+// recent has 16,384 sets with four contents each, and takes 1 MiB for each consumer. A set has the size of a CPU cache
+// line.
 const (
 	recentSets = 1 << 14
 	recentWays = 4
 )
 
-// recent remembers the id of each of the last applied contents, to detect producers that send a message again
-// with another id. recent only gives a hint, and decides nothing. After a restart, recent is empty. recent
-// knows nothing of other processes. A set that is full forgets its oldest content when a new content is added.
-// recent knows more than 99 of 100 of the last 10,000 contents, and about 80 of 100 of the last 65,536.
-// Except count, recent is used by the loop's goroutine only.
+// recent remembers the id of each of the last applied contents, to detect producers that send a message again with
+// another id. A repeated content is only a hint for the log. After a restart, recent is empty. Each process has its own
+// set of contents. A set that is full drops its oldest content when a new content is added. Of the last 10,000
+// contents, recent has more than 99 of 100; of the last 65,536, about 80 of 100. Only the loop's goroutine uses recent,
+// except the field count.
 type recent struct {
 	sets  []recentSet // nil until a message with a fingerprint was applied
 	seed  maphash.Seed
 	count atomic.Int64 // number of messages whose content was applied under another id before
 
-	// source is the source of the last message, and sum its hash. Most consumers have one source, so the hash
-	// is rarely computed.
+	// The field source is the source of the last message, and sum is the hash of that source. Most consumers have one
+	// source, so the hash is rarely computed.
 	source string
 	sum    uint64
 }
@@ -37,8 +38,8 @@ type recent struct {
 // recentSet has the most recent content first.
 type recentSet [recentWays]struct{ content, id uint64 }
 
-// again reports whether the content of a message was applied under another id of the same source, and
-// remembers the content.
+// again remembers the content of a message, and reports whether the same content was applied before under another id of
+// the same source.
 func (r *recent) again(it *machine.Item) bool {
 	if it.Print.Version == 0 || it.Identity == "" {
 		return false
@@ -65,8 +66,8 @@ func (r *recent) again(it *machine.Item) bool {
 	return false
 }
 
-// sumOf returns the FNV-1a hash of a source. A content uses the same set in each process, so that two runs
-// over the same messages count the same number.
+// sumOf returns the FNV-1a hash of a source. The hash of a content is the same in each process, so that two runs over
+// the same messages count the same number.
 func sumOf(source string) uint64 {
 	sum := uint64(0xcbf29ce484222325)
 	for i := range len(source) {
@@ -75,8 +76,8 @@ func sumOf(source string) uint64 {
 	return sum
 }
 
-// contentOf returns a hash that is never 0, because 0 marks an empty entry. contentOf mixes all bits of the
-// fingerprint, because some bits of a user's own fingerprint may hardly differ.
+// contentOf returns a hash of a message's content. The hash is never 0, because 0 marks an empty entry. contentOf mixes
+// all bits of the fingerprint, because some bits of a user's own fingerprint may hardly differ.
 func (r *recent) contentOf(f *semel.Fingerprint) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	sum := binary.LittleEndian.Uint64(f.Sum[:8]) ^ r.sum ^ uint64(f.Version)
@@ -85,8 +86,8 @@ func (r *recent) contentOf(f *semel.Fingerprint) uint64 {
 	return (sum ^ sum>>32) | 1<<63
 }
 
-// applied reports an applied message if its content was applied under another id before. The first, the
-// tenth, the hundredth such message and so on are logged.
+// applied reports an applied message if its content was applied under another id before. Of the messages with repeated
+// content, the first, the tenth, the hundredth and so on are logged.
 func (n *Reporter) applied(it *machine.Item) {
 	if !n.recent.again(it) {
 		return

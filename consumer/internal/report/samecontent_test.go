@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// met returns n messages with different contents.
+// The function met returns n messages with different contents.
 func met(n int) []machine.Item {
 	all := make([]machine.Item, n)
 	for i := range all {
@@ -75,8 +75,8 @@ func TestRecentContentsAreRemembered(t *testing.T) {
 	})
 }
 
-// BenchmarkSameContent measures the lookup and the recording of a message with new content. Each message uses
-// another place in memory. "without" measures the loop alone.
+// BenchmarkSameContent measures the lookup and the recording of a message with new content. Each message uses a
+// different memory location. The sub-benchmark "without" measures the loop alone.
 func BenchmarkSameContent(b *testing.B) {
 	bench := func(b *testing.B, do func(*machine.Item)) {
 		all := met(512) // the size of a batch

@@ -14,19 +14,19 @@ import (
 )
 
 // answering processes a claimed row: it makes the call, and then applies the answer and ends the claim in one
-// transaction. answering receives messages as claims does.
+// transaction. For messages without a row, answering works as claims does.
 type answering[Tx, Answer any] struct {
 	*claims[Tx]
 	call  func(ctx context.Context, m *semel.Message) (Answer, error)
 	apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error
-	// unapplied contains the answers whose transaction failed. The same claim may apply such an answer again.
+	// unapplied contains the answers whose transaction failed. Under the same claim, the answer may be applied again.
 	unapplied unapplied[store.Claim, Answer]
 	// gatherer commits the queued statements of several answers in one transaction. gatherer is nil if
 	// handlers of this store do not queue statements.
 	gatherer admin.QueueStore[Tx]
 	applies  *groupcommit.Group[applying[Tx], store.Result]
-	// turn is held while a transaction is open, if the store has a single writer. turn is nil for other
-	// stores.
+	// turn serves as a lock while a transaction is open, if the store has a single writer. For other stores, turn is
+	// nil.
 	turn chan struct{}
 }
 
@@ -68,23 +68,23 @@ func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) 
 
 // answered processes a claimed row whose transaction begins after the call.
 type answered[Tx, Answer any] struct {
-	*claimed // used as long as no transaction is open
+	*claimed // used while no transaction is open
 	r        *answering[Tx, Answer]
 	options  store.TxOptions
 	marks    []store.Mark
-	turn     bool // the turn is held
+	turn     bool // this goroutine has the lock answering.turn
 
 	isAnswered bool
 	answer     Answer
-	// refused is the class of the error if the transaction could not begin. again means that the same answer
-	// must be applied in another transaction.
+	// The field refused is the class of the error if the transaction could not begin. The field again means that the
+	// same answer must be applied in another transaction.
 	refused store.Class
 	again   bool
 	opened  opened[Tx]
 }
 
-// Run makes the call and applies the answer. The outcome of the call counts as unknown until the transaction
-// has committed and has ended the claim. So no call is repeated after Provider.Window.
+// Run makes the call and applies the answer. The outcome of the call counts as unknown until the transaction that ends
+// the claim has committed. So no call is repeated after Provider.Window.
 func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	h := j.Row
 	if a.r.unapplied.has(a.marks[0].Claim) { // no call is needed
@@ -112,8 +112,8 @@ func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	return err
 }
 
-// callAndApply applies the answer that an earlier attempt has left. If there is no such answer, callAndApply
-// makes the call and applies its answer.
+// callAndApply applies the answer that an earlier attempt has left. If no answer was left, callAndApply makes the call
+// and applies its answer.
 func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	answer, kept := a.r.unapplied.take(a.marks[0].Claim)
 	if !kept {
@@ -129,7 +129,7 @@ func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	return a.r.apply(j.Ctx, tx, answer, j.Message)
 }
 
-// open begins the transaction and checks the claim in it.
+// The method open begins a transaction and checks in this transaction that the claim is valid.
 func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	if j.Ctx.Err() != nil { // the answer came too late
 		return tx, context.Cause(j.Ctx)
@@ -165,7 +165,7 @@ func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	}
 }
 
-// gathers reports whether the statements of this answer may share a transaction with other answers.
+// gathers reports whether the statements of an answer may share a transaction with other answers.
 func (a *answered[Tx, Answer]) gathers() bool { return a.r.gatherer != nil && !a.options.Serial }
 
 // takeTurn waits until no other transaction is open, if the store has a single writer.
@@ -181,14 +181,15 @@ func (r *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
 	}
 }
 
-// endTurn ends the turn that the caller has taken.
+// endTurn allows the next transaction, after takeTurn.
 func (r *answering[Tx, Answer]) endTurn() {
 	if r.turn != nil {
 		<-r.turn
 	}
 }
 
-// end ends the turn. If the same claim may apply the answer again, end keeps the answer.
+// end allows the next transaction. If the answer may be applied again under the same claim, the method end saves the
+// answer.
 func (a *answered[Tx, Answer]) end() {
 	a.opened.set(nil)
 	if a.turn {
@@ -200,8 +201,8 @@ func (a *answered[Tx, Answer]) end() {
 	}
 }
 
-// mayAgain reports whether the same answer may be applied again after a failure of this class, because the
-// message has not caused the failure.
+// mayAgain reports whether the same answer may be applied again after a failure of the class c, because the message has
+// not caused the failure.
 func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
 
 func (a *answered[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {

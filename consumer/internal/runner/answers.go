@@ -6,13 +6,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostAnswers is the maximum number of kept answers. Each worker has at most one answer that will be applied
-// again. Other kept answers belong to lost claims. When the limit is reached, all kept answers are dropped.
+// mostAnswers is the maximum number of saved answers. Each worker has at most one answer that will be applied again.
+// All further saved answers belong to lost claims. When the limit is reached, all saved answers are dropped.
 const mostAnswers = 1024
 
-// unapplied keeps answers that could not be applied because of contention, or because the store was down. An
-// answer is kept for a claim, so after another claim the call is made again. If there is no claim, an answer
-// is kept for an identity and a fingerprint.
+// unapplied saves answers that could not be applied because of contention, or because the store was down. An answer
+// belongs to one claim: under another claim, the call is made again. If there is no claim, an answer belongs to an
+// identity and a fingerprint.
 type unapplied[Of comparable, Answer any] struct {
 	mutex sync.Mutex
 	kept  map[Of]Answer // guarded by mutex
@@ -27,7 +27,7 @@ func (a *unapplied[Of, Answer]) keep(c Of, answer Answer) {
 	a.kept[c] = answer
 }
 
-// take returns the answer that is kept for c and removes it.
+// take returns the answer that was saved for c and removes the answer.
 func (a *unapplied[Of, Answer]) take(c Of) (answer Answer, kept bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -36,7 +36,7 @@ func (a *unapplied[Of, Answer]) take(c Of) (answer Answer, kept bool) {
 	return answer, kept
 }
 
-// has reports whether an answer is kept for c.
+// has reports whether an answer was saved for c.
 func (a *unapplied[Of, Answer]) has(c Of) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -44,8 +44,8 @@ func (a *unapplied[Of, Answer]) has(c Of) bool {
 	return kept
 }
 
-// opened holds the open transaction of a batch. Any goroutine may call its methods, because any goroutine may
-// call Kill.
+// opened contains the open transaction of a batch. Any goroutine may call the methods of opened, because any goroutine
+// may call Kill.
 type opened[Tx any] struct {
 	mutex sync.Mutex
 	batch store.Batch[Tx] // guarded by mutex

@@ -11,13 +11,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claims processes a claimed row without a transaction. Messages that are not claimed are received in
+// claims processes a claimed row without a transaction. Messages without a claim are received into the inbox in
 // transactions of the store.
 type claims[Tx any] struct {
 	config *Options
 	store  store.TxStore[Tx]
 	leases store.Leases
-	// starts and ends each combine the calls of several workers in one transaction. The result of ends says
+	// The fields starts and ends combine the requests of several workers in one transaction. The result of ends says
 	// whether the claim was still valid.
 	starts *groupcommit.Group[start, store.CallStarted]
 	ends   *groupcommit.Group[store.ClaimEnding, bool]
@@ -31,7 +31,7 @@ func NewClaims[Tx any](c *Options, st store.TxStore[Tx]) *claims[Tx] {
 	return r
 }
 
-// start is a call that will be made, with its claim and the lease of the claim.
+// start is a call of another system that will be made, with the claim of its message and the lease of the claim.
 type start struct {
 	claim store.Claim
 	lease time.Duration
@@ -54,14 +54,13 @@ func (r *claims[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]boo
 	return stood, err
 }
 
-// isOnes reports whether an error of the store may have been caused by one of several inputs.
+// isOnes reports whether one of several inputs may have caused an error of the store.
 func (r *claims[Tx]) isOnes(err error) bool {
 	class := r.store.Classify(err)
 	return class == store.ClassPermanent || class == store.ClassRetry
 }
 
-// areClaim reports whether marks belong to one claimed row. If the end of the claim is known already, there
-// are no marks.
+// areClaim reports whether marks belong to one claimed row. If the claim is known to have ended, there are no marks.
 func areClaim(marks []store.Mark) bool {
 	return len(marks) == 0 || len(marks) == 1 && marks[0].Claim.Token != 0
 }
@@ -83,8 +82,8 @@ func (r *claims[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return beginReceipt(ctx, r.store, o, marks)
 }
 
-// beginClaim checks the claim of a row. If a call will be made, the store records the start of the call,
-// which fails if the claim is lost. Otherwise the lease is extended, and the store reports a lost claim.
+// beginClaim checks the claim of a row. If a call will be made, the store records the start of the call, which fails if
+// the claim is lost. If no call will be made, the store extends the lease and reports a lost claim.
 func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []store.Mark) (*claimed, Begun[Call], error) {
 	a, b := &claimed{config: r.config, ends: r.ends}, Begun[Call]{}
 	if len(marks) == 0 {
@@ -113,16 +112,16 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 	return a, b, nil
 }
 
-// claimed is a claimed row that is being processed.
+// The type claimed is a claimed row that is being processed.
 type claimed struct {
 	untransacted
 	config *Options
-	// started is the store's record of earlier calls, from the time when the store recorded the start of this
-	// call. started is the zero value if no call will be made.
+	// The field started is the record of earlier calls that the store returned when it recorded the start of the
+	// current call. If no call will be made, started is the zero value.
 	started store.CallStarted
-	// asked is the time just before the request whose response is started.
+	// The field asked is the time just before the request that returned started.
 	asked time.Time
-	// kept means that the intent was sent before and is not sent again.
+	// The field kept means that the intent was already sent and is not sent again.
 	kept bool
 	ends *groupcommit.Group[store.ClaimEnding, bool]
 }
@@ -158,8 +157,8 @@ func (a *claimed) Run(j *Job[Call]) error {
 	return err
 }
 
-// Commit ends the claim. If the store does not respond, the outcome is unknown. The next attempt then
-// reclaims the row, or finds that the claim has ended.
+// Commit ends the claim. If the store does not respond, the outcome is unknown. After an unknown outcome, the next
+// attempt claims the row again, or finds that the claim has ended.
 func (a *claimed) Commit(ctx context.Context, e store.Ending) Outcome {
 	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}, NotReEmitted: a.kept}
 	if len(e.Claims) == 0 { // the claim was lost earlier

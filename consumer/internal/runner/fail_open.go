@@ -10,29 +10,30 @@ import (
 	"github.com/semel-go/semel/consumer/internal/report"
 )
 
-// Times for requests to a key store that is down, while messages are applied without keys.
+// Times for requests to a key store that is down, for a consumer that applies messages without keys during that time
+// (fail open).
 const (
-	// patienceOpen is how long a message waits for a response of the store. After this time the message is
-	// applied without a key.
+	// patienceOpen is how long a message waits for a response of the store. After patienceOpen, the message is applied
+	// without a key.
 	patienceOpen = 2 * time.Second
-	// askOpen is the interval between requests to the store while it is down.
+	// askOpen is the interval between requests to a store that is down.
 	askOpen = time.Second
 )
 
-// FailOpenPath decides whether a message is applied without a key because the key store is down. That is
-// allowed only for effects that are idempotent by nature (KeyPolicy.FailOpen).
+// FailOpenPath decides whether a message is applied without a key because the key store is down. Messages may be
+// applied without a key only if their effects are idempotent by nature (KeyPolicy.FailOpen).
 type FailOpenPath struct {
 	config *Options
 	// applied counts the messages that were applied without a key.
 	applied atomic.Int64
 
 	mutex sync.Mutex
-	// since is the time when the store stopped responding, or zero while the store responds. before is the
-	// value of applied at that time. Both are guarded by mutex.
+	// The field since is the time when the store stopped responding, or zero while the store responds. The field before
+	// is the value of applied at the time since. The mutex guards since and before.
 	since  time.Time
 	before int64
-	// next is the time of the next request to the store. why is the last error of the store. Both are guarded
-	// by mutex.
+	// The field next is the time of the next request to the store. The field why is the last error of the store. The
+	// mutex guards next and why.
 	next time.Time
 	why  error
 }
@@ -49,10 +50,10 @@ func (d *FailOpenPath) Count() int64 {
 	return d.applied.Load()
 }
 
-// open reports whether messages may be applied without a key.
+// The method open reports whether the policy allows messages to be applied without a key (fail open).
 func (d *FailOpenPath) open() bool { return d.config.FailOpen != "" }
 
-// within returns the context for one request to the store.
+// The method within returns the context for one request to the store.
 func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !d.open() {
 		return ctx, func() {}
@@ -60,9 +61,9 @@ func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, patienceOpen)
 }
 
-// leads returns the store's last error if a message must be applied without a key and without a request to
-// the store. leads returns nil if the store must be asked. While the store is down, one message per askOpen
-// asks the store.
+// leads returns the store's last error if the store is down and a message must be applied without a key and without a
+// request to the store. If a request must be made, leads returns nil. While the store is down, one request is made per
+// askOpen.
 func (d *FailOpenPath) leads() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -77,8 +78,9 @@ func (d *FailOpenPath) leads() error {
 	return nil
 }
 
-// after reports whether a message is applied without a key after the store returned err. ctx is the context
-// of the attempt; the context of the request was derived from ctx. If ctx has ended, after returns false.
+// The method after reports whether a message is applied without a key after the store returned err. The parameter ctx
+// is the context of the attempt, from which the context of the request was derived. If ctx has ended, the result is
+// false.
 func (d *FailOpenPath) after(ctx context.Context, err error) bool {
 	if !d.open() || ctx.Err() != nil {
 		return false
@@ -109,8 +111,8 @@ func (d *FailOpenPath) works() {
 	d.since, d.why = time.Time{}, nil
 }
 
-// Reasons returns the reason for Consumer.Ready while messages are applied without a key. Otherwise Reasons
-// returns nil.
+// Reasons returns the reason for Consumer.Ready while messages are applied without a key. If no message is applied
+// without a key, Reasons returns nil.
 func (d *FailOpenPath) Reasons() []string {
 	if d == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leasedKey processes one message under its key. leasedKey has no transaction.
+// leasedKey processes one message under its leased key, without a transaction.
 type leasedKey struct {
 	untransacted
 	store *leasedKeys
@@ -23,9 +23,9 @@ type leasedKey struct {
 	// claim is this process's claim of the key.
 	claim  keyclaim.Claim
 	answer keystore.Answer
-	// asked is the time just before the request whose response is answer.
+	// The field asked is the time just before the request that returned answer.
 	asked time.Time
-	// refused is a permanent error: the key cannot be claimed.
+	// refused is the permanent error of a message whose key cannot be claimed.
 	refused error
 	// unrecorded is the reason why the effect has no key (fail open), or nil if the effect has a key.
 	unrecorded error
@@ -35,11 +35,11 @@ type leasedKey struct {
 
 var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", store.ErrClaimLost)
 
-// Kill stops the extension of the lease, so that a handler that does not return loses its claim.
+// Kill no longer extends the lease, so that a handler that does not return loses its claim.
 func (c *leasedKey) Kill() { c.claim.LetGo() }
 
-// holds reports whether the lease is still valid. After a result of true, lost is called when the lease ends
-// or when the store reports that the claim is lost.
+// holds reports whether the lease is still valid. If the result is true, the function lost is called later, when the
+// lease ends or when the store reports that the claim is lost.
 func (c *leasedKey) holds(lost func(error)) bool {
 	return c.claim.Holds(func(error) { lost(errKeyLost) })
 }
@@ -79,21 +79,21 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 	return err
 }
 
-// Rollback releases the key and records the outcome of the call, which may be unknown. If the store does not
-// respond, the key is free when its lease ends.
+// Rollback releases the key and records the outcome of the call, which may be unknown. If the store does not respond,
+// the key becomes free when its lease ends.
 func (c *leasedKey) Rollback(ctx context.Context) {
 	event := keystore.Release
 	switch {
 	case c.outcome == store.CallUnknown:
 		event = keystore.Abandon
 	case c.outcome == store.CallDecided && c.answer.Unknown():
-		event = keystore.Forget // this answer decides about all calls under the key
+		event = keystore.Forget // the known outcome holds for all calls under the key
 	}
 	_ = c.end(ctx, keystore.Ending{Event: event, Keep: c.store.config.Keep})
 }
 
-// Commit ends the key. If the store does not respond, the end is requested again with the same token, by
-// Commit and by the next attempt of the message.
+// Commit ends the key. If the store does not respond, Commit and the next attempt of the message repeat the request
+// with the same token.
 func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	if c.answer.State != keystore.Claimed {
@@ -108,8 +108,8 @@ func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 	return out
 }
 
-// complete ends the claimed key and sets r. If the end could not be recorded, and the effect needs no record
-// (fail open), complete returns the store's error.
+// complete ends the claimed key and sets r. If the end could not be recorded, and the effect needs no record (fail
+// open), the method complete returns the store's error.
 func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Result) (unrecorded error) {
 	ending := c.ending(e)
 	switch err := c.end(ctx, ending); {
@@ -125,7 +125,7 @@ func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Resu
 	return nil
 }
 
-// ending returns how the key ends. The result depends on what happened to the message.
+// ending returns how the key must end after the message ended as e says.
 func (c *leasedKey) ending(e *store.Ending) keystore.Ending {
 	out := keystore.Ending{Event: keystore.Complete, Keep: c.store.config.Keep}
 	switch {
@@ -149,7 +149,7 @@ func reasonIn(rows []store.Row) semel.Reason {
 	return reasonname.None
 }
 
-// end ends the key. The lease is extended until the store has responded.
+// end ends the key, and extends its lease until the store has responded.
 func (c *leasedKey) end(ctx context.Context, e keystore.Ending) error {
 	if c.answer.State != keystore.Claimed {
 		c.claim.LetGo()

@@ -23,7 +23,8 @@ type leasedKeys struct {
 	reporter *report.Reporter
 
 	mutex sync.Mutex
-	// open contains the keys for which the store did not respond to a claim or an end. Guarded by mutex.
+	// The field open contains the keys for which the store did not respond to a request to claim or end the key;
+	// guarded by mutex.
 	open map[semel.Key]*openKey
 }
 
@@ -32,15 +33,15 @@ func NewLeasedKeys(o *Options, keys keystore.Store, d *FailOpenPath, n *report.R
 	return &leasedKeys{config: o, keys: keys, failOpen: d, reporter: n, open: map[semel.Key]*openKey{}}
 }
 
-// openKey is a claim or an end that is requested again with the same token.
+// openKey is a request to claim or end a key that is repeated with the same token.
 type openKey struct {
 	token store.Token
 	// ending is how the key must end, or nil if the key must be claimed.
 	ending *keystore.Ending
 }
 
-// Begin claims the key. If the store did not respond to an earlier claim or end of the key, Begin first
-// repeats that request with the same token.
+// Begin claims the key. If the store did not respond to an earlier request for the key, Begin first repeats that
+// request with the same token.
 func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	if len(marks) != 1 {
 		return Begun[Call]{}, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
@@ -58,12 +59,12 @@ func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store
 	return Begun[Call]{Attempt: c, Verdicts: []store.Verdict{verdict}}, nil
 }
 
-// claim claims the key of c and returns the verdict on the message.
+// claim claims the key of c and returns whether the message is new, a duplicate or a conflict.
 func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Fingerprint) (store.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
-		// Another program has stored a value under the key, so the end cannot be recorded. This process knows
-		// the outcome of the call nevertheless, and other keys must not wait for this key.
+		// Another program has stored a value under the key, so the end cannot be recorded. The current process knows
+		// the outcome of the call, and other keys must not wait for this key.
 		replaced := err != nil && !errors.Is(err, store.ErrClaimLost) && s.keys.Classify(err) == store.ClassPermanent
 		switch {
 		case replaced:
@@ -104,7 +105,7 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	return verdictOf(answer), nil
 }
 
-// verdictOf converts an answer of the key store to a verdict.
+// verdictOf converts a keystore.Answer to a store.Verdict.
 func verdictOf(a keystore.Answer) store.Verdict {
 	switch a.State {
 	case keystore.Claimed:
@@ -119,14 +120,14 @@ func verdictOf(a keystore.Answer) store.Verdict {
 	return store.Verdict{Kind: store.Busy} // the outcome is still open
 }
 
-// failedWith returns the result that is stored in a permanently failed key: the outcome of its message, and
-// the reason.
+// failedWith returns the result that is stored in a permanently failed key: the outcome of the key's message, and the
+// reason.
 func failedWith(o store.Outcome, why semel.Reason) []byte {
 	return append([]byte(o.String()), "\n"+string(why)...)
 }
 
-// outcomeOf returns the outcome of a message whose key has ended with e. If the result of a failed key was
-// not written by a consumer, the message counts as discarded: its effect did not happen and will not happen.
+// outcomeOf returns the outcome of a message whose key has ended with e. If the result of a failed key was not written
+// by a consumer, the message counts as discarded, because its effect did not happen and will not happen.
 func outcomeOf(e *keystore.Ending) store.Outcome {
 	if e.Event == keystore.Complete {
 		return store.Applied
@@ -138,15 +139,15 @@ func outcomeOf(e *keystore.Ending) store.Outcome {
 	return store.Discarded
 }
 
-// opened returns the open claim or end of a key, or nil if there is none.
+// opened returns the request for a key to which the store did not respond, or nil if there is no such request.
 func (s *leasedKeys) opened(key semel.Key) *openKey {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.open[key]
 }
 
-// mostOpen is the maximum number of open keys that are remembered. The messages of open keys may never be
-// delivered to this process again. A key that is not remembered is free when its lease ends.
+// mostOpen is the maximum number of remembered keys for which the store did not respond. The messages of these keys may
+// never be delivered to this process again. A key that is not remembered becomes free when its lease ends.
 const mostOpen = 100_000
 
 func (s *leasedKeys) keepOpen(key semel.Key, o *openKey) {

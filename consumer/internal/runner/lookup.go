@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// A call that only reads needs no claim. The message is marked in the transaction that applies the answer. If
-// there are several copies of a message, the first committed marker counts. Before the call, the marker is
+// A call that only reads needs no claim. The message is marked in the transaction that applies the answer. If several
+// copies of a message are processed at the same time, the first committed marker counts. Before the call, the marker is
 // looked up, so that a duplicate makes no call.
 
 // identityOf identifies a message that has no marker yet, and its content.
@@ -26,20 +26,20 @@ type identityOf struct {
 
 func ofMark(m *store.Mark) identityOf { return identityOf{m.Scope, string(m.ID), m.Fingerprint} }
 
-// marking is the answer of a call. The answer will be applied in the transaction that marks its message.
+// marking is the answer of a call. The answer will be applied in the transaction that marks the message.
 type marking[Tx any] struct {
 	mark    store.Mark
 	options store.TxOptions
 	trim    bool                            // the marker is removed again
-	apply   func(context.Context, Tx) error // if nil, the message is only marked
+	apply   func(context.Context, Tx) error // nil if the message is only marked
 }
 
-// lookups processes a message that has no inbox row: lookups looks up the marker, makes the call, and then
-// marks the message. For all other messages, lookups works as answering does.
+// lookups processes a message that has no inbox row: lookups looks up the marker, makes the call, and then marks the
+// message. For messages with an inbox row, lookups works as answering does.
 type lookups[Tx, Answer any] struct {
 	*answering[Tx, Answer]
-	// unmarked contains answers that may be applied again. doubts contains the messages for which a lookup of
-	// the marker is not enough, because the outcome of an earlier commit is unknown.
+	// The field unmarked contains answers that may be applied again. The field doubts contains the messages for which a
+	// lookup of the marker is not enough, because the outcome of an earlier commit is unknown.
 	unmarked unapplied[identityOf, Answer]
 	doubts   unapplied[identityOf, struct{}]
 	// lookupGroup looks up the markers of several workers in one statement. markingGroup writes the
@@ -57,9 +57,8 @@ func NewLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer
 	return r
 }
 
-// Begin looks up the marker and opens no transaction. In two cases the lookup is not sufficient, and Begin
-// opens a transaction: the outcome of an earlier commit is unknown, or the message is marked but was not
-// applied.
+// Begin looks up the marker and opens no transaction. Begin opens a transaction only if a lookup is not sufficient: the
+// outcome of an earlier commit is unknown, or the message is marked but was not applied.
 func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Call], error) {
 	if len(marks) != 1 || marks[0].As != store.Applied || marks[0].Claim.Token != 0 {
 		return r.answering.Begin(ctx, o, marks)
@@ -88,17 +87,17 @@ func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, mark
 	return b, nil
 }
 
-// lookup processes a message that is marked after its call. During the call, lookup holds no connection.
+// lookup processes a message that is marked after its call. During the call, lookup uses no database connection.
 type lookup[Tx, Answer any] struct {
 	untransacted
 	r       *lookups[Tx, Answer]
 	options store.TxOptions
 	mark    store.Mark
-	// seen means that the message was applied before, so no call is made.
+	// The field seen means that the message was applied before, so no call is made.
 	seen bool
 
 	answer Answer
-	// apply is nil if no handler ran. The marker is then removed again, or the message is only marked.
+	// If no handler ran, apply is nil; the marker is then removed again, or the message is only marked.
 	apply func(context.Context, Tx) error
 }
 
@@ -118,7 +117,8 @@ func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
 	return nil
 }
 
-// Queued implements Attempt. Commit applies the answer, which may take as long as a handler.
+// Queued implements Attempt. Queued counts the answer that Commit applies, because applying an answer may take as long
+// as a handler.
 func (a *lookup[Tx, Answer]) Queued() int {
 	if a.apply == nil {
 		return 0
@@ -126,9 +126,9 @@ func (a *lookup[Tx, Answer]) Queued() int {
 	return 1
 }
 
-// Commit marks the message and applies the answer, together with other messages that commit at the same time.
-// Commit writes no row. If the marker must only be removed again, Commit begins a transaction nevertheless,
-// to find out whether the store accepts transactions.
+// Commit marks the message and applies the answer, together with other messages that commit at the same time. Commit
+// writes no inbox row. If the marker must only be removed again, Commit still begins a transaction, to find out whether
+// the store accepts transactions.
 func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
 	if a.seen {
 		return Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
@@ -148,8 +148,8 @@ func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome
 	return Outcome{Result: r}
 }
 
-// errMarkedElsewhere means that another transaction has marked the message. The next Begin asks the store for
-// the outcome. This failure does not count as an attempt.
+// errMarkedElsewhere means that another transaction has marked the message. The next Begin asks the store for the
+// outcome. An errMarkedElsewhere does not count as an attempt.
 var errMarkedElsewhere = errors.New("semel: what was called for was marked elsewhere meanwhile, or may not run yet")
 
 // markAll marks several messages and applies their answers in one transaction. If the transaction fails, it
@@ -171,8 +171,8 @@ func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (o
 	return out, nil
 }
 
-// markAndApply is markAll without the protection against runtime.Goexit. After an error the transaction has
-// been rolled back.
+// markAndApply is markAll without the protection against runtime.Goexit. If markAndApply returns an error, the
+// transaction was rolled back.
 func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
 	if err := r.takeTurn(ctx); err != nil {
 		return slices.Repeat([]store.Result{notBegunYet(store.ClassContended, err)}, len(all)), nil
@@ -210,8 +210,8 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 		return []store.Result{failed}, nil
 	}
 	over = true
-	// The number of queued statements is known only now. If a caller stops waiting, it treats the outcome as
-	// unknown.
+	// The timeout of the commit depends on the number of queued statements, which is known only now. A caller that
+	// stops waiting treats the outcome as unknown.
 	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedIn(b)))
 	defer cancel()
 	result, err := shared(b.Commit(commit, e), len(all))
@@ -226,8 +226,8 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	return out, nil
 }
 
-// applyMarked applies the answers of the messages whose verdict is Fresh, and returns the results of the
-// other messages.
+// applyMarked applies the answers of those messages that are new (Fresh), and returns the results of the other
+// messages.
 func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx], verdicts []store.Verdict, all []marking[Tx]) (e store.Ending, out []store.Result, err error) {
 	out = make([]store.Result, len(all))
 	for i := range all {
@@ -255,7 +255,7 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 	return e, out, nil
 }
 
-// run applies an answer. run returns an error if the function panics or exceeds the timeout.
+// run applies an answer of a lookup. run returns an error if the answer's function panics or exceeds the timeout.
 func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer cancel()
@@ -275,8 +275,8 @@ func (r *lookups[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], er
 	return store.ClassRetry
 }
 
-// notBegunYet returns the result of a message whose transaction could not begin. No message has caused that
-// failure. If another process is processing a copy of the message, the next Begin finds that out and waits.
+// notBegunYet returns the result of a message whose transaction could not begin. No message has caused the failure. If
+// another process is processing a copy of the message, the next Begin finds the copy and waits.
 func notBegunYet(class store.Class, err error) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: &notOpened{err}}
 	if class == store.ClassContended {
@@ -285,8 +285,8 @@ func notBegunYet(class store.Class, err error) store.Result {
 	return r
 }
 
-// errMarkBusy means that another process is processing a copy of the message. The answer is kept until the
-// outcome of the copy is known.
+// errMarkBusy means that another process is processing a copy of the message. The answer is saved until the outcome of
+// the copy is known.
 var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
 
 // handlersContext is the context of a commit with the values of a handler's context.

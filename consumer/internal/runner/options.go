@@ -53,7 +53,7 @@ const (
 	DidNotHappen
 )
 
-// CommitWithin returns how long a commit may take if handlers have queued this number of statements.
+// CommitWithin returns how long a commit may take if handlers have queued the given number of statements.
 func (o *Timeouts) CommitWithin(queued int) time.Duration {
 	return o.CommitTimeout + min(time.Duration(queued), longestCommit/o.Timeout)*o.Timeout
 }
@@ -61,9 +61,9 @@ func (o *Timeouts) CommitWithin(queued int) time.Duration {
 // longestCommit is the maximum time that all queued statements together may take.
 const longestCommit = 7 * 24 * time.Hour
 
-// doubt asks Provider.Lookup for the result of calls whose key the other system may have forgotten. If the
-// result stays unknown, or if there is no Lookup, doubt returns an error that says how the message ends.
-// After an error, the call must not be made.
+// doubt asks Provider.Lookup for the result of calls whose key the other system may have forgotten. If the result stays
+// unknown, or if there is no Lookup, doubt returns an error that decides how the message ends. If doubt returns an
+// error, the call must not be made.
 func (o *Options) doubt(ctx context.Context, since time.Duration, m *semel.Message) (Finding, error) {
 	ended := &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown}
 	first := calls.Text(since)

@@ -1,5 +1,5 @@
-// Package runner runs batches. The code calls a batch that is being processed a flight. There is one runner
-// for each way to make an effect happen once:
+// Package runner runs batches. A batch that is being processed is called a flight in the code. Each way to make an
+// effect happen once has its own runner:
 //   - NewTransactions: a transaction with the marker.
 //   - NewClaims: a claim of an inbox row.
 //   - NewAnswering: a claim of an inbox row whose answer is applied in a transaction.
@@ -23,14 +23,14 @@ type Call struct{}
 
 // Runner begins the batches of a consumer. A Runner is safe for concurrent use.
 type Runner[Tx any] interface {
-	// Begin begins a batch. After an error no transaction is open.
+	// Begin begins a batch. If Begin returns an error, no transaction is open.
 	Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (Begun[Tx], error)
 }
 
 // Begun is a batch that has begun.
 type Begun[Tx any] struct {
 	Attempt[Tx]
-	// Verdicts contains one verdict for each marker.
+	// Verdicts contains one answer of the store for each marker.
 	Verdicts []store.Verdict
 	// Extended reports that the leases of the batch's claims were extended.
 	Extended bool
@@ -43,7 +43,7 @@ type Attempt[Tx any] interface {
 	Run(j *Job[Tx]) error
 	// Commit ends the batch and records the results of its handlers.
 	Commit(ctx context.Context, e store.Ending) Outcome
-	// Rollback ends the batch and discards its changes. A call to another system cannot be discarded.
+	// Rollback ends the batch and discards its changes. Rollback cannot undo a call to another system.
 	Rollback(ctx context.Context)
 	// Kill closes the connection of a handler that does not return. If there is no connection, Kill does
 	// nothing.
@@ -78,16 +78,17 @@ type Job[Tx any] struct {
 	// Row is the claimed row of the message in Inbox, or nil if the message has no row.
 	Row   *inbox.ClaimedRow
 	Inbox *inbox.Inbox
-	// Lost cancels Ctx, because another process holds the claim, or may hold it.
+	// Lost cancels Ctx, because another process has the claim, or may have it.
 	Lost context.CancelCauseFunc
 	// Handle runs the handler.
 	Handle func(tx Tx) error
 }
 
-// left returns the minimum time for which the lease of the row is still valid.
+// The method left returns the minimum time for which the lease of the row is still valid.
 func (j *Job[Tx]) left() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
-// leave calls Lost and returns store.ErrClaimLost as the error of the message. The call must not be made.
+// leave calls Lost and returns store.ErrClaimLost as the error of the message. After leave, the handler must not call
+// the other system.
 func (j *Job[Tx]) leave() error {
 	j.Lost(store.ErrClaimLost)
 	return store.ErrClaimLost
@@ -170,7 +171,7 @@ func queuedIn(batch any) int {
 	return 0
 }
 
-// untransacted is embedded by attempts without an open transaction. In such an attempt the store cannot have
+// untransacted is embedded by attempts without an open transaction. Without an open transaction, the store cannot have
 // caused the handler's error.
 type untransacted struct{}
 

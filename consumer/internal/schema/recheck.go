@@ -14,26 +14,26 @@ import (
 // recheckEvery is the time after which the tables are checked again while the store works.
 const recheckEvery = time.Hour
 
-// forgetEvery is the minimum time between two calls of forget while an outage lasts. Otherwise a store that
-// responds to some calls would get twice as many calls.
+// forgetEvery is the minimum time between two calls of forget while an outage lasts. Without forgetEvery, a store that
+// responds only sometimes would get twice as many calls.
 const forgetEvery = 10 * time.Second
 
-// Recheck checks the store's tables again during a run. Some changes of tables do harm at the next outage,
-// for example a change to unlogged tables, because a crash empties them. So after an outage, no transaction
-// begins before the tables were checked. While the store works, the tables are checked once an hour. The
-// methods may be called by several goroutines.
+// Recheck checks the store's tables again during a run. Some changes of tables do harm at the next outage: for example,
+// a crash empties unlogged tables. So after an outage, no transaction begins before the tables were checked. While the
+// store works, the tables are checked once an hour. The methods of Recheck may be called by several goroutines.
 type Recheck struct {
 	checker admin.SchemaChecker // nil if the store cannot check
 	forget  func()              // clears the cached numbers of sources
-	// failures counts events that show a failing store. checked is that count at the last check. looked is
-	// the time of the last check. forgot is the time from which forget may be called again. Both times are
-	// counted from began.
+	// The field failures counts events that show a failing store, and checked is the value of failures at the last
+	// check. The field looked is the time of the last check, and forgot is the time from which forget may be called
+	// again. The values of looked and forgot are durations since began.
 	failures, checked atomic.Int64
 	looked, forgot    atomic.Int64
 	began             time.Time
 }
 
-// New returns the Recheck of a run that began at that time. forget clears the cached numbers of sources.
+// New returns the Recheck of a run that began at the given time. The function forget clears the cached numbers of
+// sources.
 func New(st any, forget func(), began time.Time) *Recheck {
 	checker, _ := st.(admin.SchemaChecker)
 	return &Recheck{checker: checker, forget: forget, began: began}

@@ -1,5 +1,5 @@
-// Package scopes caches the numbers that a store gives to the sources of a consumer. Markers contain these
-// numbers, which the store calls scopes.
+// Package scopes caches the numbers that a store gives to the sources of a consumer. Markers contain the numbers of
+// sources, which the store calls scopes.
 package scopes
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Most is the maximum number of cached sources. A batch with more sources is cached nevertheless. If a number
-// is not cached, the store is asked again.
+// Most is the maximum number of cached sources. The sources of one batch are all cached, even if there are more than
+// Most. If a number is not cached, the store is asked again.
 const Most = 10000
 
 // Store numbers the sources of a consumer.
@@ -19,7 +19,7 @@ type Store interface {
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 }
 
-// Cache caches the numbers of a consumer's sources. Its methods may be called by several goroutines.
+// Cache caches the numbers of a consumer's sources. The methods of Cache may be called by several goroutines.
 type Cache[Tx any] struct {
 	consumer string
 	store    Store
@@ -28,8 +28,9 @@ type Cache[Tx any] struct {
 
 	mutex sync.Mutex
 	known map[Of]int64 // guarded by mutex
-	// current and previous are the numbers of the derivations of Identity and of PreviousIdentity. Both are
-	// guarded by mutex, and written before the first message is marked.
+	// The fields current and previous are the numbers of the rules that form identities (derivations), for Identity and
+	// for PreviousIdentity. The mutex guards current and previous, which are written before the first message is
+	// marked.
 	current, previous int64
 }
 
@@ -45,8 +46,8 @@ type Of struct {
 	Previous bool
 }
 
-// SetGenerations sets the numbers of the derivations of Identity and of PreviousIdentity, and clears the
-// cache.
+// SetGenerations sets the numbers of the rules that form identities, for Identity and for PreviousIdentity, and clears
+// the cache.
 func (s *Cache[Tx]) SetGenerations(current, previous int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -61,7 +62,7 @@ func (s *Cache[Tx]) Forget() {
 	s.known = nil
 }
 
-// find returns the number of a source, if it is cached, and the generation of its identity.
+// find returns the number of a source, if the number is cached, and the number of the rule that formed the identity.
 func (s *Cache[Tx]) find(of Of) (number, generation int64, known bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -75,8 +76,8 @@ func (s *Cache[Tx]) find(of Of) (number, generation int64, known bool) {
 // InTransaction reports whether the store assigns numbers in the transaction that writes markers.
 func (s *Cache[Tx]) InTransaction() bool { return s.inTransaction() != nil }
 
-// inTransaction returns the store if the store assigns numbers in the transaction that writes markers.
-// Otherwise inTransaction returns nil.
+// inTransaction returns the store if the store assigns numbers in the transaction that writes markers. For other
+// stores, inTransaction returns nil.
 func (s *Cache[Tx]) inTransaction() store.CallerTx[Tx] {
 	if scoper, can := s.store.(store.CallerTx[Tx]); can && s.singleWriter {
 		return scoper
@@ -125,8 +126,8 @@ func (s *Cache[Tx]) Know(ctx context.Context, all []Of) error {
 	return nil
 }
 
-// unknown returns the sources whose numbers are not cached. If the cache has no space for them, unknown
-// clears the cache and returns all sources of the batch.
+// unknown returns the sources whose numbers are not cached. If the cache has too little space, unknown clears the cache
+// and returns all sources of the batch.
 func (s *Cache[Tx]) unknown(all []Of) map[Of]bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -166,7 +167,7 @@ func (s *Cache[Tx]) ask(ctx context.Context, sources []string, generation int64)
 	return numbers, nil
 }
 
-// keep caches a number. The caller holds the mutex.
+// keep caches the number of a source. The caller has locked the mutex.
 func (s *Cache[Tx]) keep(of Of, number int64) {
 	if s.known == nil {
 		s.known = make(map[Of]int64)

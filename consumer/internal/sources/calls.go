@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Calls is a source that delivers the messages of calls of Process.
+// Calls is a source that delivers the messages that were passed to Process.
 type Calls[Answer any] struct {
-	// answer converts a settlement to the result of Process.
+	// The function answer converts a settlement (ack, nack or dead letter) to the result of Process.
 	answer func(*source.Settlement) Answer
 
 	lane  source.Lane
@@ -35,7 +35,8 @@ type call[Answer any] struct {
 	pending []*semel.Message
 }
 
-// answerPlace identifies the place of a delivery's answer.
+// answerPlace is the Handle of a delivery: it says in which call, and at which index, the result of the delivery is
+// stored.
 type answerPlace[Answer any] struct {
 	call  *call[Answer]
 	index int
@@ -44,7 +45,8 @@ type answerPlace[Answer any] struct {
 // Borrowed implements delivery.Borrowed.
 func (answerPlace[Answer]) Borrowed() {}
 
-// NewCalls returns a source. answer converts the settlement of a message to the result of its call.
+// NewCalls returns a source. The function answer converts the settlement (ack, nack or dead letter) of a message to the
+// result of Process.
 func NewCalls[Answer any](answer func(*source.Settlement) Answer) *Calls[Answer] {
 	return &Calls[Answer]{answer: answer, lane: source.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), Over: make(chan struct{})}
 }
@@ -98,7 +100,7 @@ func (s *Calls[Answer]) nudge() {
 	}
 }
 
-// End ends all calls that have no answer yet. These calls return semel.ErrClosed and err.
+// End ends all calls that have no answer yet, which then return semel.ErrClosed and err.
 func (s *Calls[Answer]) End(err error) {
 	s.mutex.Lock()
 	s.ended = err

@@ -16,11 +16,10 @@ import (
 // Source is the source of messages without a usable identity.
 const Source = selectors.ReservedSource + "surrogate"
 
-// Of returns an id for a message that has no usable identity, so that the message can be parked and its
-// copies can be counted. The id consists of the message's place or id in the broker and a hash of the body.
-// So another message at the same place (of a recreated topic or a replaced file) has another id. Without a
-// place and an id, the result is a hash of headers and body. The result is never the id of an applied
-// message.
+// Of returns an id for a message that has no usable identity, so that the message can be parked and its copies can be
+// counted. The id consists of the message's position or id in the broker and a hash of the body. So another message at
+// the same position (of a recreated topic or a replaced file) has another id. If the message has neither a position nor
+// an id in the broker, the result is a hash of headers and body. The result is never the id of an applied message.
 func Of(m *semel.Message) string {
 	sum := contentSum(m)
 	where := ""
@@ -39,8 +38,8 @@ func Of(m *semel.Message) string {
 	return "content " + sum
 }
 
-// contentSum returns a hash of the body. If the message has no place and no id in the broker, the hash
-// includes those headers that all copies have.
+// contentSum returns a hash of the body. If the message has neither a position nor an id in the broker, the hash also
+// covers those headers that all copies have.
 func contentSum(m *semel.Message) string {
 	h := sha256.New()
 	digest.Begin(h, "surrogate/1")

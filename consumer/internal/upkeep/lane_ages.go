@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// LaneAges records the progress of the lanes of a run if the source does not report the progress
+// LaneAges records the progress of the lanes of a run, for a source that does not report the progress itself
 // (source.Info.Ages). The progress of a lane is the time of the oldest message that was delivered since the last
-// record. A lane has no open messages if three conditions hold: no message was delivered since the last record,
-// no message is in flight, and the source is waiting for new messages.
+// record. A lane has no open messages if three conditions hold: no message was delivered since the last record, no
+// message is in flight, and the source is waiting for new messages.
 type LaneAges struct {
 	mutex  sync.Mutex
 	oldest map[string]time.Time // by lane of this run; zero if nothing was delivered; guarded by mutex
@@ -26,14 +26,14 @@ func (a *LaneAges) Given(lane string) {
 	a.note(func(yield func(string, time.Time) bool) { yield(lane, time.Time{}) })
 }
 
-// Lost removes a lane. The process that gets the lane records its progress from then on.
+// Lost removes a lane. From then on, the process that gets the lane records the progress of the lane.
 func (a *LaneAges) Lost(lane string) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	delete(a.oldest, lane)
 }
 
-// note records, by lane, the times of delivered messages. A zero time only adds the lane.
+// The method note records, by lane, the times of delivered messages. A zero time only adds the lane.
 func (a *LaneAges) note(delivered iter.Seq2[string, time.Time]) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -54,10 +54,10 @@ func (a *LaneAges) Asks(asking bool) {
 	a.asking = asking
 }
 
-// take returns the progress of the lanes and resets it. known is false if the progress is not known. If no
-// message is in flight and a Fetch is running, the source has no more messages. If no Fetch is running, for
-// example because the consumer is paused, the source may have more messages. over means that the run has
-// ended and no message is left.
+// take returns the progress of the lanes and resets it. The result known is false if the progress is not known. If no
+// message is in flight and a Fetch is running, the source has no more messages. If no Fetch is running, for example
+// because the consumer is paused, the source may have more messages. The parameter over means that the run has ended
+// and no message is left.
 func (a *LaneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

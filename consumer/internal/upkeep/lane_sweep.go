@@ -14,9 +14,9 @@ const (
 	sweepAgain = time.Minute
 )
 
-// LaneSweep maintains the lines of the inbox, at the start and then once an hour. If the policy blocks
-// messages behind a waiting message, LaneSweep unblocks messages that wait behind rows that no longer exist.
-// Otherwise LaneSweep removes lines that an earlier policy has left.
+// LaneSweep maintains the queues of the inbox (one for each key or lane), at the start of a run and then once an hour.
+// If the policy blocks messages behind a waiting message, LaneSweep unblocks messages that wait for rows that no longer
+// exist. If the policy does not, LaneSweep removes queues that an earlier policy has left.
 type LaneSweep struct {
 	guard.Guard
 	Lines admin.Lines
@@ -28,7 +28,7 @@ type LaneSweep struct {
 	next time.Time
 }
 
-// Work makes a sweep if one is due. Calls must not overlap. A nil LaneSweep does nothing.
+// Work makes a sweep if a sweep is due. Calls of Work must not overlap. A nil LaneSweep does nothing.
 func (s *LaneSweep) Work(base context.Context) {
 	if s == nil || time.Now().Before(s.next) {
 		return
@@ -59,8 +59,8 @@ func (s *LaneSweep) sweep(ctx context.Context) bool {
 	return true
 }
 
-// dissolve removes the lines of messages in the inbox if the policy no longer requires an order. Otherwise a
-// version could wait for a version that is blocked behind it.
+// dissolve removes the queues of the inbox if the policy no longer requires an order. If the queues stayed, version 2
+// could wait for version 1, while version 1 waits behind version 2 in a queue.
 func (s *LaneSweep) dissolve(ctx context.Context) bool {
 	rows, err := s.Lines.Dissolve(ctx, s.Consumer)
 	if rows > 0 {

@@ -19,8 +19,8 @@ const (
 	horizonEvery = time.Hour
 )
 
-// The number of rows that one call of the reaper examines. The number depends on the duration of the last
-// call, because the store has other users too.
+// Limits for the number of rows that one call of the reaper, which removes old markers, examines. The number depends on
+// the duration of the last call, because the store has other users too.
 const (
 	leastSlice = 50
 	firstSlice = 500
@@ -28,8 +28,8 @@ const (
 	sliceTime  = 20 * time.Millisecond
 	// restFor is the length of the pause after a call, as a multiple of the duration of the call.
 	restFor = 3
-	// A store that reads all markers in a pass makes one pass per hundredth of the retention, and at least
-	// one pass per longestRest. Markers may be kept longer by that time.
+	// A store that reads all markers in a pass makes a pass each time that a hundredth of the retention has passed, and
+	// at least one pass per longestRest. Markers may be kept longer by the time between two passes.
 	restShare   = 100
 	longestRest = 6 * time.Hour
 	// callTimeout is the timeout of a call. lastWithin is the timeout of a call at the end of a run.
@@ -45,7 +45,7 @@ type Reaper struct {
 	slice  int
 	asked  time.Time     // when the source was last asked how late duplicates can arrive
 	behind error         // the last logged error that prevents removal
-	keeps  time.Duration // the wait before the next keepAll; 0 after a successful keepAll
+	keeps  time.Duration // delay before the next keepAll; 0 after a successful keepAll
 	walk   *walk         // the current pass; nil if there is none
 }
 
@@ -58,7 +58,7 @@ type ReaperOptions struct {
 	Info source.Info
 	// ByCalls means that the messages come from calls of Process, so it is unknown which messages are unread.
 	ByCalls bool
-	// Lanes contains the progress of the lanes if the source does not report the progress.
+	// Lanes contains the progress of the lanes, if the source does not report that progress.
 	Lanes *LaneAges
 	// Ready reports whether the consumer works.
 	Ready func() (bool, string)
@@ -66,7 +66,7 @@ type ReaperOptions struct {
 	InFlight func() int64
 }
 
-// walk is a pass of the reaper. It contains the start time and the numbers of removed markers, rows and
+// walk is a pass in which the reaper removes old markers: the start time and the numbers of removed markers, rows and
 // bodies.
 type walk struct {
 	began time.Time
@@ -86,11 +86,10 @@ func (r *Reaper) Task() *Task {
 	return &Task{at: time.Now().Add(firstReap()), do: r.step}
 }
 
-// firstReap returns a random wait, so that processes that start together do not remove markers at the same
-// time.
+// firstReap returns a random delay, so that processes that start together do not remove markers at the same time.
 func firstReap() time.Duration { return reapEvery/2 + rand.N(reapEvery) }
 
-// step does the next part of the work and returns how long to wait before the next call.
+// step records progress or removes some old markers, and returns how long to wait before the next call of step.
 func (r *Reaper) step(base context.Context) time.Duration {
 	switch {
 	case r.keeps > 0:
@@ -106,8 +105,8 @@ func (r *Reaper) step(base context.Context) time.Duration {
 	return reapEvery
 }
 
-// keepAll tells the store that everything is kept forever, so that no process applies an older policy. If the
-// store is down, a later step calls keepAll again.
+// keepAll stores the policy that all markers are kept forever, so that no process applies an older policy. If the store
+// is down, a later step calls keepAll again.
 func (r *Reaper) keepAll(base context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
@@ -123,8 +122,7 @@ func (r *Reaper) keepAll(base context.Context) time.Duration {
 	return wait
 }
 
-// lookAgain checks, if this process keeps everything, whether another process with another policy has removed
-// markers.
+// If this process keeps all markers, lookAgain checks whether another process with another policy has removed markers.
 func (r *Reaper) lookAgain(base context.Context) {
 	if r.judgesAge() {
 		return
@@ -148,8 +146,8 @@ func (r *Reaper) Ended(idle bool) {
 	r.record(ctx, true)
 }
 
-// record stores the progress of the run if the progress is known. record returns false if the store returned
-// an error. over means that the run has ended and no message is left.
+// record stores the progress of the run if the progress is known. record returns false if the store returned an error.
+// The parameter over means that the run has ended and no message is left.
 func (r *Reaper) record(base context.Context, over bool) bool {
 	if r.Keep == 0 {
 		return true
@@ -169,8 +167,8 @@ func (r *Reaper) record(base context.Context, over bool) bool {
 	return true
 }
 
-// ages returns the progress of the lanes. known is false if the progress is not known. over means that no
-// message is left.
+// ages returns the progress of the lanes. The result known is false if the progress is not known. The parameter over
+// means that no message is left.
 func (r *Reaper) ages(over bool) (lanes []source.LaneAge, known bool) {
 	if dated := r.Info.Ages; dated != nil {
 		err := r.Source("Ages", func() error { lanes, known = dated(); return nil })
@@ -179,8 +177,8 @@ func (r *Reaper) ages(over bool) (lanes []source.LaneAge, known bool) {
 	return r.Lanes.take(r.ByCalls || r.InFlight() > 0, over)
 }
 
-// askHorizon asks the source once an hour how late a duplicate can arrive, and stores the answer. If that
-// time is longer than the retention, the store removes nothing from then on.
+// askHorizon asks the source once an hour how late a duplicate can arrive, and stores the answer. If a duplicate can
+// arrive after the retention, the store stops removing markers.
 func (r *Reaper) askHorizon(base context.Context) {
 	if r.Keep == 0 || time.Since(r.asked) < horizonEvery {
 		return
@@ -206,7 +204,7 @@ func (r *Reaper) askHorizon(base context.Context) {
 // forEver is the stored value for a broker that never drops messages.
 const forEver = 290 * 365 * 24 * time.Hour
 
-// reapFirst begins a pass, which removes everything that is older than the retention.
+// reapFirst begins a pass, which removes all markers, rows and bodies that are older than the retention.
 func (r *Reaper) reapFirst(base context.Context) time.Duration {
 	if err := r.advance(base); err != nil {
 		r.tell(base, err)
@@ -216,7 +214,8 @@ func (r *Reaper) reapFirst(base context.Context) time.Duration {
 	return r.reapSome(base)
 }
 
-// reapSome removes one slice. If nothing is left, or if the time of the pass is over, reapSome ends the pass.
+// reapSome removes one slice of old markers. If no old marker is left, or if the time of the pass is over, reapSome
+// ends the pass.
 func (r *Reaper) reapSome(base context.Context) time.Duration {
 	pass, began := r.walk, time.Now()
 	r.At(faults.BeforeReap, r.slice)
@@ -242,7 +241,8 @@ func (r *Reaper) reapSome(base context.Context) time.Duration {
 	return reapEvery
 }
 
-// advance raises the low-water marks. Without Keep, only bodies are removed, and advance does nothing.
+// advance raises the low-water marks, the times before which markers may be removed. Without Keep, only bodies are
+// removed, and advance does nothing.
 func (r *Reaper) advance(base context.Context) error {
 	if r.Keep == 0 {
 		return nil
@@ -266,7 +266,7 @@ func (r *Reaper) reap(base context.Context, o store.Reaping) (done store.Reaped,
 	return done, err
 }
 
-// fit sets the size of the next slice. The size depends on the duration of the last slice.
+// fit sets the number of rows of the next slice, depending on the duration of the last slice.
 func (r *Reaper) fit(took time.Duration) {
 	switch {
 	case took > sliceTime:
@@ -276,7 +276,7 @@ func (r *Reaper) fit(took time.Duration) {
 	}
 }
 
-// tell logs why nothing is removed, once for each cause.
+// tell logs, once for each cause, why no markers are removed.
 func (r *Reaper) tell(base context.Context, err error) {
 	if base.Err() != nil || r.Off {
 		return

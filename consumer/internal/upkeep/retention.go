@@ -15,12 +15,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Retention says how long a consumer's markers and rows are kept. The zero value keeps everything forever.
+// Retention is the policy how long a consumer's markers and rows are kept. With the zero value, markers and rows are
+// kept forever.
 type Retention struct {
 	guard.Guard
-	// Keep is how long markers are kept; 0 means forever. Bodies is how long bodies are kept; 0 means as long
-	// as their rows. Delay is how late a producer may send a duplicate. Retries is the maximum duration of
-	// all retries of a message.
+	// Keep is how long markers are kept; 0 means forever. Bodies is how long bodies are kept; 0 means as long as their
+	// rows. Delay is how late a producer may send a duplicate. Retries is the maximum time that all retries of a
+	// message together take.
 	Keep, Bodies, Delay, Retries time.Duration
 	// IDTime is the kind of time that ids contain.
 	IDTime identity.IDTime
@@ -29,17 +30,16 @@ type Retention struct {
 	// Off means that no process removes markers of this consumer.
 	Off bool
 
-	// reaped means that markers were removed, or may have been removed, under another policy. LookBack and
-	// the reaper set reaped.
+	// reaped means that markers were removed, or may have been removed, under another policy. LookBack and the Reaper
+	// set the field reaped.
 	reaped atomic.Bool
 }
 
 // noTime is the age of a message without a time. noTime is older than every retention.
 var noTime = time.Unix(0, 0)
 
-// JudgeTimes changes the verdict of a fresh message to store.Old if the message has no time. So with a
-// retention, messages without a time are rejected from the beginning, and not only after the first removal of
-// markers.
+// JudgeTimes changes the store's answer for a new message from Fresh to Old if the message has no time. So with a
+// retention, messages without a time are rejected from the beginning, and not only after the first removal of markers.
 func (r *Retention) JudgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 	if r.Keep == 0 || r.DailyPartitions { // with DailyPartitions the store checks the age of ids
 		return
@@ -62,8 +62,8 @@ func (r *Retention) AgeOf(p *delivery.Delivery) time.Time {
 	return sentAt(&p.Message)
 }
 
-// sentAt returns when a message was sent: the time of its broker or, without it, of its producer. If neither
-// time is known, sentAt returns noTime.
+// sentAt returns when a message was sent: the broker's timestamp or, if there is none, the producer's. If neither time
+// is known, sentAt returns noTime.
 func sentAt(m *semel.Message) time.Time {
 	if m.Origin.Written != 0 {
 		return m.Origin.Time()
@@ -74,7 +74,8 @@ func sentAt(m *semel.Message) time.Time {
 	return noTime
 }
 
-// Horizon returns how late a duplicate can arrive: the horizon of the source, plus the retries, plus Delay.
+// Horizon returns how late a duplicate can arrive: the time for which the source can repeat messages, plus the retries,
+// plus Delay.
 func (r *Retention) Horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
 	var h source.Horizon
 	if info.Horizon != nil {
@@ -99,7 +100,7 @@ func (r *Retention) Horizon(ctx context.Context, info source.Info) (source.Horiz
 	return h, nil
 }
 
-// Covers returns an error if Keep is shorter than the horizon h.
+// Covers returns an error if Keep is shorter than h, the time after which a duplicate can still arrive.
 func (r *Retention) Covers(h source.Horizon) error {
 	switch keep := r.Keep; {
 	case keep == 0:
@@ -112,8 +113,8 @@ func (r *Retention) Covers(h source.Horizon) error {
 	return nil
 }
 
-// Retain asks the source for the horizon and stores the policy, before the run begins. If everything is kept,
-// Retain does nothing, and the reaper stores the policy later (keepAll).
+// Retain stores the policy, together with the source's horizon (how long the source can repeat messages), before the
+// run begins. If all markers are kept forever, Retain does nothing, and the reaper stores the policy later (keepAll).
 func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error {
 	reaper, able := st.(store.Reaper)
 	if !able || r.Keep == 0 {
@@ -134,15 +135,15 @@ func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error 
 	return nil
 }
 
-// kept returns the policy without the horizon, in the store's type.
+// kept converts the policy to a store.Retention and leaves the field Horizon empty.
 func (r *Retention) kept() store.Retention {
 	return store.Retention{Consumer: r.Consumer, Keep: r.Keep, Bodies: r.Bodies, Off: r.Off}
 }
 
-// LookBack finds out whether markers of the consumer were removed under another policy, although the current
-// policy keeps everything. Duplicates of the messages of these markers may still arrive. If the store does
-// not know, the age of each message is checked. An error that wraps semel.ErrState means that the markers are
-// not where the store expects them.
+// LookBack finds out whether markers of the consumer were removed under another policy, although the current policy
+// keeps all markers. Duplicates of messages whose markers were removed may still arrive. If the store cannot say, the
+// consumer checks the age of each message. An error that wraps semel.ErrState means that the markers are in another
+// table than the store expects.
 func (r *Retention) LookBack(ctx context.Context, st any) error {
 	reaper, able := st.(store.Reaper)
 	if !able {
@@ -160,7 +161,7 @@ func (r *Retention) LookBack(ctx context.Context, st any) error {
 	return nil
 }
 
-// noteRemoved makes the consumer check the age of each message from now on if markers were removed.
+// If markers were removed, noteRemoved makes the consumer check the age of each later message.
 func (r *Retention) noteRemoved(before time.Time) {
 	if !before.IsZero() && !r.reaped.Swap(true) {
 		r.Logger.Info("markers of this consumer were removed under another policy: what is older is not taken for new", "consumer", r.Consumer, "before", before)

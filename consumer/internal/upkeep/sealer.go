@@ -12,31 +12,32 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// sealEvery is the interval at which a run looks for new audit records. sealWholeEvery is the interval at
-// which a run looks at all audit records.
+// sealEvery is the interval at which a run searches for new audit records. sealWholeEvery is the interval at which a
+// run searches the whole table of audit records.
 const (
 	sealEvery      = 5 * time.Second
 	sealWholeEvery = time.Hour
 )
 
-// sealedAtOnce is the maximum number of audit records that one call seals, so that its transaction is short.
+// sealedAtOnce is the maximum number of audit records that one call adds to the audit chain, so that its transaction is
+// short.
 const sealedAtOnce = 500
 
-// Sealer seals the audit records of operators' changes. Every process has a Sealer, and the store lets one
-// process at a time seal.
+// Sealer adds the audit records of operators' changes to a chain of hashes (sealing). Every process has a Sealer, and
+// the store lets only one process at a time add records.
 type Sealer struct {
 	guard.Guard
 	Store admin.Auditor
 	Turns Turns
-	// Key is the key that seals audit records; empty if there is no key.
+	// Key is the key for the hashes in the audit chain, or empty if there is no key.
 	Key []byte
 
 	whole time.Time // when the Sealer last looked at all audit records
 	told  string    // the last logged error; empty if sealing works
 }
 
-// Task returns the task that seals. The first seal is at a random time, so that processes that start together
-// do not seal at the same time.
+// Task returns the task that adds audit records to the audit chain. The first run of the task is at a random time, so
+// that processes that start together do not add records at the same time.
 func (s *Sealer) Task() *Task {
 	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
 		s.tell(base, s.pass(base))
@@ -44,7 +45,7 @@ func (s *Sealer) Task() *Task {
 	}}
 }
 
-// pass seals all audit records that are not sealed yet.
+// pass adds to the audit chain all audit records that are not in it yet.
 func (s *Sealer) pass(base context.Context) error {
 	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
 	for {
@@ -74,7 +75,7 @@ func (s *Sealer) seal(base context.Context, whole bool) (done admin.Sealed, err 
 	return done, err
 }
 
-// tell logs why sealing fails, once for each cause.
+// tell logs, once for each cause, why audit records cannot be added to the audit chain.
 func (s *Sealer) tell(base context.Context, err error) {
 	switch {
 	case base.Err() != nil:

@@ -4,14 +4,14 @@ import (
 	"context"
 )
 
-// Turns is a lock for all uses of the store by a consumer except its batches. So a connection pool needs one
-// connection for each worker, and one connection for all other work.
+// Turns is a lock for all uses of the store by a consumer except its batches. Because of Turns, a connection pool needs
+// only one connection for each worker, and one connection for all other work.
 type Turns chan struct{}
 
 // NewTurns returns an unlocked Turns.
 func NewTurns() Turns { return make(Turns, 1) }
 
-// Do waits for the lock, or until ctx ends, and calls f with the lock held.
+// Do waits for the lock, calls f, and unlocks. If ctx ends before Do has the lock, Do returns the error of ctx.
 func (t Turns) Do(ctx context.Context, f func() error) error {
 	select {
 	case t <- struct{}{}:

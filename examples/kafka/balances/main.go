@@ -1,4 +1,4 @@
-// Command balances adds payments from Kafka to balances in PostgreSQL. Each payment is added once.
+// Command balances adds payments from Kafka to balances in PostgreSQL. Each payment is added once. The page
 // docs/guides/kafka.md shows this program.
 //
 //	KAFKA_BROKERS=127.0.0.1:9092 DATABASE_URL=postgres://… go run ./examples/kafka/balances

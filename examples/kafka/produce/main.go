@@ -1,4 +1,4 @@
-// Command produce creates the topics of the example and sends payments to one of them. Like a producer that
+// Command produce creates the topics of the example and sends payments to the first topic. Like a producer that
 // retries, produce sends one payment in ten twice. The payments are the same in each run.
 //
 //	KAFKA_BROKERS=127.0.0.1:9092 go run ./examples/kafka/produce [-payments 1000]

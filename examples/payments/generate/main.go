@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// The contents of the file. deliveries is the total number of lines. Redeliveries fill the file up to this
-// number.
+// The contents of the file. The constant deliveries is the total number of lines. The generator adds redeliveries until
+// the file has this number of lines.
 const (
 	deliveries = 10_000
 	payments   = 7_500
@@ -25,7 +25,7 @@ const (
 	accounts   = 100
 )
 
-// delivery is a line of the file. at is the position of the line.
+// delivery is a line of the file. The field at is the position of the line.
 type delivery struct {
 	at   float64
 	line string
@@ -63,7 +63,7 @@ func write(w io.Writer) error {
 	return out.Flush()
 }
 
-// all returns all deliveries, ordered by arrival.
+// The function all returns all deliveries, ordered by arrival.
 func all(r *rand.Rand) []delivery {
 	var ds []delivery
 	add := func(first float64, line string) { ds = append(ds, delivery{first + r.ExpFloat64()*20, line}) }
@@ -113,7 +113,7 @@ func payment(i, amount int) string {
 
 func account(i int) string { return fmt.Sprintf("acc-%03d", i*37%accounts) }
 
-// event returns a CloudEvent in structured JSON format. amount is the JSON text of the amount.
+// event returns a CloudEvent in structured JSON format. The parameter amount is the JSON text of the amount.
 func event(id, account, amount string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%s}}`, id, account, amount)
 }
@@ -123,7 +123,7 @@ func badAmount(r *rand.Rand) string {
 	return []string{`0`, fmt.Sprint(-1 - r.IntN(500)), `"twelve"`, `12.5`}[r.IntN(4)]
 }
 
-// broken returns a line that is not valid JSON: truncated, not UTF-8, or plain text.
+// The function broken returns a line that is not valid JSON: truncated, not UTF-8, or plain text.
 func broken(r *rand.Rand, i int) string {
 	line := payment(payments+deliveries+i, 1+r.IntN(50_000))
 	switch i % 3 {

@@ -21,8 +21,7 @@ func Read(t testing.TB, files ...string) string {
 	return all.String()
 }
 
-// Shows checks that a document has at least least blocks of Go code, and that code contains each of these
-// blocks.
+// Shows checks that a document has at least least blocks of Go code, and that code contains each block.
 func Shows(t testing.TB, document string, least int, code string) {
 	t.Helper()
 	blocks := strings.Split(Read(t, document), "```go\n")[1:]

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// told is a testing.TB that records errors and does not stop.
+// The type told is a testing.TB that records errors and does not stop the test.
 type told struct {
 	testing.TB
 	errors []string

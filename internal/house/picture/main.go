@@ -1,5 +1,5 @@
-// Command picture draws pictures of this repository from the imports in the code: the packages, grouped into
-// rooms, and the path of a message through them.
+// Command picture draws pictures of this repository from the imports in the code: the packages, grouped into rooms, and
+// the path of a message through the rooms.
 //
 //	go run ./internal/house/picture
 package main

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Choices makes the random decisions of a run and records them. Choices from a list repeat that list, and
-// return zeros after its end.
+// Choices makes the random decisions of a run and records them. A Choices that was made from a list returns the numbers
+// of the list one after the other, and then only zeros.
 type Choices struct {
 	random *rand.Rand
 	given  []uint32
@@ -18,10 +18,10 @@ func FromSeed(seed uint64) *Choices {
 	return &Choices{random: rand.New(rand.NewPCG(seed, 0x5e3e1))}
 }
 
-// FromList returns Choices that repeat a list.
+// FromList returns Choices that return the numbers of a list.
 func FromList(list []uint32) *Choices { return &Choices{given: list} }
 
-// Below returns a number from 0 to n-1. By convention, 0 stands for the harmless decision.
+// Below returns a number from 0 to n-1. By convention, 0 means the harmless decision.
 func (c *Choices) Below(n int) int {
 	if n <= 1 {
 		return 0
@@ -38,7 +38,7 @@ func (c *Choices) Below(n int) int {
 	return int(c.given[c.next-1]) % n
 }
 
-// Chance returns true in one of n+1 cases on average. For n = 0 it always returns false.
+// Chance returns true in one of n+1 cases on average. For n = 0 the result is always false.
 func (c *Choices) Chance(n int) bool {
 	return n > 0 && c.Below(n+1) == n
 }

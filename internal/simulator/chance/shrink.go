@@ -9,16 +9,16 @@ type shrinker struct {
 	breaks func(list []uint32) (used []uint32, cost int, does bool)
 }
 
-// Shrink makes a failing list of decisions shorter and its numbers smaller. It needs at most tries runs.
-// breaks runs a list. It returns the decisions that the run used, the cost of the run in further tries, and
-// whether the run breaks the same law as the original list.
+// Shrink makes a failing list of decisions shorter and its numbers smaller. Shrink makes at most tries runs. The
+// function breaks makes a run with a list, and returns the decisions that the run used, the cost of the run in further
+// tries, and whether the run breaks the same law as the original list.
 func Shrink(list []uint32, tries int, breaks func(list []uint32) (used []uint32, cost int, does bool)) []uint32 {
 	s := &shrinker{best: list, tries: tries, breaks: breaks}
 	s.shrink()
 	return s.best
 }
 
-// try runs a list, and keeps it if the run still breaks the law.
+// try makes a run with a list, and continues with that list if the run still breaks the law.
 func (s *shrinker) try(list []uint32) bool {
 	if s.tries--; s.tries < 0 {
 		return false
@@ -31,7 +31,7 @@ func (s *shrinker) try(list []uint32) bool {
 	return does
 }
 
-// trimZeros removes the zeros at the end, because Choices returns zeros after the end of a list anyway.
+// trimZeros removes the zeros at the end of a list, because Choices returns zeros after the end of a list.
 func trimZeros(list []uint32) []uint32 {
 	for len(list) > 0 && list[len(list)-1] == 0 {
 		list = list[:len(list)-1]
@@ -50,7 +50,7 @@ func (s *shrinker) shrink() {
 	}
 }
 
-// weight is the number that shrinking makes smaller.
+// weight is a measure of a list that Shrink minimizes.
 func weight(list []uint32) int {
 	sum := 16 * len(list)
 	for _, v := range list {
@@ -59,7 +59,7 @@ func weight(list []uint32) int {
 	return sum
 }
 
-// cut tries to remove each part of the list that has this size.
+// cut tries to remove each part of the list that has the given size.
 func (s *shrinker) cut(size int) {
 	for at := len(s.best) - size; at >= 0 && s.tries > 0; at -= size {
 		if at+size > len(s.best) {
@@ -69,7 +69,7 @@ func (s *shrinker) cut(size int) {
 	}
 }
 
-// zero tries to set each part of this size to zero, which stands for harmless decisions.
+// zero tries to set each part of the given size to zeros, which mean harmless decisions.
 func (s *shrinker) zero(size int) {
 	for at := len(s.best) - size; at >= 0 && s.tries > 0; at -= size {
 		if at+size > len(s.best) || !slices.ContainsFunc(s.best[at:at+size], func(v uint32) bool { return v != 0 }) {

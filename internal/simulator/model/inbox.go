@@ -20,49 +20,50 @@ type Row struct {
 	// Message is the message in the row. Print is the fingerprint in the row's marker.
 	Message *Message
 	Print   semel.Fingerprint
-	// Token is the token of the current claim, 0 if there is none. Until is the end of the lease. Due is the
-	// time from which a waiting row may be claimed.
+	// Token is the token of the current claim, or 0 if the row is not claimed. Until is the end of the lease. Due is
+	// the time from which a waiting row may be claimed.
 	Token      uint64
 	Until, Due time.Duration
-	// dated is the time of the last write by the store's clock. Waiting is the planned wait from that time on
-	// (for the checker).
+	// The field dated is the time of the last write by the store's clock. Waiting is the planned delay since the last
+	// write (for the checker).
 	dated, Waiting time.Duration
 	// Changed is the time when the row ended.
 	Changed time.Duration
 	// Attempts is the number of runs that ended. Started is the number of runs that were recorded before they
 	// began and whose end is not recorded.
 	Attempts, Started int
-	// By is the process that wrote the row last. From is set if the delivery was too old: it is the delivery
-	// for which the row was written.
+	// By is the process that wrote the row last. From is set if the row was written for a delivery that is too old: the
+	// field is that delivery.
 	By   holder
 	From *Delivery
-	// Line is the name of the line in which the row keeps its order. Place is the place in that line; 0 if the
-	// row has none.
+	// Line is the name of the queue (of a key or lane) that contains the row. Place is the position in that queue, or 0
+	// if the row is in no queue.
 	Line    string
 	Place   int
 	Repeats int
-	// Calls is the record of calls in the row. Starts has the tokens under which the start of a call was
-	// recorded, and Taken the claims that another process took over (both for the checker).
+	// Calls is the record of calls in the row. For the checker, Starts has the tokens under which the start of a call
+	// was recorded, and Taken has the claims that another process took over.
 	Calls  calls.Ledger
 	Starts map[uint64]bool
 	Taken  map[uint64]Takeover
-	// Steps are the completed steps.
+	// Steps contains the completed steps.
 	Steps []store.StepDone
 	// Sends is how many times the intent was sent before it was suppressed (for the checker).
 	Sends int
-	// Quiet is true if a replay without effects wrote the row. OfReplay is true if the row is an intent of
-	// such a replay and no person has released it (for the checker).
+	// Quiet is true if a replay without effects wrote the row. For the checker, OfReplay is true if the row is an
+	// intent of a replay without effects and no person has released the intent.
 	Quiet, OfReplay bool
-	// Revision changes with each change of the row. Made is set when a person schedules the row: these actions
-	// are numbered over all rows. It is 0 if there was no such action since the row last ended. WasMade is the
-	// value of Made when the row ended, and Acts the number of such actions (all for the checker).
+	// Revision changes with each change of the row. The fields Made, WasMade and Acts are for the checker. Made is set
+	// when a person schedules the row: it is the number of the action, counted over all rows, or 0 if no person has
+	// scheduled the row since it last ended. WasMade is the value of Made when the row ended. Acts is the number of
+	// actions that scheduled the row.
 	Revision, Made, WasMade, Acts int
-	// ByHand is true if a person scheduled the row without Semel, by a change in the database.
+	// ByHand is true if a person scheduled the row by a change in the database, without a command of Semel.
 	ByHand bool
-	// Settled is the number of copies that were settled as duplicates of the row.
+	// Settled is the number of copies that were acked as duplicates of the row.
 	Settled int
-	// Doubted is the number of duplicates whose own handler had run: the answer to their commit was lost, so
-	// that commit may have written the marker.
+	// Doubted is the number of duplicates whose own handler had run and whose commit may have written the marker,
+	// because the response to that commit was lost.
 	Doubted int
 }
 
@@ -76,7 +77,7 @@ func (r *Row) claimable(now time.Duration) bool {
 	return r.Waits() && !r.Follows() && (r.Token == 0 && r.Due <= now || r.Token != 0 && r.Until <= now)
 }
 
-// Stands reports whether the claim with this token is valid.
+// Stands reports whether the claim with the given token is valid.
 func (r *Row) Stands(token uint64) bool { return r.Waits() && r.Token == token }
 
 // Put writes a new row.
@@ -90,7 +91,7 @@ func (s *Store) AnyWaits() bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Waits() && !s.behindParked(r) })
 }
 
-// Take claims rows, up to a limit. A claim is suspect if the lease of an earlier claim of the row expired.
+// Take claims rows, up to a limit. A claim is marked as suspect if the lease of an earlier claim of the row expired.
 func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration) (taken []*Claim) {
 	bytes := int64(0)
 	for _, r := range s.Inbox {
@@ -148,21 +149,21 @@ func (s *Store) UnknownCall(id string) bool {
 // Claim is a process's claim of a row.
 type Claim struct {
 	Row *Row
-	// Tokens are the tokens that the process has written into the row. The last one is the current token.
+	// Tokens contains the tokens that the process has written into the row. The last element is the current token.
 	Tokens  []uint64
 	Suspect bool
 	// Started is true if the start of the run is recorded.
 	Started bool
 	// Blocked is true if the row has waited for an earlier version for the longest allowed time.
 	Blocked bool
-	// Steps are the steps that were complete when the row was claimed. Stepped also contains the step that ran
+	// Steps contains the steps that were complete when the row was claimed. Stepped also contains the step that ran
 	// last.
 	Steps, Stepped []store.StepDone
-	// Calls is the knowledge of the process about calls under this claim.
+	// Calls is what the process knows about the calls that were made under the claim.
 	Calls calls.Claim
 	// Ends is the time until which the process certainly has the claim.
 	Ends time.Duration
-	// Deaf is the number of the next extensions of the lease whose answers get lost.
+	// Deaf is the number of the next extensions of the lease whose responses get lost.
 	Deaf int
 }
 
@@ -198,7 +199,7 @@ func (s *Store) EndClaim(c *Claim, r *machine.Row, by holder, now, at time.Durat
 	s.Remember(to.Key.ID, Outcomes[r.As], Marker{Print: to.Print, At: now})
 }
 
-// Free releases the claim if it is still valid. The row can be claimed again at once.
+// Free releases the claim if it is still valid, so that the row can be claimed again at once.
 func (c *Claim) Free(by holder, at time.Duration) {
 	if r := c.Row; r.Stands(c.Token()) {
 		r.Calls.End(c.Calls.Released(), store.Token(c.Token()))
@@ -210,7 +211,7 @@ func (c *Claim) Free(by holder, at time.Duration) {
 	}
 }
 
-// ended reports whether the row has a final state.
+// The method ended reports whether the row has a final state.
 func (r *Row) ended() bool {
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsDeadLettered:
@@ -219,19 +220,19 @@ func (r *Row) ended() bool {
 	return false
 }
 
-// Dates sets when the row was written and until when it waits, by the store's clock.
+// Dates sets the time when the row was written and the time until which the row waits, by the store's clock.
 func (r *Row) Dates(at, after time.Duration) {
 	r.dated, r.Due, r.Waiting = at, at+after, after
 }
 
-// Leases sets when the row was claimed and until when, by the store's clock.
+// Leases sets the time when the row was claimed and the time when the lease ends, by the store's clock.
 func (r *Row) Leases(at, lease time.Duration) {
 	r.Cut(at)
 	r.dated, r.Until, r.Waiting = at, max(r.Until, at+lease), lease
 }
 
-// Cut shortens the wait of a row that was written while the store's clock was ahead: the wait begins again
-// now. Cut returns by how much the clock was ahead.
+// Cut shortens the delay of a row that was written while the store's clock was ahead: the delay begins again now. Cut
+// returns by how much the clock was ahead.
 func (r *Row) Cut(at time.Duration) time.Duration {
 	if r.Follows() {
 		return 0

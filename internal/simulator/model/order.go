@@ -18,11 +18,11 @@ type Place struct {
 // stream is the state of a stream in the store.
 type stream struct {
 	At Place
-	// holder is the last transaction that locked the stream. The lock ends with the transaction.
+	// holder is the last transaction that locked the stream. The lock of the stream ends with the transaction.
 	holder *Transaction
 }
 
-// Stream returns a stream. A new stream is before version 1.
+// Stream returns the stream with the given name. In a new stream, the next version is 1.
 func (s *Store) Stream(name string) *stream {
 	if s.streams[name] == nil {
 		s.streams[name] = &stream{}
@@ -39,13 +39,13 @@ func (s *Store) Hold(name string, t *Transaction) { s.Stream(name).holder = t }
 // Overdue reports whether the row was parked because an earlier version did not arrive in time.
 func (r *Row) Overdue() bool { return r.As == machine.AsOverdue }
 
-// WaitsForTurn reports whether the row can be claimed as soon as the earlier versions have taken effect.
+// WaitsForTurn reports whether the row waits only until the earlier versions of its stream have taken effect.
 func (r *Row) WaitsForTurn() bool {
 	return r.Message.Version > 0 && (r.As == machine.AsBlocked && r.Token == 0 || r.Overdue())
 }
 
-// FreeTurns unblocks the rows of a stream whose earlier versions have taken effect, including rows that this
-// commit writes as waiting. freed is true if there was such a row.
+// FreeTurns unblocks the rows of a stream whose earlier versions have taken effect, including rows that the current
+// commit writes as waiting. The result freed is true if a row was unblocked.
 func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool) {
 	for _, r := range s.Inbox {
 		if !r.WaitsForTurn() || r.Message.Stream != name || r.Message.Version > s.Stream(name).At.Version+1 {
@@ -63,16 +63,16 @@ func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool
 	return freed
 }
 
-// never is the due time of a row that waits for other rows, not for a time.
+// The constant never is the due time of a row that waits for other rows and not for a time.
 const never = time.Duration(1 << 62)
 
-// KeepsBack reports whether a row blocks the later rows of its line.
+// KeepsBack reports whether a row blocks the later rows of its queue (of a key or lane).
 func (r *Row) KeepsBack() bool { return r.Place > 0 && (r.Waits() || r.As == machine.AsParked) }
 
-// Follows reports whether a row waits for earlier rows of its line.
+// Follows reports whether a row waits for earlier rows of its queue (of a key or lane).
 func (r *Row) Follows() bool { return r.Place > 0 && r.As == machine.AsBlocked }
 
-// First returns the first row of a line that blocks the later rows; nil if there is none.
+// First returns the first row of a queue (of a key or lane) that blocks the later rows, or nil if no row blocks.
 func (s *Store) First(line string) (first *Row) {
 	for _, r := range s.Inbox {
 		if r.KeepsBack() && r.Line == line && (first == nil || r.Place < first.Place) {
@@ -82,14 +82,13 @@ func (s *Store) First(line string) (first *Row) {
 	return first
 }
 
-// behindParked reports whether a row waits for a parked row of its line, so that only a person can let it
-// continue.
+// behindParked reports whether a row waits for a parked row of its queue, so that only a person can unblock it.
 func (s *Store) behindParked(r *Row) bool {
 	return r.Follows() && s.First(r.Line).As == machine.AsParked
 }
 
-// Enter puts a row at the end of a line. If the row was written as waiting for others but is the first of the
-// line, it can be claimed at once, and Enter returns true.
+// Enter appends a row to a queue (of a key or lane). If the row was written as waiting for other rows but is the first
+// of the queue, the row can be claimed at once, and Enter returns true.
 func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	r.Place = 0
 	behind := s.First(line) != nil
@@ -107,7 +106,8 @@ func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	return false
 }
 
-// Advance unblocks the first row of a line that another row has left. freed is true if there was such a row.
+// Advance unblocks the first row of a queue after the row left was removed from the queue. The result freed is true if
+// a row was unblocked.
 func (s *Store) Advance(left *Row, by holder, now time.Duration) (freed bool) {
 	if left.Line == "" || left.KeepsBack() {
 		return false

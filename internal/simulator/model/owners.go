@@ -32,7 +32,7 @@ func (r *Row) State() store.RowState {
 	return store.StateCompleted
 }
 
-// Stored returns the row in the form that package admin needs.
+// Stored converts the row to the type that package admin needs.
 func (r *Row) Stored() *store.StoredRow {
 	return &store.StoredRow{State: r.State(), Reason: r.Reason, CallsStarted: r.Calls.Started, CallsFinished: r.Calls.Finished}
 }
@@ -48,7 +48,7 @@ func (r *Row) waitsForPerson() bool {
 	return !r.Key.Conflict && r.Reason != semel.ReasonOutcomeUnknown && r.Reason != reasonname.Expired && r.Reason != reasonname.Suppressed
 }
 
-// twin returns the row in the form that package sqlform needs.
+// twin converts the row to the type that package sqlform needs.
 func (r *Row) twin() sqlform.Twin {
 	return sqlform.Twin{State: r.State(), Conflict: r.Key.Conflict, Version: int64(r.Print.Version), Sum: sqlform.Sum(r.Print),
 		Stepped: len(r.Steps) > 0, UnknownOutcome: r.Calls.Started > r.Calls.Finished}
@@ -64,28 +64,28 @@ func (s *Store) Others(r *Row) (all []sqlform.Twin) {
 	return all
 }
 
-// Form returns the marker in the form that package sqlform needs.
+// Form converts the marker to the type that package sqlform needs.
 func (m Marker) Form() sqlform.Marker {
 	return sqlform.Marker{Outcome: int64(m.Outcome), Version: int64(m.Print.Version), Sum: sqlform.Sum(m.Print)}
 }
 
-// Owns reports whether the marker of the row's identity belongs to this row.
+// Owns reports whether the marker of the row's identity belongs to the row r.
 func (s *Store) Owns(r *Row) bool {
 	m, marked := s.Markers[r.Key.ID]
 	return marked && m.Form().Of(r.twin(), s.Others(r))
 }
 
-// WaitsFor reports whether the marker of the row's identity belongs to this row and has the outcome Waiting.
+// WaitsFor reports whether the marker of the row's identity belongs to the row r and has the outcome Waiting.
 func (s *Store) WaitsFor(r *Row) bool {
 	return s.Markers[r.Key.ID].Outcome == store.Waiting && s.Owns(r)
 }
 
-// MayRun returns nil if a person may let the row run although the other rows of its identity exist.
+// MayRun returns nil if a person may retry the row although its identity has other rows.
 func (s *Store) MayRun(r *Row) error {
 	return admin.MayRun(0, s.Markers[r.Key.ID].Outcome, s.Owns(r), sqlform.StoredTwins(s.Others(r)))
 }
 
-// TakeMarker makes the marker of the row's identity belong to this row, with the outcome Waiting.
+// TakeMarker makes the marker of the row's identity belong to the row r, with the outcome Waiting.
 func (s *Store) TakeMarker(r *Row) {
 	m := s.Markers[r.Key.ID]
 	if m.Print != r.Print {
@@ -94,8 +94,8 @@ func (s *Store) TakeMarker(r *Row) {
 	s.Remember(r.Key.ID, store.Waiting, Marker{Print: r.Print, At: m.At})
 }
 
-// CloseMarker gives the marker of a discarded row the outcome Discarded, if the marker belongs to the row. If
-// the row is a conflict, the marker goes back to the row with the first content.
+// CloseMarker gives the marker of a discarded row the outcome Discarded, if the marker belongs to the row. If the row
+// is a conflict, the marker then belongs again to the row with the first content.
 func (s *Store) CloseMarker(r *Row) {
 	m := s.Markers[r.Key.ID]
 	if !s.Owns(r) || m.Outcome == store.Applied {
@@ -110,8 +110,8 @@ func (s *Store) CloseMarker(r *Row) {
 	s.Remember(r.Key.ID, store.Outcome(closed.Outcome), m)
 }
 
-// RowWith reports whether an identity has a row with this content. It proves a settlement whose marker now
-// belongs to another row.
+// RowWith reports whether an identity has a row with the given content. A row with the content proves that an ack was
+// right, although the marker now belongs to another row.
 func (s *Store) RowWith(id string, print semel.Fingerprint) bool {
 	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Key.ID == id && !Conflicts(r.Print, print) })
 }

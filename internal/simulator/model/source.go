@@ -22,8 +22,8 @@ type Lane struct {
 	Revoking bool
 	Paused   bool
 
-	// Of is the live lane that a replay reads again, and Stored the position of the replay in the store. For a
-	// live lane they are nil and 0. Before has the deliveries from the time before the live processes began.
+	// Of is the live lane that a replay reads again, and Stored the position of the replay in the store. For a live
+	// lane, Of is nil and Stored is 0. Before has the deliveries from the time before the live processes began.
 	Of     *Lane
 	Stored int
 	Before []*Delivery
@@ -32,8 +32,8 @@ type Lane struct {
 // Current returns the lane in its current epoch.
 func (l *Lane) Current() source.Lane { return source.Lane{ID: l.ID, Epoch: l.Epoch} }
 
-// Give assigns the lane to a process and starts a new epoch. Unsettled deliveries are delivered again. A log
-// starts again at the first unsettled delivery.
+// Give assigns the lane to a process and starts a new epoch. Deliveries that are not acked are delivered again. A log
+// starts again at the first delivery that is not acked.
 func (l *Lane) Give(to holder) {
 	l.Epoch++
 	l.Owner = to
@@ -54,7 +54,7 @@ func (l *Lane) Give(to holder) {
 // Leave ends the epoch.
 func (l *Lane) Leave() { l.Held, l.Revoking = false, false }
 
-// Any returns the next delivery that the lane can make to the process now; nil if there is none.
+// Any returns the next delivery that the process can get from the lane now, or nil if there is none.
 func (l *Lane) Any(s *Source, p holder, now time.Duration) *Delivery {
 	if !l.Held || l.Paused || l.Owner != p {
 		return nil
@@ -75,7 +75,7 @@ func (l *Lane) Read(d *Delivery) {
 // Store stores the position of a replay's lane.
 func (l *Lane) Store(position int) { l.Stored = max(l.Stored, position) }
 
-// SettledUpTo returns the position of the first unsettled delivery.
+// SettledUpTo returns the position of the first delivery that is not acked.
 func (l *Lane) SettledUpTo() int {
 	if i := slices.IndexFunc(l.Log, func(d *Delivery) bool { return !d.Settled }); i >= 0 {
 		return i
@@ -83,7 +83,7 @@ func (l *Lane) SettledUpTo() int {
 	return len(l.Log)
 }
 
-// settled reports whether all deliveries of the lane are settled.
+// The method settled reports whether all deliveries of the lane are acked or dead-lettered.
 func (l *Lane) settled() bool {
 	return !slices.ContainsFunc(l.Log, func(d *Delivery) bool { return !d.Settled })
 }
@@ -109,7 +109,7 @@ func (l *Lane) Live() *Lane {
 type Source struct {
 	Queue bool
 	Lanes []*Lane
-	// Dead has the number of dead letters by content.
+	// Dead has, for each content, the number of dead letters.
 	Dead map[Content]int
 }
 
@@ -119,7 +119,7 @@ type Content struct {
 	Print semel.Fingerprint
 }
 
-// Find returns the lane with an id; nil if there is none.
+// Find returns the lane with the given id, or nil if there is no such lane.
 func (s *Source) Find(id string) *Lane {
 	for _, l := range s.Lanes {
 		if l.ID == id {
@@ -129,7 +129,7 @@ func (s *Source) Find(id string) *Lane {
 	return nil
 }
 
-// ready reports whether the source can deliver d now.
+// The method ready reports whether the source can deliver d now.
 func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	if d.Produced > now || d.due > now {
 		return false
@@ -177,8 +177,7 @@ func (s *Source) HasMore(p holder) bool {
 	return false
 }
 
-// Settle settles a delivery. If the lane has ended in this epoch, only dead letters are written, and nothing
-// else happens.
+// Settle acks, nacks or dead-letters a delivery. If the epoch of the lane has ended, only dead letters are written.
 func (s *Source) Settle(d *Delivery, epoch uint64, kind semel.SettleKind, after, now time.Duration) {
 	l := d.Lane
 	if kind == semel.DeadLetter {
@@ -195,12 +194,12 @@ func (s *Source) Settle(d *Delivery, epoch uint64, kind semel.SettleKind, after,
 	d.out, d.returned, d.due = false, !s.Queue, now+after
 }
 
-// AllSettled reports whether all deliveries of the source are settled.
+// AllSettled reports whether all deliveries of the source are acked or dead-lettered.
 func (s *Source) AllSettled() bool {
 	return !slices.ContainsFunc(s.Lanes, func(l *Lane) bool { return !l.settled() })
 }
 
-// Exhausted reports whether everything was delivered and no delivery waits for redelivery.
+// Exhausted reports whether all messages were delivered and no delivery waits for redelivery.
 func (s *Source) Exhausted() bool {
 	for _, l := range s.Lanes {
 		if l.settled() {

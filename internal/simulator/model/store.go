@@ -18,14 +18,14 @@ type Marker struct {
 	At      time.Duration // the time of the first write
 }
 
-// RowKey is the key of an inbox row. For the row of a conflict it includes the fingerprint.
+// RowKey is the key of an inbox row. The key of a conflict's row includes the fingerprint.
 type RowKey struct {
 	ID       string
 	Conflict bool
 	Print    semel.Fingerprint
 }
 
-// Compare defines an order of keys, so that a run always finds them in the same order.
+// Compare defines an order of keys, so that a run always processes keys in the same order.
 func (k RowKey) Compare(other RowKey) int {
 	return cmp.Or(strings.Compare(k.ID, other.ID), slices.Compare(k.Print.Sum[:], other.Print.Sum[:]))
 }
@@ -43,8 +43,8 @@ type Mark struct {
 type Effect struct {
 	Entry   int
 	Message *Message
-	// Step is the step of the message that made the effect; empty for a message without steps. Part is true if
-	// the message has further steps.
+	// Step is the step of the message that made the effect, or "" for a message without steps. Part is true if the
+	// message has further steps.
 	Step string
 	Part bool
 }
@@ -54,7 +54,8 @@ type Transaction struct {
 	Marks   []Mark
 	Effects []Effect
 	Open    bool
-	// Broken is true if the transaction can only be rolled back. The store says so only when it is asked.
+	// Broken is true if the transaction can only be rolled back. The store reports a broken transaction only when it is
+	// asked.
 	Broken bool
 	// Quiet is true if the handler runs in a replay without effects.
 	Quiet bool
@@ -64,7 +65,7 @@ type Transaction struct {
 	Cut bool
 	// Committing is true after the process has sent COMMIT.
 	Committing bool
-	By         holder // nil if it is no process of the world
+	By         holder // nil if the transaction belongs to no simulated process
 	// Replays is true if the process of the transaction runs a replay.
 	Replays bool
 }
@@ -75,34 +76,34 @@ type Store struct {
 	Rows    map[RowKey]*Row
 	Inbox   []*Row         // rows in the order in which they were written
 	Lost    map[RowKey]int // copies that may have been counted by commits with an unknown outcome
-	// Parted has, by identity, the number of deliveries that a process had and could not settle. Commits may
-	// have counted them before they were delivered again.
+	// Parted has, by identity, the number of deliveries that a process had and could not ack. Commits may have counted
+	// such deliveries before they were delivered again.
 	Parted map[string]int
-	// Effects has the number of effects by identity, so that an effect that happened twice shows.
+	// Effects has the number of effects by identity, so that the checker finds an effect that happened twice.
 	Effects map[string]int
 	// StepsDone has the steps that took effect, by identity (for the checker).
 	StepsDone map[string][]string
-	// Low is a time: markers from before that time may have been removed. Gone has the removed markers,
-	// GoneRows the removed rows (both for the checker).
+	// Low is a time: markers from before that time may have been removed. For the checker, Gone has the removed markers
+	// and GoneRows has the removed rows.
 	Low      time.Duration
 	Gone     map[string]Removed
 	GoneRows map[RowKey]bool
-	// Passed has the identities whose marker went from one row to another.
+	// Passed has the identities whose marker first belonged to one row and then to another row.
 	Passed  map[string]bool
 	Locks   map[string]*Transaction
 	streams map[string]*stream
-	places  int // the last assigned place in a line
+	places  int // the last assigned position in a queue
 	Waiting []func()
-	// Changes has the number of changes by identity, except those of replays (for the checker).
+	// Changes has the number of changes by identity, except changes by replays (for the checker).
 	Changes map[string]int
 	// Open has the open transactions.
 	Open map[*Transaction]bool
-	// Intended maps an intent to the transaction that wrote it. That transaction may have ended.
+	// Intended maps an intent to the transaction that wrote the intent, even if that transaction has ended.
 	Intended map[string]*Transaction
 	// Serial is the last transaction that took the consumer's lock.
 	Serial *Transaction
 	Down   bool
-	// Ahead is how much the store's clock is ahead; negative if it is behind.
+	// Ahead is how much the store's clock is ahead, or negative if the clock is behind.
 	Ahead  time.Duration
 	Jumped bool
 	// Claiming is called with each row that is claimed. Over is called with each row before it is claimed, and
@@ -123,7 +124,8 @@ func Conflicts(a, b semel.Fingerprint) bool {
 	return a.Version != 0 && a.Version == b.Version && a.Sum != b.Sum
 }
 
-// Judge returns the verdict on writing a marker for an identity. No transaction has locked the identity.
+// Judge returns the store's answer (new, duplicate, conflict) when a marker for an identity is written. The caller has
+// checked that no transaction has locked the identity.
 func (s *Store) Judge(id string, print semel.Fingerprint) store.Verdict {
 	m, there := s.Markers[id]
 	switch {
@@ -140,7 +142,8 @@ func (s *Store) Judge(id string, print semel.Fingerprint) store.Verdict {
 	}
 }
 
-// JudgeIntent returns the verdict on an intent. It looks at the inbox and at the intents of the transaction.
+// JudgeIntent returns the store's answer (new, duplicate, conflict) for an intent, from the inbox and from the intents
+// of the transaction.
 func (s *Store) JudgeIntent(t *Transaction, n Intent) store.Verdict {
 	for _, there := range t.Intents {
 		if there.ID != n.ID {
@@ -154,8 +157,8 @@ func (s *Store) JudgeIntent(t *Transaction, n Intent) store.Verdict {
 	return s.Judge(n.ID, n.Print)
 }
 
-// Newer is the outcome in markers of a newer release that shares the store. This release does not know its
-// meaning.
+// Newer is the outcome in markers of a newer release that shares the store. The simulated release does not know the
+// meaning of the outcome Newer.
 const Newer store.Outcome = 9
 
 // Outcomes maps the outcome of an entry to the outcome in its marker.
@@ -199,8 +202,8 @@ func (s *Store) End(t *Transaction) []func() {
 	return waiting
 }
 
-// Apply commits t: its markers except those in trim, its effects, and the rows. Effects cannot be left out,
-// because the store does not know which entry made which effect. rowOf converts a row of the commit.
+// Apply commits t: its markers except those in trim, its effects, and the rows. Effects cannot be left out, because the
+// store does not know which entry made which effect. The function rowOf converts a row of the commit.
 func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func(*machine.Row) *Row) {
 	for _, m := range t.Marks {
 		if !slices.Contains(trim, m.Entry) {
@@ -223,8 +226,8 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 			there.Repeats++
 		case rows[i].Repeat: // a message that another process applied has no row
 		case there != nil && is.Key.Conflict:
-			// Two transactions saw the same conflict, for example because one commit was late. The second
-			// message is counted on the row, and settled as a conflict.
+			// Two transactions saw the same conflict, for example because one commit was late. The second message is
+			// counted on the row, and acked as a conflict.
 			there.Repeats++
 			s.Parted[is.Key.ID]++
 		case there != nil:
@@ -235,7 +238,7 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 	}
 }
 
-// Remember writes a marker. If the marker exists, it keeps its time.
+// Remember writes a marker. If the marker exists already, Remember does not change its time.
 func (s *Store) Remember(id string, o store.Outcome, m Marker) {
 	if there, known := s.Markers[id]; known {
 		m.At = there.At
@@ -245,7 +248,7 @@ func (s *Store) Remember(id string, o store.Outcome, m Marker) {
 	s.Changes[id]++
 }
 
-// Holder returns the transaction that has locked an identity or its previous identity; nil if there is none.
+// Holder returns the transaction that has locked an identity or its previous identity, or nil if neither is locked.
 func (s *Store) Holder(id, former string) *Transaction {
 	if t := s.Locks[id]; t != nil {
 		return t
@@ -253,8 +256,8 @@ func (s *Store) Holder(id, former string) *Transaction {
 	return s.Locks[former]
 }
 
-// Marked returns the marker with the outcome of a message: its own marker, even if that was removed. If the
-// message never had a marker, it returns the marker of the previous identity.
+// Marked returns the marker with the outcome of a message: its own marker, even if that marker was removed, or, if the
+// message never had a marker, the marker of its previous identity.
 func (s *Store) Marked(m *Message) (Marker, bool) {
 	own, there := s.Markers[m.ID]
 	if was := s.Gone[m.ID]; !there && was.Times > 0 {

@@ -1,7 +1,7 @@
-// Command mutate makes small mistakes in the code, one at a time, and reports which of them the tests and the
-// simulator find. Its arguments are names of targets; without arguments it runs all targets. The score of a
-// target is the percentage of its mistakes that were found. If a score is below the value of the flag -least,
-// the exit code is 1. An interrupt ends the run and prints the score so far.
+// Command mutate makes small mistakes in the code, one at a time, and reports which mistakes the tests and the
+// simulator find. The arguments are names of targets; without arguments, all targets are run. The score of a target is
+// the percentage of its mistakes that were found. If a score is below the value of the flag -least, the exit code is 1.
+// On an interrupt, the command ends and prints the score so far.
 package main
 
 import (
@@ -48,7 +48,7 @@ func usage() {
 	flag.PrintDefaults()
 }
 
-// choose returns the targets with these names. unknown is the first name without a target.
+// choose returns the targets with the given names. The result unknown is the first name without a target.
 func choose(names []string) (chosen []mutation.Target, unknown string) {
 	all := targets()
 	if len(names) == 0 {

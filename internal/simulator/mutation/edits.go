@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Edit makes a change in a function. Edit finds the place of the change by the names of functions, fields,
-// constants and variables in the code, so that it still works after other changes of the text. The place must
-// be unique in the function; otherwise the error names what Edit looked for.
+// Edit makes a change in a function. The statement to change is found by the names of functions, fields, constants and
+// variables in the code, so that an Edit still works after other changes of the text. The statement must be unique in
+// the function; if it is not, the error contains the names that Edit looked for.
 type Edit func(*Function) (Change, error)
 
 // Find returns the change that an edit makes in a function. The function is in the files that match pattern.
@@ -84,7 +84,7 @@ func (fn *Function) conditions() func(ast.Node) ast.Node {
 	}
 }
 
-// Drop removes the operand of && or || that uses name. If several conditions have such an operand, beside
+// Drop removes the operand of && or || that uses name. If several conditions have an operand with the name, beside
 // lists other names in the condition.
 func Drop(name string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
@@ -117,7 +117,7 @@ func dropped(b *ast.BinaryExpr, name string) ast.Expr {
 	return nil
 }
 
-// chain reports whether an expression is a && or || without parentheses.
+// chain reports whether e is an expression with && or || and without parentheses around it.
 func chain(e ast.Expr) bool {
 	b, ok := e.(*ast.BinaryExpr)
 	return ok && (b.Op == token.LAND || b.Op == token.LOR)
@@ -160,8 +160,8 @@ func Call(function, expression string, beside ...string) Edit {
 	}
 }
 
-// Swap replaces a name by another name. If the name is used several times, beside selects a place: the
-// innermost statement or case that uses these names, too.
+// Swap replaces a name by another name. If the name is used several times, beside selects one use: in the innermost
+// statement or case that also uses the names in beside.
 func Swap(name, other string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		within, err := fn.innermost(append([]string{name}, beside...))
@@ -176,8 +176,7 @@ func Swap(name, other string, beside ...string) Edit {
 	}
 }
 
-// innermost returns the smallest statement that uses all names. If there is only one name, it returns the
-// function's body.
+// innermost returns the smallest statement that uses all names. For a single name, the result is the function's body.
 func (fn *Function) innermost(names []string) (ast.Node, error) {
 	if len(names) == 1 {
 		return fn.decl.Body, nil
@@ -203,7 +202,7 @@ func Compare(operator string, names ...string) Edit {
 	}
 }
 
-// Return replaces the body of a function by the return of an expression. expression is empty for a function
+// Return replaces the body of a function by the return of an expression. The parameter expression is "" for a function
 // without results.
 func Return(expression string) Edit {
 	return func(fn *Function) (Change, error) {
@@ -219,7 +218,7 @@ func Prepend(statements string) Edit {
 	}
 }
 
-// Both makes two edits in one function, at places that do not overlap.
+// Both makes two edits in one function, which must not overlap.
 func Both(one, other Edit) Edit {
 	return func(fn *Function) (Change, error) {
 		a, err := one(fn)
@@ -240,12 +239,13 @@ func Both(one, other Edit) Edit {
 	}
 }
 
-// only returns the place in a function that pick accepts and that uses all names. The place must be unique.
+// The function only returns the node of a function that pick accepts and that uses all names. If several nodes match,
+// only returns an error.
 func only[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	return onlyIn(fn, fn.decl.Body, kind, names, pick)
 }
 
-// onlyIn does the same as only, within a part of the function. If places are nested, the innermost counts.
+// onlyIn does the same as only, within a part of the function. Of nested nodes, the innermost counts.
 func onlyIn[N ast.Node](fn *Function, within ast.Node, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	var found []ast.Node
 	ast.Inspect(within, func(n ast.Node) bool {
@@ -284,7 +284,7 @@ func mentions(n ast.Node, names []string) bool {
 	return true
 }
 
-// called returns the name of the called function or method.
+// The function called returns the name of the called function or method.
 func called(c *ast.CallExpr) string {
 	switch f := ast.Unparen(c.Fun).(type) {
 	case *ast.Ident:

@@ -28,7 +28,7 @@ type insertion struct {
 	text     string
 }
 
-// schemaOf returns the text of a file with all changes of its functions. No change is switched on.
+// schemaOf returns the text of a file with all changes of its functions. In the result, no change is switched on.
 func schemaOf(f *file, changes []numbered) string {
 	s := &schema{file: f, renamed: map[*ast.Field]bool{}}
 	for _, fn := range f.functions() {
@@ -46,21 +46,21 @@ func schemaOf(f *file, changes []numbered) string {
 	return s.String()
 }
 
-// copyName returns the name of the changed copy of a function.
+// copyName returns the name of a function's changed copy.
 func copyName(fn *ast.FuncDecl, number int) string {
 	return fmt.Sprintf("%sMutant%d", fn.Name.Name, number)
 }
 
-// copy appends the changed function. Its lines get the number of the change in place of a file name, so
-// compiler errors and stack traces name the change.
+// copy appends the changed function. The lines of the changed function get the number of the change in place of a file
+// name, so that compiler errors and stack traces name the change.
 func (s *schema) copy(fn *ast.FuncDecl, c numbered) {
 	f := s.file
 	body := string(f.source[f.offset(fn.Name.End()):c.from]) + c.text + string(f.source[c.to:f.offset(fn.End())])
 	fmt.Fprintf(&s.copies, "\n//line mutant%d:1\n%s%s%s\n", c.number, f.between(fn.Pos(), fn.Name.Pos()), copyName(fn, c.number), body)
 }
 
-// handOver inserts, at the beginning of a function, a call of the changed copy that is switched on. handOver
-// adds no line, so that all lines keep their numbers.
+// handOver inserts, at the beginning of a function, a call of the changed copy that is switched on. No line is added,
+// so that the line numbers do not change.
 func (s *schema) handOver(fn *ast.FuncDecl, changes []numbered) {
 	receiver, instance := "", typeArguments(fn)
 	if fn.Recv != nil {
@@ -101,7 +101,7 @@ func typeArguments(fn *ast.FuncDecl) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// named returns the names of the parameters in a field. Parameters without a name get one.
+// The method named returns the names of the parameters in a field. Parameters without a name get a name.
 func (s *schema) named(field *ast.Field, position int) []string {
 	place, names := s.file.offset(field.Type.Pos()), []string{}
 	for i, id := range field.Names {

@@ -15,13 +15,13 @@ import (
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
-// Target is a part of the code whose mutants the tests must find.
+// Target is a part of the code. The tests must find mutants (changed functions) of this part.
 type Target struct {
 	Name string
 	// Files are patterns for Functions.
 	Files []string
-	// Tests are the tests that look for mutants, the fastest first. If Simulated is true, seeds of the
-	// simulator look for the mutants that no test finds. Mode limits the seeds to one mode.
+	// Tests are the tests that may find mutants (changed functions), the fastest test first. If Simulated is true,
+	// seeds of the simulator look for the mutants that no test finds. Mode limits the seeds to one mode.
 	Tests     []Test
 	Simulated bool
 	Mode      plan.Mode
@@ -59,7 +59,7 @@ func (s *Score) Percent() float64 {
 	return 100 * float64(s.ByTests+s.BySeeds) / float64(max(1, s.Mutants))
 }
 
-// Text returns the score with a line for each survivor.
+// Text returns the score, with a line for each mutant that was not found.
 func (s *Score) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %.1f %% of %d mutants found (%d possible): %d by tests, %d by seeds, %d of them did not end in time; %d survived; %v\n", s.Target.Name,
@@ -138,8 +138,8 @@ type runner struct {
 	err      error
 }
 
-// prepare builds the programs and runs each of them without a mutant. Each program must pass. With a mutant it
-// may take ten times as long.
+// prepare builds the programs and runs each of them without a mutant. Each program must pass without a mutant. With a
+// mutant, a program may take ten times as long.
 func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Change) (err error) {
 	if r.tree, err = Plant(root, folder, mutants); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Cha
 	return nil
 }
 
-// all runs the mutants, one at a time on each core.
+// The method all runs the mutants, one at a time on each core.
 func (r *runner) all(ctx context.Context, mutants []Change) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -194,7 +194,7 @@ func (r *runner) all(ctx context.Context, mutants []Change) error {
 	return r.err
 }
 
-// one runs a mutant in one program after the other until a program finds it.
+// The method one runs a mutant in one program after the other until a program finds it.
 func (r *runner) one(ctx context.Context, number int, mutant Change) {
 	for _, p := range r.programs {
 		ran, err := r.tree.Run(ctx, number, p.most, p.folder, p.path, p.args...)

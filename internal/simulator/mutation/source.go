@@ -23,7 +23,7 @@ type Change struct {
 	text     string
 }
 
-// String returns the place, the name of the function and the description of the change.
+// String returns file and line, the name of the function and the description of the change.
 func (c Change) String() string {
 	return fmt.Sprintf("%s:%d %s: %s", c.Fn.file.path, c.Fn.file.line(c.from), c.Fn.Name, c.What)
 }
@@ -45,7 +45,7 @@ type file struct {
 	tree   *ast.File
 }
 
-// Functions parses the files that match pattern and returns their functions in source order. pattern is a
+// Functions parses the files that match pattern and returns their functions in source order. The parameter pattern is a
 // slash-separated path in the tree at root, such as "internal/machine/*.go". Functions ignores test files.
 func Functions(root, pattern string) ([]*Function, error) {
 	paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
@@ -117,7 +117,7 @@ func (f *file) between(from, to token.Pos) string {
 	return string(f.source[f.offset(from):f.offset(to)])
 }
 
-// short returns the text of a node on one line, shortened if it is long.
+// The method short returns the text of a node on one line, shortened if it is long.
 func (f *file) short(n ast.Node) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, f.set, n); err != nil {

@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// number is the environment variable that switches a change on.
+// The constant number is the name of the environment variable that switches a change on.
 const number = "SEMEL_MUTANT"
 
-// switchFile is the name of a file that reads this variable. Each changed package gets such a file.
+// switchFile is the name of a file that is added to each changed package and reads the environment variable number.
 const switchFile = "semel_mutant.go"
 
 // mostMemory is the largest address space of a changed program, in KiB. Without a limit, an endless loop could
 // use all memory of the machine.
 const mostMemory = 6 << 20
 
-// Tree is the module with planted changes. No change is switched on.
+// Tree is the module with planted changes, none of which is switched on.
 type Tree struct {
 	root, folder string
 	changes      []Change
 	overlay      string
-	programs     map[string]string // paths of built programs; the key says what was built
+	programs     map[string]string // paths of built programs; the key is the kind of build and the package
 }
 
 // Plant writes the changed files of the module at root to folder, which must be empty.
@@ -169,12 +169,12 @@ type Ran struct {
 	Failed, TimedOut bool
 }
 
-// Switch returns the entry NAME=VALUE of the environment that switches on the planted change with this number.
-// The first planted change has number 1; number 0 switches on no change.
+// Switch returns the entry NAME=VALUE of the environment that switches on the planted change with the given number. The
+// first planted change has number 1; number 0 switches on no change.
 func Switch(change int) string { return fmt.Sprintf("%s=%d", number, change) }
 
-// Run runs a program in a folder of the module, with one planted change switched on (see Switch). After the
-// time most, the program is killed.
+// Run runs a program in a folder of the module, with one planted change switched on (see Switch). The program is killed
+// after the time most.
 func (t *Tree) Run(ctx context.Context, change int, most time.Duration, folder, program string, args ...string) (Ran, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

@@ -66,8 +66,8 @@ const (
 	changes
 )
 
-// drawSteps decides whether messages have several steps, like those of consumer.NewSteps. The decision draws
-// no number. So seeds without steps keep their histories.
+// drawSteps decides whether messages have several steps, like those of consumer.NewSteps. The decision draws no random
+// number, so the histories of seeds without steps stay the same.
 func (p *Plan) drawSteps(c *chance.Choices) {
 	if !p.Config.Wait || p.Calls || p.Config.Seed%7 != 2 && p.Config.Seed%7 != 3 {
 		return
@@ -95,16 +95,16 @@ func (p *Plan) drawStreams(c *chance.Choices) {
 	if p.Config.OnConflict != machine.EndKeepFirst {
 		p.Config.OnConflict = machine.EndPark // runs without streams test the other endings
 	}
-	p.Config.ClaimsAlone = p.Steps > 0 // package consumer sets it in this case, too
+	p.Config.ClaimsAlone = p.Steps > 0 // package consumer also sets ClaimsAlone for steps
 	p.Config.Gap = time.Duration(c.Between(1, 12)) * 500 * time.Millisecond
 	if p.Config.Seed%3 == 0 {
 		p.Config.GapCap = int64(p.Config.Seed / 3 % 3)
 	}
 }
 
-// drawBlock decides whether a waiting or parked message in the inbox blocks the later messages of its line.
-// The choice depends on the seed's number and takes no random number, so the histories of seeds without this
-// feature stay the same.
+// drawBlock decides whether a waiting or parked message in the inbox blocks the later messages of its key or lane. The
+// choice depends on the seed's number and takes no random number, so the histories of seeds without this feature stay
+// the same.
 func (p *Plan) drawBlock() {
 	p.Config.Block = p.Config.Wait && !p.Calls && p.Streams == 0 && p.Config.Lanes != machine.NoOrder && p.Config.Seed%4 == 0
 }
@@ -119,16 +119,15 @@ func (p *Plan) drawReaping(c *chance.Choices) {
 	p.Keep = time.Duration(c.Between(1, 20)) * 100 * time.Millisecond
 	p.Config.OnExpired = []machine.Ending{machine.EndPark, machine.EndDiscard}[c.Below(2)]
 	if p.Config.Block {
-		p.Config.OnExpired = machine.EndPark // a parked message blocks its line
+		p.Config.OnExpired = machine.EndPark // a parked message blocks later messages of its key or lane
 	}
 	if p.Config.OnConflict == machine.EndDeadLetter || p.Config.OnExhausted == machine.EndDeadLetter {
 		p.Config.OnExpired = machine.EndDeadLetter
 	}
 }
 
-// drawTwins decides whether persons act on the rows of identities that have several contents. The choice
-// depends on the seed's number and takes no random number, so the histories of seeds without such persons stay
-// the same.
+// drawTwins decides whether persons act on the rows of identities that have several contents. The choice depends on the
+// seed's number and takes no random number, so the histories of seeds without these persons stay the same.
 func (p *Plan) drawTwins() {
 	p.Twins = p.Config.Wait && p.Prints && !p.Formers && !p.Replays() && p.Keep == 0 && p.Config.Seed%11 < 3
 	if !p.Twins {
@@ -142,8 +141,8 @@ func (p *Plan) drawTwins() {
 	}
 }
 
-// drawClocks decides whether the store's clock is wrong for some time. The decision uses the seed and draws no
-// number. So the other seeds keep their histories.
+// drawClocks decides whether the store's clock is wrong for some time. The decision uses the seed and draws no random
+// number, so the histories of all other seeds stay the same.
 func (p *Plan) drawClocks() {
 	p.Clocks = p.Config.Inbox && p.Keep == 0 && !p.Replays() && p.Config.Seed%13 < 3
 }
@@ -156,8 +155,8 @@ func (p *Plan) Intends() bool {
 
 // replaying is the part of a plan for replays, rebuilds and operators.
 type replaying struct {
-	// Again is true if a separate process reads the history again, in the generation of the live processes.
-	// Quiet is true if that process has no effects outside of the store.
+	// Again is true if a separate process reads the history again, in the generation of the live processes. Quiet is
+	// true if the replaying process has no effects outside of the store.
 	Again, Quiet bool
 	// Rebuilds is true if a separate process reads the history into a new generation, and the consumer then
 	// switches to that generation.

@@ -7,28 +7,29 @@ import (
 	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
-// Plan is the policy, the faults and the features of a run. It is drawn before the run starts.
+// Plan is the policy, the faults and the features of a run. A Plan is drawn before the run starts.
 type Plan struct {
 	Config machine.Config
-	// Has says which kinds of faults happen. Each kind happens at one of Rate opportunities, on average.
+	// Has contains the kinds of faults that happen in a run. Each kind happens at one of Rate opportunities, on
+	// average.
 	Has  [Troubles]bool
 	Rate int
-	// Queue is true if the source is a queue: it counts deliveries and redelivers single messages. Otherwise
-	// the source is a log that starts again at the first unsettled delivery.
+	// Queue is true if the source is a queue, which counts deliveries and redelivers single messages. If Queue is
+	// false, the source is a log, which starts again at the first delivery that is not acked.
 	Queue bool
 	// Whole is true if the handler takes the whole batch.
 	Whole bool
 	// Named is true if the store can name the marker that is locked, and the message that made a commit fail.
 	Named bool
-	// Broken is true if the consumer asks after each handler whether the transaction is broken.
+	// Broken is true if the consumer asks the store after each handler whether the transaction is broken.
 	Broken bool
 	// Prints is true if messages have fingerprints.
 	Prints bool
 	// Ends is true if the source has an end.
 	Ends bool
 
-	// Late is true if the source assigns its lanes only after a minute and ends a Fetch slowly. Idler is true
-	// if the source can report whether it has more messages.
+	// Late is true if the source assigns its lanes only after a minute and ends a Fetch slowly. Idler is true if the
+	// source can report whether it has more messages (source.Info.Idle).
 	Late, Idler bool
 
 	// Shared is true if some messages belong to another consumer.
@@ -40,8 +41,7 @@ type Plan struct {
 	Lease    time.Duration
 	Notifies bool
 
-	// Streams is the number of streams in each of the two sources of identities; 0 if messages have no
-	// versions.
+	// Streams is the number of streams in each of the two sources of identities, or 0 if messages have no versions.
 	Streams int
 
 	// Calls is true if handlers call a provider. The provider remembers a key for the time Window. If asks is
@@ -49,8 +49,8 @@ type Plan struct {
 	Calls, asks bool
 	Window      time.Duration
 
-	// Steps is the number of steps of each message; 0 if messages have one handler. At the time ChangeAt, a
-	// new release makes the change Change to the steps.
+	// Steps is the number of steps of each message, or 0 if messages have one handler. At the time ChangeAt, a new
+	// release makes the change Change to the steps.
 	Steps    int
 	Change   change
 	ChangeAt time.Duration
@@ -61,7 +61,7 @@ type Plan struct {
 	// Formers is true if messages also have previous identities.
 	Formers bool
 
-	// Keep is how long ended messages are kept; 0 if they are never removed.
+	// Keep is how long the markers of ended messages are kept, or 0 if they are never removed.
 	Keep time.Duration
 
 	// Twins is true if persons act on rows of identities that have several rows.
@@ -183,8 +183,8 @@ func drawEndings(c *chance.Choices, conf *machine.Config) {
 	conf.OnPrecondition = pick(setAside, machine.EndDiscard, machine.EndRetry)
 }
 
-// Calmed returns the policy for the calm phase. In that policy no message halts the consumer. Otherwise the
-// same message would halt each new process.
+// Calmed returns the policy for the calm phase. In the calm phase no message halts the consumer, because the same
+// message would halt each new process.
 func Calmed(c machine.Config) machine.Config {
 	for _, then := range []*machine.Ending{&c.OnExhausted, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition} {
 		if *then == machine.EndHalt {

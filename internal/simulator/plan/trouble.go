@@ -3,7 +3,7 @@ package plan
 // Trouble is a kind of fault that a plan can switch on.
 type Trouble uint8
 
-// Kinds of faults. Each run has only some of them, so that rare combinations of two kinds also happen.
+// Kinds of faults. Each run has only some of the kinds, so that rare combinations of two kinds also happen.
 const (
 	TroubleCrash Trouble = iota
 	TroubleStop

@@ -8,13 +8,13 @@ import (
 	"github.com/semel-go/semel/internal/simulator/mutation"
 )
 
-// inMachine returns a fault in package machine. The simulator must find it.
+// inMachine returns a fault in package machine, which the simulator must find.
 func inMachine(law, name, function string, edit mutation.Edit) Fault {
 	return Fault{Name: name, Law: law, In: "internal/machine", Func: "(*Machine)." + function, Edit: edit}
 }
 
-// inRules returns a fault in a rule that the simulator's store and consumer share with the real ones, or in
-// the simulator's own store and consumer. Seeds of the mode must find it.
+// inRules returns a fault in a rule that the simulator's store and consumer share with the real store and consumer, or
+// in the simulator's own store and consumer. Seeds of the given mode must find the fault.
 func inRules(law, name string, mode plan.Mode, in, function string, edit mutation.Edit) Fault {
 	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Mode: mode}
 }
@@ -109,7 +109,7 @@ func ofCalls() []Fault {
 	}
 }
 
-// ofIntents returns faults in intents.
+// ofIntents returns the planted faults that concern intents.
 func ofIntents() []Fault {
 	return []Fault{
 		inRules("E1", "another intent of the same id is passed over", plan.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),

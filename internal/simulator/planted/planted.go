@@ -1,10 +1,10 @@
-// Package planted checks the simulator and the tests. For each law it plants a mistake in the code, one at a
-// time, and expects that the check of that law finds the mistake. Without this, nobody would know whether a
-// check can fail.
+// Package planted checks the simulator and the tests. For each law, package planted makes a mistake in the code, one at
+// a time, and expects that the check of that law finds the mistake. Without planted mistakes, it would be unknown
+// whether a check can fail.
 //
-// A fault names a function and describes the change by the names that the code uses (see package mutation), so
-// that the fault still works after other changes of the text. If a fault can no longer be planted, the error
-// names the function and the place that was not found.
+// A fault names a function and describes the change by the names that the code uses (see package mutation), so that the
+// fault still works after other changes of the text. If a fault can no longer be planted, the error names the function
+// and the names that were not found in it.
 package planted
 
 import (
@@ -33,30 +33,30 @@ type Fault struct {
 	// Test, if not empty, is the test in Package that must fail. If Test is empty, the simulator must find the
 	// fault.
 	Test, Package string
-	// Mode, if not empty, limits the search to seeds of this mode.
+	// Mode, if not empty, limits the search to seeds of one mode.
 	Mode plan.Mode
 }
 
 // Found is the result of the search for one fault.
 type Found struct {
-	// Seed is the first seed that breaks the fault's law with the fault and no law without the fault. It is 0
-	// if there is no such seed, or if a test must find the fault.
+	// Seed is the first seed for which the program with the fault breaks the fault's law, and the program without the
+	// fault breaks no law. If there is no such seed, or if a test must find the fault, Seed is 0.
 	Seed uint64
-	// How says how the fault was found; empty if it was not found.
+	// How describes how the fault was found, or is "" if the fault was not found.
 	How string
 }
 
-// Tree is the repository with all faults planted. No fault is switched on.
+// Tree is the repository with all faults planted, none of which is switched on.
 type Tree struct {
 	tree   *mutation.Tree
 	faults []Fault
 }
 
-// most is the longest duration of a program with a fault.
+// The constant most is the longest duration of a program with a fault.
 const most = 5 * time.Minute
 
-// Plant plants the faults in the tree at root. It writes files and builds programs in folder, which must be
-// empty. The error names every fault that could not be planted.
+// Plant plants the faults in the tree at root. Plant writes files and builds programs in folder, which must be empty.
+// The error names every fault that could not be planted.
 func Plant(root, folder string, faults []Fault) (*Tree, error) {
 	var changes []mutation.Change
 	var errs error
@@ -106,8 +106,8 @@ func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	return t.bySeed(ctx, f, number, program, seeds)
 }
 
-// bySeed runs seeds until one of them breaks the fault's law. If the seed also breaks a law without the fault,
-// it proves nothing.
+// bySeed runs seeds until a seed breaks the fault's law. A seed that also breaks a law without the fault proves
+// nothing.
 func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, seeds int) (Found, error) {
 	ran, err := t.tree.Run(ctx, number, most, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
 	if err != nil {
@@ -133,7 +133,7 @@ func clean(seed uint64, unchanged simulator.Maker) error {
 	return nil
 }
 
-// byTest runs the test of the fault. The test must fail with the fault and pass without it.
+// byTest runs the test of the fault. The test must fail with the fault and pass without the fault.
 func (t *Tree) byTest(ctx context.Context, f Fault, number int, program string) (Found, error) {
 	test := []string{"-test.run", "^" + strings.ReplaceAll(f.Test, "/", "$/^") + "$"}
 	ran, err := t.tree.Run(ctx, 0, most, f.Package, program, test...)

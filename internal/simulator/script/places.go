@@ -61,7 +61,7 @@ func (s *Script) drawVersions() {
 	}
 }
 
-// twin returns another message with the same version. Its content is the same or another.
+// twin returns another message with the same version, and with the same or another content.
 func (s *Script) twin(m *model.Message) *model.Message {
 	t := *m
 	t.Number = len(s.Messages)
@@ -87,9 +87,8 @@ func lastOfAll(log []*model.Delivery) []*model.Delivery {
 	return append(early, late...)
 }
 
-// drawAges sets the age of messages: the time when their identity was first published. Copies and other
-// contents have the same age. Then drawAges publishes some messages again, a long time later, together with
-// new messages.
+// drawAges sets the age of messages: the time when their identity was first published. Copies and other contents have
+// the same age. Finally, drawAges publishes some messages again, a long time later, together with new messages.
 func (s *Script) drawAges() {
 	if s.Plan.Keep == 0 {
 		return
@@ -117,8 +116,8 @@ func (s *Script) drawAges() {
 	}
 }
 
-// publishLate publishes an earlier message again, and new messages directly after it. It returns the time of
-// the last one.
+// publishLate publishes an earlier message again, and new messages directly after it. The result is the time of the
+// last message that publishLate has published.
 func (s *Script) publishLate(l *model.Lane, at time.Duration) time.Duration {
 	m := s.Messages[s.Random.Below(len(s.Messages))]
 	at = max(at, m.Age)

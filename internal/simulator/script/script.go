@@ -1,5 +1,5 @@
-// Package script draws the messages of a simulated run: their copies, other contents and versions, the conduct
-// of their handlers, and their places in the lanes.
+// Package script draws the messages of a simulated run: their copies, other contents and versions, the behaviour of
+// their handlers, and their positions in the lanes.
 package script
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// Script has the messages of a run, and the source with the places of the messages in the lanes.
+// Script has the messages of a run, and the source with the positions of the messages in the lanes.
 type Script struct {
 	Plan     plan.Plan
 	Messages []*model.Message
@@ -50,7 +50,7 @@ func (s *Script) DrawMessages() {
 func (s *Script) drawMessage(i int) *model.Message {
 	c, p := s.Random, &s.Plan
 	m := &model.Message{Number: len(s.Messages), Route: uint64(c.Below(64)), Size: c.Between(1, 400)}
-	// Both sources use the same ids, for different messages.
+	// The sources "s" and "t" use the same ids for different messages.
 	m.Source, m.Identity = []string{"s", "t"}[i%2], "id"+strconv.Itoa(i/2)
 	if p.Prints {
 		m.Print = semel.Fingerprint{Version: 1, Sum: [16]byte{byte(m.Number), byte(m.Number >> 8), 1}}
@@ -60,7 +60,7 @@ func (s *Script) drawMessage(i int) *model.Message {
 		m.Times = m.Conduct.DrawTimes(c)
 	}
 	if m.Times == model.Always && m.LooksInnocent() && p.Config.OneAttempt && !p.Queue {
-		m.Times = c.Between(1, 8) // its attempts are not counted, so it must succeed some time
+		m.Times = c.Between(1, 8) // attempts of this message are not counted, so it must succeed some time
 	}
 	if !p.Has[plan.TroubleStuck] && m.Conduct == model.Sticks {
 		m.Conduct = model.FailsRetryable
@@ -89,16 +89,16 @@ func (s *Script) drawStep(m *model.Message) {
 	}
 }
 
-// drawFormer gives a message a previous identity. Up to three messages get the same one, as if the previous
-// rule for identities had distinguished fewer messages.
+// drawFormer gives a message a previous identity. Up to three messages get the same previous identity, as if the
+// previous rule for identities had distinguished fewer messages.
 func (s *Script) drawFormer(m *model.Message, i int) {
 	if s.Plan.Formers && m.Refused == "" && s.Random.Often(4) {
 		m.Former = "former/" + strconv.Itoa(i/3)
 	}
 }
 
-// makeForeign turns a message into a message of another consumer. If such messages are skipped, the message
-// may have the identity of a message of this consumer.
+// makeForeign turns a message into a message for another consumer. If messages for other consumers are skipped, the
+// message may have the identity of a message for the simulated consumer.
 func (s *Script) makeForeign(m *model.Message, i int) {
 	m.Refused, m.Foreign, m.Conduct, m.Times, m.Print = "foreign", true, model.Succeeds, 0, semel.Fingerprint{}
 	switch {
@@ -117,8 +117,8 @@ func (s *Script) otherContent(m *model.Message) *model.Message {
 	if o.Print.Version != 0 {
 		o.Print.Sum[2] = byte(2 + s.Random.Below(2))
 	}
-	// The previous identity may differ, too. The exception is Block: then the first message of an identity
-	// could be a conflict, and the next message would take its place.
+	// The previous identity may differ, too, except with Block: there the first message of an identity could be a
+	// conflict, and the next message would be applied in its place.
 	if o.Former != "" && !s.Plan.Config.Block && s.Random.Flip() {
 		o.Former = "former/" + strconv.Itoa(s.Random.Below(1+len(s.Messages)/3))
 	}
@@ -173,12 +173,12 @@ func (s *Script) HasOtherContent(m *model.Message) bool {
 	return false
 }
 
-// SaidDuplicate reports whether the handler of a message with this identity reports a duplicate.
+// SaidDuplicate reports whether the handler of a message with the given identity reports a duplicate.
 func (s *Script) SaidDuplicate(id string) bool {
 	return slices.ContainsFunc(s.Messages, func(m *model.Message) bool { return m.ID == id && m.Conduct == model.SaysDuplicate })
 }
 
-// Named reports whether a message of this consumer has the identity.
+// Named reports whether a message for the simulated consumer has the identity.
 func (s *Script) Named(id string) bool {
 	for _, m := range s.Messages {
 		if m.ID == id && !m.Foreign {
@@ -188,8 +188,8 @@ func (s *Script) Named(id string) bool {
 	return false
 }
 
-// TwoFormers reports whether another content of the same identity has another previous identity. In the
-// previous release these are two messages, and each may take effect.
+// TwoFormers reports whether another content of the same identity has another previous identity. For the previous
+// release, two contents with different previous identities are two messages, each of which may take effect.
 func (s *Script) TwoFormers(m *model.Message) bool {
 	return slices.ContainsFunc(s.Messages, func(o *model.Message) bool { return o.ID == m.ID && o.Former != m.Former })
 }

@@ -1,7 +1,7 @@
-// Command simulate runs the simulator with many seeds and reports the coverage. The exit code is 1 if a law
-// was broken or a required situation was never reached. If the argument is the name of a file, simulate
-// replays the recording of a flight recorder in that file (docs/internals/recorder.md). Then the exit code is
-// 1 if a law is broken or the machine of this build decides otherwise, and 2 if the file cannot be replayed.
+// Command simulate runs the simulator with many seeds and reports the coverage. The exit code is 1 if a law was broken
+// or a required situation was never reached. If the argument is the name of a file, simulate replays the recording of a
+// flight recorder in that file (docs/internals/recorder.md). For a recording, the exit code is 1 if a law is broken or
+// the machine of the current build decides differently, and 2 if the file cannot be replayed.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	os.Exit(many(*start, *seeds, *tries, plan.Mode(*mode)))
 }
 
-// findFirst prints the first seed that breaks a certain law, or any law if none is named.
+// findFirst prints the first seed that breaks the law of the search, or any law if the search names none.
 func findFirst(s sweep.Search) int {
 	f, found := sweep.First(simulator.Real, s)
 	if !found {
@@ -50,7 +50,7 @@ func findFirst(s sweep.Search) int {
 	return 1
 }
 
-// one runs a single seed.
+// The function one runs a single seed.
 func one(seed uint64, history bool, tries int) int {
 	r := simulator.Run(seed, simulator.Real, history)
 	fmt.Print(r.History)
@@ -70,7 +70,7 @@ func explain(seed uint64, tries int) {
 	fmt.Printf("short form, of %d decisions, breaks %v:\n%s\n", size, short.Broken, short.History)
 }
 
-// many runs consecutive seeds and prints a report. Only a long run must reach every required situation.
+// The function many runs consecutive seeds and prints a report. Only a long run must reach every required situation.
 func many(start uint64, seeds, tries int, mode plan.Mode) int {
 	s := sweep.Run(start, seeds, mode, simulator.Real)
 	fmt.Print(s.Text())

@@ -97,7 +97,7 @@ func TestProcessesDieAtEachFaultPoint(t *testing.T) {
 	}
 }
 
-// commits is a machine that commits the writes of a failed handler.
+// The type commits is a faulty machine that commits the writes of a failed handler.
 type commits struct{ *machine.Machine }
 
 func (m commits) Step(e machine.Event, now machine.Time) []machine.Action {

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Coverage has the number of occurrences in runs, by kind and name.
+// Coverage counts, by kind and name, how often events, faults and so on occurred in runs.
 type Coverage map[string]map[string]int64
 
 // Add counts one occurrence.
@@ -46,9 +46,9 @@ func (c Coverage) Merge(d Coverage) {
 	}
 }
 
-// required lists what a long run must reach. Each line has a kind and a name: fault points, faults, every form
-// of each event and action, endings of deliveries, and transitions. A transition is the outcome of an entry,
-// the verdict of the store, and the end of the batch. Names that are too rare to be certain are not required.
+// required lists what a long run must reach. Each line has a kind and a name: fault points, faults, every variant of
+// each event and action, endings of deliveries, and transitions. A transition consists of the outcome of an entry, the
+// answer of the store, and the end of the batch. Names that are too rare to be certain are not required.
 //
 //go:embed required.txt
 var required string

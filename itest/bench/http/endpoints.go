@@ -37,7 +37,7 @@ func startPython(ctx context.Context) (url string, stop func()) {
 	return "http://" + address + "/transfer", stop
 }
 
-// answer answers at once like the Python server.
+// answer responds at once, with the same response as the Python server.
 func answer(to http.ResponseWriter, r *http.Request) {
 	var t struct {
 		From, To, Text string
@@ -52,8 +52,8 @@ func answer(to http.ResponseWriter, r *http.Request) {
 		t.From, -t.Amount, t.To, t.Amount, t.To, t.Text)
 }
 
-// load calls the endpoint once for each message, with InFlight calls at the same time. It returns the number
-// of answers per second.
+// load calls the endpoint once for each message, with InFlight calls at the same time. The result is the number of
+// answers per second.
 func (w *world) load(ctx context.Context, url string) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.InFlight, MaxIdleConnsPerHost: w.InFlight}}
 	defer client.CloseIdleConnections()

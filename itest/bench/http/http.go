@@ -1,11 +1,11 @@
 //go:build unix
 
-// Package http measures the cost of a handler that is an HTTP endpoint and whose answers contain effects.
-// Four contestants run on PostgreSQL in turns:
+// Package http measures the cost of a handler that is an HTTP endpoint and whose answers contain effects. Four
+// implementations run on PostgreSQL in turns:
 //
 //   - the server of examples/python-effects under a load generator that only calls the server,
-//   - the same server under `semel run`, with the same number of requests in flight. Here there are
-//     twice as many workers, because a worker whose answer is being committed has no request in flight,
+//   - the same server under `semel run`, with the same number of requests in flight. This implementation has twice as
+//     many workers, because a worker whose answer is being committed has no request in flight,
 //   - an endpoint in Go that answers at once, under `semel run`,
 //   - the same statements as SQL in a policy, with one transaction for each message.
 //
@@ -32,7 +32,7 @@ type Bench struct {
 	Lease    bool `flag:"claim each message for its call (strategy lease); without it the endpoint is declared pure"`
 }
 
-// Room returns the entry of this measurement for the proof command.
+// Room registers this measurement with the command itest/cmd/proof.
 func Room() proof.Room {
 	return &proof.Form[Bench, *turns.Rates]{Title: "http", Within: time.Hour, Sizes: Bench{Rounds: 11, Messages: 12000, InFlight: 32}, Prove: Bench.Run}
 }
@@ -44,7 +44,7 @@ const (
 	asSQL   = "the same statements as SQL, a transaction a message"
 )
 
-// Run runs all contestants in turns and returns their rates.
+// Run runs all implementations in turns and returns their rates.
 func (p Bench) Run(ctx context.Context, s proof.Stage) *turns.Rates {
 	w := &world{Bench: p, Stage: s, server: services.StartPostgres(s.T, services.Options{}), binary: proof.Must(processes.Build(ctx, s.Folder))}
 	w.files()

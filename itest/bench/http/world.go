@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// world has the database server, the files and the settings of a measurement.
+// world contains the database server, the files and the settings of a measurement.
 type world struct {
 	Bench
 	proof.Stage
@@ -23,10 +23,10 @@ type world struct {
 	binary string
 }
 
-// database is the name of the database that is created again for each run.
+// The name of the database that is created again for each run.
 const database = "bank"
 
-// accounts is the number of accounts. It is so large that two transfers rarely lock the same account.
+// The number of accounts, which is so large that two transfers rarely lock the same account.
 const accounts = 10_000
 
 // transfer returns the body of message i.
@@ -50,8 +50,8 @@ consumers:
     workers: %d
 `
 
-// claimed is the first part of a policy whose consumer claims each message before the call. pure is the first
-// part for an endpoint that changes nothing itself.
+// First parts of policies. With claimed, the consumer claims each message before the call. With pure, the endpoint
+// changes nothing itself, so the consumer claims nothing.
 const (
 	claimed = `    strategy: lease
     alerts: {pending_age: 60s}
@@ -84,7 +84,7 @@ const statements = `    batch: {max_size: 1}
           - insert into notes (account, text) values (:to, :text)
 `
 
-// through runs semel over all messages in a new database. It returns the transfers per second.
+// The method through runs semel over all messages in a new database, and returns the transfers per second.
 func (w *world) through(ctx context.Context, policy string) float64 {
 	services.Exec(w.T, w.server.DSN(), "drop database if exists "+database+" with (force)")
 	services.Exec(w.T, w.server.DSN(), "create database "+database)
@@ -98,8 +98,7 @@ func (w *world) through(ctx context.Context, policy string) float64 {
 	return w.booked(ctx, dsn)
 }
 
-// booked returns the transfers per second that took effect, and checks that each of them took
-// effect once.
+// The method booked returns the transfers per second that took effect, and checks that each transfer took effect once.
 func (w *world) booked(ctx context.Context, dsn string) float64 {
 	c := proof.Must(pgx.Connect(ctx, dsn))
 	defer func() { _ = c.Close(ctx) }()
@@ -113,7 +112,7 @@ func (w *world) booked(ctx context.Context, dsn string) float64 {
 	return float64(n-1) / took
 }
 
-// files writes the files that all runs of semel read.
+// The method files writes the files that all runs of semel read.
 func (w *world) files() {
 	var lines strings.Builder
 	for i := range w.Messages {
@@ -123,9 +122,9 @@ func (w *world) files() {
 	w.Write("setup.sql", fmt.Sprintf(setup, accounts-1))
 }
 
-// behind returns the policy for an endpoint. Without leases there are twice as many workers as concurrent
-// calls. While some workers wait for the store, the endpoint still has as many requests in flight as under
-// the load generator.
+// The method behind returns the policy for an endpoint. Without leases, the policy has twice as many workers as
+// concurrent calls. So the endpoint has as many requests in flight as under the load generator, even while some workers
+// wait for the store.
 func (w *world) behind(url string) string {
 	if w.Lease {
 		return fmt.Sprintf(head, w.InFlight) + claimed + fmt.Sprintf(endpoint, url)
@@ -133,5 +132,5 @@ func (w *world) behind(url string) string {
 	return fmt.Sprintf(head, 2*w.InFlight) + fmt.Sprintf(pure, w.InFlight) + fmt.Sprintf(endpoint, url)
 }
 
-// asStatements returns the policy in which the same statements are SQL.
+// asStatements returns a policy that has the same statements as SQL instead of an endpoint.
 func (w *world) asStatements() string { return fmt.Sprintf(head, w.InFlight) + statements }

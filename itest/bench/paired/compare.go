@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/bench"
 )
 
-// Reading is the result of one run for one row. Main is the value to compare. Beside has further values.
+// Reading is the result of one run for one row. The field Main is the value to compare. The field Beside has further
+// values, which are only shown.
 type Reading struct {
 	Main   float64
 	Beside []float64
@@ -34,8 +35,8 @@ type Comparison struct {
 	Elapsed time.Duration
 }
 
-// Compare measures the given number of rounds and reports its progress. If it returns an error, it also
-// returns the rounds that were complete before the error.
+// Compare measures the given number of rounds and reports its progress. After an error, Compare also returns the rounds
+// that were complete before the error.
 func Compare(ctx context.Context, rounds int, base, present Measure, progress io.Writer) (c Comparison, err error) {
 	if rounds < 1 {
 		return c, fmt.Errorf("%d rounds: at least 1", rounds)
@@ -73,7 +74,7 @@ func (c Comparison) Rows() []string {
 	return slices.Sorted(maps.Keys(common))
 }
 
-// Alone returns the names of the rows that only some runs have measured, sorted.
+// Alone returns the sorted names of the rows that were measured by some runs, but not by all runs.
 func (c Comparison) Alone() []string {
 	alone := Sample{}
 	for _, s := range c.samples() {
@@ -95,10 +96,11 @@ func (c Comparison) samples() (all []Sample) {
 // Result is the comparison of one row.
 type Result struct {
 	Base, Present bench.Quartiles
-	// Ratio is the value of the current tree divided by the mean of the base's two values. Itself is the
-	// base's second value divided by its first value. Both have one value for each round.
+	// Ratio is the value of the current tree divided by the mean of the base's two values. Itself is the base's second
+	// value divided by the base's first value. Ratio and Itself have one value for each round.
 	Ratio, Itself bench.Quartiles
-	// BesideBase and BesidePresent are the medians of the further values.
+	// BesideBase and BesidePresent are the medians of the further values (Reading.Beside) of the base and of the
+	// current tree.
 	BesideBase, BesidePresent []float64
 }
 
@@ -124,14 +126,14 @@ func (c Comparison) Of(row string) (r Result) {
 	return r
 }
 
-// Differs returns how much two runs of the same code differ, in the middle half of the rounds.
+// Differs returns by which fraction two runs of the same code differ, in the middle half of the rounds.
 func (r Result) Differs() float64 {
 	return max(math.Abs(r.Itself.Lower-1), math.Abs(r.Itself.Upper-1))
 }
 
-// Change returns by which fraction the value of the current tree is larger than the value of the base. It
-// returns zero if two runs of the same code differ as much. It also returns zero if the middle half of the
-// rounds has both larger and smaller values.
+// Change returns by which fraction the value of the current tree is larger than the value of the base. The result is
+// zero if two runs of the same code differ by as much, or if the middle half of the rounds has both larger and smaller
+// values.
 func (r Result) Change() float64 {
 	change := r.Ratio.Median - 1
 	if math.Abs(change) <= r.Differs() || r.Ratio.Lower <= 1 && r.Ratio.Upper >= 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// scripted returns a Measure that returns these values, one for each run.
+// The function scripted returns a Measure that returns the given figures, one for each run.
 func scripted(name string, log *[]string, figures ...float64) Measure {
 	next := 0
 	return func(context.Context) (Sample, error) {
@@ -61,7 +61,8 @@ func TestAComparisonOfNothingIsAnError(t *testing.T) {
 	}
 }
 
-// verdictOf returns the table's verdict for rounds with the values of base, current tree, and base again.
+// verdictOf returns the result of the method verdict for rounds with three values each: base, current tree, and base
+// again.
 func verdictOf(table Table, rounds ...[3]float64) string {
 	var c Comparison
 	for _, r := range rounds {

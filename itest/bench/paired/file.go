@@ -67,7 +67,7 @@ consumers:
 const fileSetup = `create table events (type text not null, action text, sender text, repository text) strict;
 `
 
-// Prepare writes the input and the policy. It returns the size of the input in bytes.
+// Prepare writes the input and the policy, and returns the size of the input in bytes.
 func (f *FileRun) Prepare() (size int64, err error) {
 	for name, text := range map[string]string{filePolicy: filePolicyText, "setup.sql": fileSetup} {
 		if err := os.WriteFile(filepath.Join(f.Folder, name), []byte(text), 0o644); err != nil {
@@ -83,7 +83,7 @@ func BuildFile(ctx context.Context, tree, to string) error {
 	return history.Go(ctx, tree, "build", "-o", to, "./cmd/semel")
 }
 
-// Measure returns a Measure that runs a binary over the input, once for each number of cores.
+// Measure returns a function that runs a binary over the input, once for each number of cores.
 func (f *FileRun) Measure(binary string) Measure {
 	return func(ctx context.Context) (Sample, error) {
 		s := Sample{}
@@ -126,7 +126,7 @@ func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading,
 	}}, nil
 }
 
-// jsonFlags returns the flags with which a binary prints JSON: commits that are compared may have another flag.
+// jsonFlags returns the flags with which a binary prints JSON, because the flags of compared commits can differ.
 func jsonFlags(ctx context.Context, binary string) []string {
 	help, err := exec.CommandContext(ctx, binary, "run", "--help").Output()
 	if err == nil && bytes.Contains(help, []byte("--json")) {
@@ -148,7 +148,8 @@ func (f *FileRun) complete(printed []byte) error {
 	return nil
 }
 
-// resident returns the maximum memory of a process in MB. It returns 0 if the system does not report it.
+// The function resident returns the maximum memory of a process in MB. The result is 0 if the system does not report
+// the memory.
 func resident(state *os.ProcessState) float64 {
 	usage, is := state.SysUsage().(*syscall.Rusage)
 	if !is {
@@ -160,8 +161,8 @@ func resident(state *os.ProcessState) float64 {
 	return float64(usage.Maxrss) * 1024 / 1e6
 }
 
-// Cores divides the speed with `other` cores by the speed with `one` core in each round, and returns the
-// quartiles for the base and for the current tree.
+// Cores divides, in each round, the speed with the number of cores other by the speed with the number of cores one. The
+// results are the quartiles for the base and for the current tree.
 func (c Comparison) Cores(one, other int) (base, present bench.Quartiles) {
 	var earlier, now []float64
 	ratio := func(s Sample) float64 { return s[coresName(other)].Main / s[coresName(one)].Main }

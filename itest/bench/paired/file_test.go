@@ -13,8 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// binary returns a Measure of a script that takes the place of semel. The input has ten deliveries of three
-// messages.
+// binary returns a Measure that runs a script instead of semel. The input has ten deliveries of three messages.
 func binary(t *testing.T, script string) Measure {
 	t.Helper()
 	run := FileRun{Folder: t.TempDir(), Cores: []int{1, 2}, Input: file.Input{Webhooks: webhooks.MadeUp(5, 100), Deliveries: 10, IDs: 3, Seed: 1}}

@@ -18,8 +18,8 @@ var GoTable = Table{Row: "benchmark", Main: Column{"ns", "%.0f"}, Beside: []Colu
 
 // GoBenchmarks are the Go benchmarks of one package, measured in two trees.
 type GoBenchmarks struct {
-	// Package is the folder of the package in both trees. If this folder has no tests in a tree, the
-	// benchmarks of the root folder are used, where they were in earlier commits.
+	// Package is the folder of the package in both trees. If this folder has no tests in a tree, the benchmarks of the
+	// tree's root folder are used, because earlier commits had their benchmarks there.
 	Package string
 	// Pattern selects benchmarks like `go test -bench`. With an empty pattern, all benchmarks that exist in
 	// both trees are selected.
@@ -69,7 +69,7 @@ func (b testBinary) run(ctx context.Context, flags ...string) (string, error) {
 	return string(printed), err
 }
 
-// common returns a pattern that selects the benchmarks that exist in both trees.
+// The function common returns a pattern for the benchmarks that exist in both trees.
 func common(ctx context.Context, one, other testBinary) (string, error) {
 	var lists [2][]string
 	for i, b := range []testBinary{one, other} {
@@ -98,8 +98,8 @@ func (b testBinary) measure(pattern, time string) Measure {
 	}
 }
 
-// parseGo parses the output of Go benchmarks. If a benchmark reports a value per message, parseGo uses it in
-// place of the value per operation.
+// parseGo parses the output of Go benchmarks. If a benchmark reports a value per message, parseGo uses this value
+// instead of the value per operation.
 func parseGo(printed string) (Sample, error) {
 	s := Sample{}
 	for line := range strings.Lines(printed) {

@@ -12,14 +12,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// PostgresTable has the columns for the forms on PostgreSQL.
+// PostgresTable has the columns for the forms of handlers on PostgreSQL.
 var PostgresTable = Table{Row: "form", Main: Column{"Semel : by hand", "%.3f"}, More: true,
 	Beside: []Column{{"Semel /s", "%.0f"}, {"client µs a message", "%.1f"}}}
 
 // KafkaTable has the columns for the path from a broker to PostgreSQL.
 var KafkaTable = Table{Row: "messages", Main: Column{"Semel : loop without deduplication", "%.3f"}, More: true, Beside: PostgresTable.Beside}
 
-// BuildSemelbench builds semelbench from a tree. The returned Measure runs it with these flags.
+// BuildSemelbench builds semelbench from a tree. The returned Measure runs semelbench with the given flags.
 func BuildSemelbench(ctx context.Context, tree, to string, flags ...string) (Measure, error) {
 	if err := history.Go(ctx, tree, "build", "-o", to, "./itest/cmd/semelbench"); err != nil {
 		return nil, err
@@ -33,11 +33,11 @@ func BuildSemelbench(ctx context.Context, tree, to string, flags ...string) (Mea
 	}, nil
 }
 
-// Harness has the folders of semelbench itself. The code that semelbench measures is in other folders.
+// Harness lists the folders of semelbench itself. The code that semelbench measures is in other folders.
 var Harness = []string{"itest/bench", "itest/cmd/semelbench", "internal/bodies"}
 
-// Lend replaces folders of one tree by the folders of another tree, so that the same benchmark code measures
-// both trees. If the code of the other tree does not fit, the build fails.
+// Lend replaces folders of one tree by the folders of another tree, so that the same benchmark code measures both
+// trees. If the benchmark code of the other tree does not compile in this tree, the build fails.
 func Lend(from, to string, folders ...string) error {
 	for _, folder := range folders {
 		if err := os.RemoveAll(filepath.Join(to, folder)); err != nil {
@@ -50,8 +50,8 @@ func Lend(from, to string, folders ...string) error {
 	return nil
 }
 
-// parseSemelbench parses a report. For each row it returns Semel's rate divided by the mean rate of the
-// contestant that runs twice in a round, which is the hand-written batch or the loop.
+// parseSemelbench parses a report. For each row, parseSemelbench returns Semel's rate divided by the mean rate of the
+// implementation that runs twice in a round, which is the hand-written batch or the loop.
 func parseSemelbench(printed, binary string) (Sample, error) {
 	var report bench.Report
 	if err := json.Unmarshal([]byte(printed), &report); err != nil {
@@ -67,8 +67,8 @@ func parseSemelbench(printed, binary string) (Sample, error) {
 	return s, nil
 }
 
-// rowName returns the name of a row. For the base row of messages without a body this is the name of the
-// form.
+// rowName returns the name of a row. For the conditions of bench.Base and messages without a body, the name is the form
+// of the handler.
 func rowName(c bench.Conditions) string {
 	name := string(c.Form)
 	if !c.IsBase() {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Column is the name of a value and the format in which it is printed.
+// Column is the name of a value, with the format for printing the value.
 type Column struct{ Name, Format string }
 
 // Table describes the columns of a comparison.
 type Table struct {
-	// Row is the header of the column with the rows' names. Main is the value to compare. More is true if
-	// larger values are better.
+	// The field Row is the header of the column with the rows' names. The field Main describes the value to compare.
+	// The field More is true if larger values are better.
 	Row    string
 	Main   Column
 	More   bool
@@ -48,7 +48,7 @@ func (t Table) row(b *strings.Builder, name string, r Result) {
 	b.WriteString("\n")
 }
 
-// verdict says whether the current tree is better or worse than the base by more than the noise.
+// verdict returns whether the current tree is better or worse than the base by more than the noise.
 func (t Table) verdict(r Result) string {
 	change := r.Change()
 	switch {

@@ -1,10 +1,9 @@
-// Package river compares Semel's inbox with River, a job queue for Go on PostgreSQL, on the same server. Both
-// enqueue the same jobs and process them. Each job inserts one row. The measured time includes enqueueing.
+// Package river compares Semel's inbox with River, a job queue for Go on PostgreSQL, on the same server. Semel and
+// River enqueue and process the same jobs. Each job inserts one row. The measured time includes enqueueing.
 //
-// If each job has its own transaction, River completes the job with JobCompleteTx. Effect and completion are
-// then one commit, as with Semel. By default River completes jobs in batches after their effects. If the
-// process crashes between effect and completion, the effect happens again. The package measures this mode
-// too.
+// If each job has its own transaction, River completes the job with JobCompleteTx. Effect and completion are then one
+// commit, as with Semel. By default, River completes jobs in batches after the effects of the jobs. If the process
+// crashes between effect and completion, the effect happens again. The package also measures River's default.
 package river
 
 import (
@@ -28,7 +27,7 @@ type Bench struct {
 	Insert       int `flag:"jobs enqueued in one transaction, for River and Semel"`
 }
 
-// Room returns the entry of this measurement for the proof command.
+// Room registers this measurement with the command itest/cmd/proof.
 func Room() proof.Room {
 	return &proof.Form[Bench, *turns.Rates]{Title: "river", Within: time.Hour, Sizes: Bench{Rounds: 11, Jobs: 5000, Workers: 16, RiverWorkers: 24, Insert: 500}, Prove: Bench.Run}
 }
@@ -41,7 +40,7 @@ const (
 	riverBatches = "River, completed in batches, apart from the effect"
 )
 
-// Run runs all contestants in turns and returns their rates.
+// Run runs all implementations in turns and returns their rates.
 func (p Bench) Run(ctx context.Context, s proof.Stage) *turns.Rates {
 	config := proof.Must(pgxpool.ParseConfig(services.StartPostgres(s.T, services.Options{}).DSN()))
 	config.MaxConns = int32(max(p.Workers, p.RiverWorkers) + 12)
@@ -61,7 +60,7 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) *turns.Rates {
 	return r
 }
 
-// turn works on all jobs once, on empty tables, and checks that each took effect once.
+// turn processes all jobs once, on empty tables, and checks that each job took effect once.
 func (w *world) turn(name string, do func(context.Context)) turns.Turn {
 	return turns.Turn{Name: name, Rate: func(ctx context.Context) float64 {
 		for _, statement := range []string{"truncate effects, river_job, semel_inbox, semel_markers cascade", "vacuum analyze", "checkpoint"} {

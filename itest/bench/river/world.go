@@ -27,10 +27,10 @@ type job struct {
 // Kind implements river.JobArgs.
 func (job) Kind() string { return "effect" }
 
-// effect is the statement that each job runs.
+// The statement that each job runs.
 const effect = "insert into effects (job) values ($1)"
 
-// world is a database with the tables of both systems.
+// world is a database with the tables of Semel and River.
 type world struct {
 	Bench
 	pool  *pgxpool.Pool
@@ -50,7 +50,7 @@ func (w *world) inTx(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, w.pool, do)
 }
 
-// worker is River's handler. It runs the effect of a job.
+// worker is a handler for River that runs the effect of a job.
 type worker struct {
 	river.WorkerDefaults[job]
 	w  *world
@@ -72,7 +72,7 @@ func (k *worker) Work(ctx context.Context, j *river.Job[job]) error {
 	})
 }
 
-// river enqueues and processes all jobs with River, with settings for the highest speed. tx selects
+// river enqueues and processes all jobs with River, with settings for the highest speed. The parameter tx selects
 // JobCompleteTx.
 func (w *world) river(ctx context.Context, tx bool) {
 	workers := river.NewWorkers()
@@ -104,8 +104,8 @@ func (w *world) river(ctx context.Context, tx bool) {
 	proof.Check(client.Stop(ctx))
 }
 
-// semel enqueues the jobs with Accept and processes them with Work. most is the maximum number of jobs in a
-// transaction. With queued, the statements are sent together with the commit.
+// semel enqueues the jobs with Accept and processes them with Work. The parameter most is the maximum number of jobs in
+// a transaction. If queued is true, the statements are sent together with the commit.
 func (w *world) semel(ctx context.Context, queued bool, most, workers int) {
 	config := consumer.Config{Name: "effects", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), Strategy: consumer.StrategyInbox,
 		Workers: workers, Batch: consumer.BatchLimits{MaxSize: most}, Logger: slog.New(slog.DiscardHandler)}

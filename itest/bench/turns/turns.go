@@ -1,4 +1,4 @@
-// Package turns runs the contestants of a measurement in turns and reports their rates.
+// Package turns runs the implementations that a measurement compares in turns, and reports their rates.
 package turns
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// Turn is one contestant of a measurement.
+// Turn is one of the implementations that a measurement compares.
 type Turn struct {
-	// Name is the contestant's row in the report.
+	// Name is the name of the implementation's row in the report.
 	Name string
 	// Rate does the work and returns the amount of work per second.
 	Rate func(context.Context) float64
 }
 
-// Rates is the report of a measurement. It implements proof.Ledger and never has faults, because people judge
+// Rates is the report of a measurement. Rates implements proof.Ledger and never returns errors, because people judge
 // the rates.
 type Rates struct {
 	proof.Fields
 	by map[string][]float64
 }
 
-// Take runs every contestant once in each round, in a random order. The report describes the machine and has
-// the quartiles of each contestant's rates. format is the format of a rate.
+// Take runs every implementation once in each round, in a random order. The report describes the machine and has the
+// quartiles of each implementation's rates. The parameter format is the format of a rate.
 func Take(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) *Rates {
 	r := &Rates{by: map[string][]float64{}}
 	commit, err := history.Commit(ctx, "")
@@ -55,7 +55,8 @@ func Take(ctx context.Context, say func(format string, args ...any), rounds int,
 	return r
 }
 
-// AddRatio divides one contestant's rate by another's in each round, and adds the quartiles to the report.
+// AddRatio divides the rate of one implementation by the rate of another in each round, and adds the quartiles to the
+// report.
 func (r *Rates) AddRatio(name, of, to, format string) {
 	var all []float64
 	for i := range r.by[of] {

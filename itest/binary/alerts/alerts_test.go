@@ -13,8 +13,8 @@ import (
 
 const rules = "../../../deploy/alerts.yaml"
 
-// faulty has, for each alert, metric values per minute for four hours. The alert must fire at least once and
-// must have ended at the end. A second process of the same store has values too.
+// faulty contains, for each alert, metric values per minute for four hours. With the values of faulty, the alert must
+// fire at least once, and must no longer fire at the end. Some values belong to a second process with the same store.
 var faulty = map[string][]string{
 	"SemelDoubledEffectCaught": {`semel_backstops_total{consumer="billing"} 0x30 1x210`},
 	"SemelConflict":            {`semel_conflicts_total{consumer="billing"} 0x30 1x210`},
@@ -39,13 +39,13 @@ var faulty = map[string][]string{
 	"SemelUnknownCommits":      {`semel_batches_total{consumer="billing",end="unknown"} 0x30 0+1x20 20x190`},
 }
 
-// again has further values in which an alert must fire. Here the backlog is longer than the limit up to which
-// it is counted, so it does not seem to grow.
+// again contains further values with which an alert must fire. In the values of again, the backlog is longer than the
+// limit up to which it is counted, so the backlog does not seem to grow.
 var again = map[string][]string{
 	"SemelBacklogBehindLowLag": {`semel_broker_lag_messages{consumer="billing"} 3x240`, `semel_store_rows{store="shop",consumer="billing",state="RECEIVED"} 390x60 0x180`, `semel_store_rows_at_least{store="shop",state="RECEIVED"} 0x30 1x30 0x180`},
 }
 
-// sound has the values of a run without faults. There are some duplicates and retries.
+// sound contains the values of a run without faults, with some duplicates and retries.
 var sound = []string{
 	`semel_backstops_total{consumer="billing"} 0x240`, `semel_conflicts_total{consumer="billing"} 0x240`, `semel_duplicates_total{consumer="billing"} 0+10x240`,
 	`semel_deliveries_total{consumer="billing",source="kafka"} 0+1000x240`, `semel_without_key_total{consumer="billing"} 0x240`, `semel_intents_not_sent_again_total{consumer="billing"} 0x240`,
@@ -58,7 +58,7 @@ var sound = []string{
 	`semel_store_replays{store="shop",consumer="billing"} 0x240`, `semel_batches_total{consumer="billing",end="unknown"} 0x100 1x140`,
 }
 
-// series writes the values of two processes in the format of promtool.
+// The function series writes the values of two processes in the format of promtool.
 func series(b *strings.Builder, all []string) {
 	for _, s := range all {
 		name, values, _ := strings.Cut(s, " ")
@@ -68,8 +68,8 @@ func series(b *strings.Builder, all []string) {
 	}
 }
 
-// fired writes a test for promtool: whether an alert was in a state at some time within the four hours, and
-// whether it is in this state at the end.
+// The function fired writes two tests for promtool: whether an alert was in a state at some time within the four hours,
+// and whether the alert is in this state at the end.
 func fired(b *strings.Builder, alert, state string, ever bool) {
 	samples := "[]"
 	if ever {
@@ -78,7 +78,7 @@ func fired(b *strings.Builder, alert, state string, ever bool) {
 	fmt.Fprintf(b, "      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"%s\"}[4h])) > bool 0', eval_time: 4h, exp_samples: %s}\n", alert, state, samples)
 }
 
-// shipped returns the path of promtool and the text of the shipped rules.
+// The function shipped returns the path of promtool and the text of the shipped rules.
 func shipped(t *testing.T) (promtool, text string) {
 	t.Helper()
 	promtool, err := exec.LookPath("promtool")

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Labels that an alert must have or must not have. Each process reports the values of a store, so an alert
-// about a store names no process. An alert about a process must name it, so that an operator can find the
-// process.
+// Labels that an alert must have or must not have. Every process reports the values of a store, so an alert about a
+// store names no process. An alert about a process must name the process, so that an operator can find it.
 const (
 	ofConsumer = `consumer="billing",store="",instance=""`
 	ofStored   = `consumer="billing",store="shop",instance=""`
@@ -19,13 +18,13 @@ const (
 	ofSampler  = `store="shop",instance=~"a|b"`
 )
 
-// edge is the threshold of a rule. In figures, "V" is replaced by a value. With the value `at` in two
-// processes, the alert must never fire. With the value `above`, the alert must fire after the given number of
-// minutes and not earlier.
+// edge is a test of a rule's threshold. In the field figures, "V" is replaced by a value. If two processes report the
+// value of the field at, the alert must never fire. With the value of the field above, the alert must fire after the
+// given number of minutes and not earlier.
 type edge struct {
 	alert, of string
 	figures   []string // "V" is replaced by the tested value
-	// rest is the value in a run without faults.
+	// The field rest is the value in a run without faults.
 	rest, at, above string
 	hold            int
 }
@@ -41,7 +40,7 @@ var edges = []edge{
 	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="IN_PROGRESS"} V`}, "0", "900", "901", 5},
 	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="FAILED_RETRYABLE"} V`}, "0", "900", "901", 5},
 	{"SemelGap", ofStored, []string{`semel_store_gap_oldest_seconds{store="shop",consumer="billing"} V`}, "0", "900", "901", 5},
-	// lag of each of two processes, which have different partitions
+	// the lag of two processes, which have different partitions
 	{"SemelLag", ofConsumer, []string{lag + "V"}, "0", "5000", "5001", 15},
 	{"SemelUnsettled", ofConsumer, []string{`semel_unsettled_oldest_seconds{consumer="billing"} V`}, "0", "600", "601", 5},
 	{"SemelNotReady", ofProcess, []string{`semel_ready{consumer="billing"} V`}, "1", "1", "0", 2},
@@ -53,8 +52,8 @@ var edges = []edge{
 	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "V", `semel_store_rows_at_least{store="shop",state="RECEIVED"} 1x240`}, "0", "100", "101", 15},
 }
 
-// shapes are tests with growing values. With the first values no alert may fire. With the second values the
-// alert must fire.
+// shapes contains tests with growing values. With the first values no alert may fire. With the second values the alert
+// must fire.
 var shapes = []struct {
 	alert, of    string
 	quiet, fires []string
@@ -82,7 +81,7 @@ func refused(n string) []string {
 	return []string{`semel_webhook_requests_total{consumer="billing",fate="old"} ` + n}
 }
 
-// with returns the values of an edge, with "V" replaced.
+// The method with returns the values of an edge, with "V" replaced.
 func (e edge) with(values string) []string {
 	var all []string
 	for _, f := range e.figures {
@@ -92,14 +91,14 @@ func (e edge) with(values string) []string {
 	return all
 }
 
-// lasts returns values that are above the threshold for the given number of minutes, followed by values of a
+// The method lasts returns values that are above the threshold for the given number of minutes, followed by values of a
 // run without faults.
 func (e edge) lasts(minutes int) string {
 	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.rest, e.above, minutes-1, e.rest, 209-minutes)
 }
 
-// asked writes a test for promtool that checks whether an alert fires with these labels. If fires is false,
-// the alert must not fire with any labels.
+// The function asked writes a test for promtool that checks whether an alert fires with the labels of the parameter of.
+// If fires is false, the alert must not fire with any labels.
 func asked(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
 	samples := "[]"
 	if fires {
@@ -112,7 +111,7 @@ func asked(b *strings.Builder, name, alert, of string, figures []string, fires b
 	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, of, samples)
 }
 
-// alone returns the shipped rules with all alerts except one removed. With all alerts, promtool would
+// The function alone returns the shipped rules with all alerts except one removed. With all alerts, promtool would
 // evaluate nineteen alerts for each minute of each test.
 func alone(text, alert string) string {
 	const begin = "      - alert: "
@@ -122,7 +121,7 @@ func alone(text, alert string) string {
 	return head + begin + alert + "\n" + rule
 }
 
-// edgesOf returns the tests of one alert, or "" if it has none.
+// edgesOf returns the tests of one alert, or "" if the alert has no tests.
 func edgesOf(alert string) string {
 	var b strings.Builder
 	for _, e := range edges {

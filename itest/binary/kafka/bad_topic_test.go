@@ -33,7 +33,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// failed returns the log lines with level error.
+// The method failed returns the log lines with level error.
 func (o *output) failed() (lines []string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -45,7 +45,8 @@ func (o *output) failed() (lines []string) {
 	return lines
 }
 
-// beside is a process with two consumers: one reads a bad topic, and one reads a good topic.
+// beside is a process with two consumers. One consumer reads a topic that does not exist or that it may not read; the
+// other consumer reads a good topic.
 type beside struct {
 	shop
 	name, says, listen string
@@ -53,7 +54,8 @@ type beside struct {
 	log                *output
 }
 
-// starts starts the process. onFailure is the setting on_failure of the consumer with the bad topic.
+// The method starts starts the process. The parameter onFailure is the setting on_failure of the consumer with the bad
+// topic.
 func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	t.Helper()
 	address, err := proof.FreeAddress()
@@ -77,7 +79,7 @@ func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	return b
 }
 
-// told returns the body of the process's answer to a GET request.
+// The method told sends a GET request to the process and returns the body of the response.
 func (b beside) told(path string) string {
 	answer, err := http.Get("http://" + b.listen + path)
 	if err != nil {
@@ -88,12 +90,12 @@ func (b beside) told(path string) string {
 	return answer.Status + "\n" + string(said)
 }
 
-// metric reports whether a consumer's metric has this value.
+// metric reports whether a consumer's metric has a given value.
 func (b beside) metric(name, consumer string, value int) bool {
 	return strings.Contains(b.told("/metrics"), fmt.Sprintf("%s{consumer=%q} %d\n", name, b.shop.name(consumer), value))
 }
 
-// waits waits until the good consumer has applied its messages and the process reports the bad consumer.
+// The method waits waits until the good consumer has applied its messages and the process reports the bad consumer.
 func (b beside) waits(t *testing.T) {
 	until(t, "the effects of the good consumer", func() bool { all, _ := b.entries(t, b.name); return all == 20 })
 	until(t, "an error of the bad consumer, and that it lasts", func() bool { return len(b.log.failed()) >= 2 })
@@ -116,7 +118,7 @@ func (b beside) waits(t *testing.T) {
 	}
 }
 
-// ends sends SIGTERM and waits until the process has drained and ended.
+// The method ends sends SIGTERM and waits until the process has finished its messages and ended.
 func (b beside) ends(t *testing.T) {
 	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -126,8 +128,8 @@ func (b beside) ends(t *testing.T) {
 	}
 }
 
-// An operator may create the topic or grant access later. A bad topic therefore ends neither its consumer nor
-// the process, whatever on_failure says.
+// An operator may create the topic or grant access later. A bad topic therefore ends neither its consumer nor the
+// process, with any value of on_failure.
 func TestABadTopicOfOneConsumerIsAnErrorAndHoldsUpNoOther(t *testing.T) {
 	cluster := services.StartKafka(t, services.KafkaOptions{Settings: []string{
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "allow.everyone.if.no.acl.found=true"}})

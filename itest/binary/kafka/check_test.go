@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// answers runs `semel check` and returns the numbers of the checks with this result.
+// The method answers runs `semel check` and returns the numbers of the checks that have the given result.
 func (l *loaded) answers(code int, policy, result string) (numbers []int) {
 	l.t.Helper()
 	out, _ := l.call(code, "check", "-o", "json", "--config", policy)

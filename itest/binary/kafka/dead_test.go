@@ -17,7 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// deadShop is a shop in which payments need an account. A payment without an account becomes a dead letter.
+// deadShop is a test topic and database in which payments need an account. A payment without an account becomes a dead
+// letter.
 type deadShop struct {
 	shop
 	letters string
@@ -31,7 +32,7 @@ func newDeadShop(t *testing.T) deadShop {
 	return s
 }
 
-// paying returns the policy text of a consumer of payments.
+// The method paying returns the policy text of a consumer of payments.
 func (s deadShop) paying(name string) string {
 	return fmt.Sprintf(`
   %s:
@@ -68,7 +69,6 @@ func (s deadShop) letterOf(consumer, offset string) []string {
 		"semel-topic", s.topic, "semel-partition", "0", "semel-offset", offset, "semel-time", time.Now().UTC().Format(time.RFC3339Nano)}
 }
 
-// semel runs the binary, checks its exit code, and returns its output.
 func (s shop) semel(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := s.command(args...)

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// TestTheExampleDoesWhatItsReadmeSays runs the commands in the README of examples/kafka. It uses a private
-// broker, because the example has fixed topic names.
+// TestTheExampleDoesWhatItsReadmeSays runs the commands in the README of examples/kafka. The test uses a broker of its
+// own, because the example has fixed topic names.
 func TestTheExampleDoesWhatItsReadmeSays(t *testing.T) {
 	s := shop{dir: "../../..", dsn: services.Postgres(t), brokers: services.StartKafka(t, services.KafkaOptions{}).Brokers()}
 	s.binary = "examples/kafka/try"
@@ -64,7 +64,7 @@ func (s shop) try(t *testing.T) string {
 	return string(out)
 }
 
-// count returns the number after this name in the summary.
+// count returns the number that follows a name in the summary.
 func count(summary, name string) string {
 	for line := range strings.Lines(summary) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
@@ -74,7 +74,7 @@ func count(summary, name string) string {
 	return ""
 }
 
-// balances runs the program of docs/guides/kafka.md until it has read all messages.
+// The method balances runs the program of docs/guides/kafka.md until it has read all messages.
 func (s shop) balances(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "balances")
 	build := exec.Command("go", "build", "-o", program, "./examples/kafka/balances")
@@ -89,7 +89,7 @@ func (s shop) balances(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Five payments have a negative amount. The database of this program accepts them.
+	// Five payments have a negative amount. The database of this program accepts negative amounts.
 	until(t, "all payments", func() bool {
 		var n int
 		query(t, s.dsn, `select count(*) from pg_catalog.pg_class where relname = 'semel_markers'`, &n)

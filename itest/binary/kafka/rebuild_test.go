@@ -17,7 +17,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// folded returns a consumer that computes balances. Its result depends on the order of an account's payments.
+// The method folded returns a consumer that computes balances. The computed balance depends on the order of an
+// account's payments.
 func (s shop) folded(name, table string) string {
 	generation, value, key := "", "", ""
 	if table == "balances" {
@@ -39,7 +40,7 @@ func (s shop) folded(name, table string) string {
 `, s.name(name), table, generation, value, key, table, table)
 }
 
-// rebuilding is a shop whose balances are rebuilt.
+// rebuilding is a test topic and database whose balances are rebuilt.
 type rebuilding struct {
 	shop
 	t    *testing.T
@@ -115,7 +116,7 @@ func (r *rebuilding) call(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// applied returns how many payments took effect in a generation.
+// The method applied returns how many payments took effect in a generation.
 func (r *rebuilding) applied(generation int) (n int64) {
 	r.t.Helper()
 	query(r.t, r.dsn, fmt.Sprintf(`select coalesce(sum(n), 0)::bigint from balances where generation = %d`, generation), &n)
@@ -192,7 +193,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	r.dropped(t)
 }
 
-// equal compares the balances with those of a consumer that was never rebuilt.
+// The method equal compares the balances with the balances of a consumer that was never rebuilt.
 func (r *rebuilding) equal(t *testing.T) {
 	t.Run("G2_it_ends_byte_equal_to_a_projection_that_was_never_switched", func(t *testing.T) {
 		cmd := r.command("run", "--config", "p.yaml", "--consumer", r.name("reference"), "--exit-when-idle", "1s")

@@ -28,7 +28,7 @@ func (s shop) reconcile(t *testing.T, want int, args ...string) (r reconciled, l
 	return r, log
 }
 
-// ran runs a command and returns its output, its log and its exit code.
+// The method ran runs a command and returns its output, its log and its exit code.
 func (s shop) ran(t *testing.T, args ...string) (out, log string, code int) {
 	t.Helper()
 	cmd := s.command(args...)

@@ -35,7 +35,7 @@ func TestATopicIsReplayed(t *testing.T) {
 	s.produce(t, s.payments(1, 300)...)
 	s.run(t, "p.yaml", 0)
 	s.wantOnce(t, "billing", 300)
-	s.produce(t, s.payments(301, 320)...) // the group has not read these payments yet
+	s.produce(t, s.payments(301, 320)...) // the group has not read the payments 301 to 320 yet
 	lost := fmt.Sprintf("scope in (select number from semel_scopes where consumer = convert_to('%s', 'UTF8')) and substring(id from 2) in (select convert_to('p' || n, 'UTF8') from generate_series(1, 40) n)", s.name("billing"))
 	services.Exec(t, s.dsn, "delete from semel_markers where "+lost)
 	services.Exec(t, s.dsn, "delete from entries where payment in (select 'p' || n from generate_series(1, 40) n)")
@@ -74,7 +74,7 @@ func TestATopicIsReplayed(t *testing.T) {
 	})
 }
 
-// offsets returns the committed offsets of billing's group as text, so that they can be compared.
+// offsets returns the committed offsets of the consumer group of billing as text, so that a test can compare offsets.
 func (s shop) offsets(t *testing.T) string {
 	t.Helper()
 	client := s.client(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// loaded is a shop in which payments are published while the consumer runs.
+// loaded is a test topic and database, with payments that are published while the consumer runs.
 type loaded struct {
 	shop
 	t       *testing.T
@@ -29,7 +29,7 @@ type loaded struct {
 	written int
 }
 
-// restoring is a source setting: a short session timeout.
+// A setting of the source: a short session timeout.
 const restoring = "session_timeout: 6s"
 
 func newLoaded(t *testing.T) *loaded {
@@ -38,7 +38,7 @@ func newLoaded(t *testing.T) *loaded {
 	return l
 }
 
-// start starts the consumer. It runs until end is called.
+// start starts the consumer, which runs until end is called.
 func (l *loaded) start() *exec.Cmd {
 	l.t.Helper()
 	cmd := l.command("run", "--config", "semel.yaml")
@@ -74,7 +74,7 @@ func (l *loaded) said() string {
 	return string(text)
 }
 
-// publish writes n payments in the background. The returned function waits until all are written.
+// publish writes n payments in the background. The returned function waits until all payments are written.
 func (l *loaded) publish(n int) (wait func()) {
 	from := l.written + 1
 	l.written += n
@@ -87,7 +87,7 @@ func (l *loaded) publish(n int) (wait func()) {
 	return all.Wait
 }
 
-// reaches waits until n payments are in the table of entries.
+// The method reaches waits until n payments are in the table of entries.
 func (l *loaded) reaches(n int) {
 	l.t.Helper()
 	until(l.t, "entries are there", func() bool {
@@ -96,7 +96,7 @@ func (l *loaded) reaches(n int) {
 	})
 }
 
-// settled waits until the group has committed the offsets of all records.
+// The method settled waits until the consumer group has committed the offsets of all records.
 func (l *loaded) settled() {
 	l.t.Helper()
 	until(l.t, "the group is at the end", func() bool { return l.behind(l.t, "billing") == 0 })
@@ -123,7 +123,7 @@ func (l *loaded) wait(cmd *exec.Cmd, code int) (stdout, stderr string) {
 	return out.String(), log.String()
 }
 
-// printed runs the command that a run printed as advice, as an operator would.
+// The method printed runs the command that an earlier command printed as advice, as an operator would run it.
 func (l *loaded) printed(said string) (stdout, stderr string) {
 	l.t.Helper()
 	line := regexp.MustCompile(`(?m)then set it: (semel consumers positions reset .*)$`).FindStringSubmatch(said)
@@ -148,7 +148,7 @@ func (l *loaded) plan(code int) plan {
 	return l.planBy(code, "--config", "semel.yaml")
 }
 
-// planBy runs `semel consumers positions plan` with these flags and returns the plan.
+// planBy runs `semel consumers positions plan` with the given flags and returns the plan.
 func (l *loaded) planBy(code int, flags ...string) (p plan) {
 	l.t.Helper()
 	out, _ := l.call(code, append([]string{"consumers", "positions", "plan", "-o", "json"}, flags...)...)

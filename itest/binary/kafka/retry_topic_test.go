@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// retryPage writes the policy of docs/operate/dead-letters.md with the topics and names of this shop.
+// retryPage writes the policy of docs/operate/dead-letters.md with the topics and names of this test.
 func (s deadShop) retryPage(t *testing.T) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/operate/dead-letters.md")
@@ -37,7 +37,7 @@ func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
 	s := newDeadShop(t)
 	s.retryPage(t)
 	s.produce(t, payment(s.topic, "a", "eve"), payment(s.topic, "b", "eve"))
-	s.run(t, "dead.yaml", 0) // both consumers write dead letters of both messages, which makes four
+	s.run(t, "dead.yaml", 0) // two consumers and two messages: four dead letters
 	twice := func(offset string) []*kgo.Record {
 		one, other := s.letterOf("billing", offset), s.letterOf("billing", offset)
 		other[5] = "2" // number of attempts
@@ -57,7 +57,7 @@ func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
 	t.Run("I5_the_place_of_the_record_is_an_identity_of_what_has_none", func(t *testing.T) {
 		var all, places int
 		query(t, s.dsn, `select count(*), count(distinct topic || number) from nameless`, &all, &places)
-		if all != 4 || places != 4 { // two dead letters of the consumer itself, and two that occur twice
+		if all != 4 || places != 4 { // two dead letters of the consumer itself, and two dead letters that occur twice
 			t.Errorf("%d effects of %d places", all, places)
 		}
 	})

@@ -27,7 +27,8 @@ import (
 
 const password = "correct horse"
 
-// secured returns a shop with a fake broker that requires TLS and a password.
+// The function secured returns a topic and database for a test. The fake broker of the topic requires TLS and a
+// password.
 func secured(t *testing.T) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
@@ -49,7 +50,7 @@ func secured(t *testing.T) shop {
 	return s
 }
 
-// certificate creates the broker's certificate, and writes its certificate authority to ca.pem.
+// The method certificate creates the broker's certificate, and writes its certificate authority to ca.pem.
 func (s shop) certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,7 +67,7 @@ func (s shop) certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// securePolicy writes a policy that reads the topic into SQLite with these security settings.
+// securePolicy writes a policy that reads the topic into SQLite with the given security settings.
 func (s shop) securePolicy(t *testing.T, consumer, security string) string {
 	t.Helper()
 	name := consumer + ".yaml"
@@ -119,7 +120,7 @@ func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
 	}
 }
 
-// complains runs a policy until its log contains the text, stops the run, and returns the log.
+// The method complains runs a policy until its log contains the text, stops the run, and returns the log.
 func (s shop) complains(t *testing.T, policy, says string) string {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "--exit-when-idle", "1s")

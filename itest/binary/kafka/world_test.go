@@ -25,16 +25,16 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// patience is the time limit for events that a test waits for.
+// The time limit for all events that a test waits for.
 const patience = 3 * time.Minute
 
-// shop is a topic, a database, and the binary with its folder.
+// shop is what a test uses: a topic, a database, and the binary with its folder.
 type shop struct {
 	binary, dir, dsn, topic string
 	brokers                 []string
 }
 
-// newShop creates a shop on the shared servers. Its database has a table of entries.
+// newShop creates a topic, and a database with a table of entries, on the servers that all tests share.
 func newShop(t *testing.T, partitions int) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), dsn: services.Postgres(t), brokers: services.Kafka(t)}
@@ -44,13 +44,13 @@ func newShop(t *testing.T, partitions int) shop {
 	return s
 }
 
-// built is the environment variable with the path of the binary, which is built once.
+// The environment variable with the path of the binary, which is built once.
 const built = "SEMELKAFKA_BINARY"
 
 func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
-// consumer returns the policy text of a consumer, with a name that no other test uses. The table of entries
-// has no unique key, so a second effect would be visible.
+// consumer returns the policy text of a consumer, with a name that no other test uses. The table of entries has no
+// unique key, so a second effect of a message would be visible.
 func (s shop) consumer(name, source, more string) string {
 	return fmt.Sprintf(`
   %s:
@@ -66,10 +66,10 @@ func (s shop) consumer(name, source, more string) string {
 `, s.name(name), source, more, name)
 }
 
-// name returns the unique name of a consumer. Its group has the same name.
+// name returns the unique name of a consumer. The consumer group has the same name.
 func (s shop) name(consumer string) string { return consumer + "-" + s.topic }
 
-// policy writes a policy. source has further settings of the source "payments".
+// policy writes a policy. The parameter source contains further settings of the source "payments".
 func (s shop) policy(t *testing.T, name, source string, consumers ...string) {
 	t.Helper()
 	s.write(t, name, fmt.Sprintf(`version: 1
@@ -94,7 +94,7 @@ func (s shop) write(t *testing.T, name, text string) {
 	}
 }
 
-// payments returns the payments from first to last as CloudEvents in binary mode. One payment in ten occurs
+// The method payments returns the payments from first to last as CloudEvents in binary mode. One payment in ten occurs
 // twice.
 func (s shop) payments(first, last int) []*kgo.Record {
 	var all []*kgo.Record
@@ -130,7 +130,7 @@ func (s shop) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// records returns all records of a topic.
+// The method records returns all records of a topic.
 func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	t.Helper()
 	client := s.client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -150,7 +150,7 @@ func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	return all
 }
 
-// behind returns the number of records that a consumer's group has not committed.
+// The method behind returns the number of records that a consumer's group has not committed.
 func (s shop) behind(t *testing.T, consumer string) int64 {
 	t.Helper()
 	client := s.client(t)
@@ -169,7 +169,7 @@ func (s shop) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a policy until its topics have no more records. It returns the counts and the log.
+// run runs a policy until its topics have no more records. The results are the counts of each consumer and the log.
 func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "-o", "json", "--exit-when-idle", "1s")
@@ -193,8 +193,7 @@ func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Count
 	}
 	counts := map[string]semel.Counts{}
 	for name, c := range summary.Consumers {
-		// Rerun depends on how batches form, and SameContent is not interesting because all amounts are
-		// equal
+		// Rerun depends on the sizes of batches, and SameContent depends on the amounts, which are all equal
 		c.Rerun, c.SameContent = 0, 0
 		counts[strings.TrimSuffix(name, "-"+s.topic)] = c
 	}
@@ -228,7 +227,7 @@ func query(t *testing.T, dsn, sql string, into ...any) {
 	}
 }
 
-// until waits until the function returns true.
+// The function until waits until the function returns true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	if !services.Within(patience, done) {

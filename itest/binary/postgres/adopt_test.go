@@ -28,8 +28,8 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: ["insert into effects values (:id)"]}}
 `
 
-// oldShop returns a shop in which the old code has processed the first five of twenty messages. The last
-// three messages have ids that are no UUIDs.
+// oldShop returns a test database in which the program that Semel replaces has processed the first five of twenty
+// messages. The last three messages have ids that are no UUIDs.
 func oldShop(t *testing.T) shop {
 	t.Helper()
 	dsn := services.Postgres(t)

@@ -33,10 +33,11 @@ consumers:
         statements: [{sql: "insert into effects (id, n) select :id, :n from accounts where account = :account", rows: 1, otherwise: park}]
 `
 
-// letters is the number of dead letters.
+// The number of dead letters.
 const letters = 120
 
-// newLetters returns a shop with parked messages, whose cause has been repaired.
+// newLetters returns a test database with parked messages. The cause for which the messages were parked has been
+// repaired.
 func newLetters(t *testing.T) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))
@@ -60,7 +61,7 @@ type foreseen struct {
 	Changed             int
 }
 
-// replaying starts a process that replays all parked messages.
+// The method replaying starts a process that replays all parked messages.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "-o", "json"}, more...)...)
@@ -73,7 +74,7 @@ func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer)
 	return cmd, out
 }
 
-// concluded waits until a replay has ended, which must succeed, and decodes its output.
+// The function concluded waits until a replay has ended, checks that the replay succeeded, and decodes its output.
 func concluded(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d foreseen) {
 	t.Helper()
 	if err := cmd.Wait(); err != nil {
@@ -98,7 +99,7 @@ func (s shop) query(t *testing.T, query string, into ...any) {
 	}
 }
 
-// wantEffects checks that each parked message has taken effect once and that one change is recorded for it.
+// wantEffects checks that each parked message has taken effect once, and that one change is recorded for each message.
 func (s shop) wantEffects(t *testing.T) {
 	t.Helper()
 	var effects, distinct, acts, rows int
@@ -144,7 +145,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 			if err := copies.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			services.Exec(t, s.dsn, "delete from semel_keys") // has the same result as waiting until the lease of the killed process ends
+			services.Exec(t, s.dsn, "delete from semel_keys") // replaces a wait for the end of the killed process's lease
 		}
 		replay, out := s.replaying(t)
 		d := concluded(t, replay, out)

@@ -41,8 +41,8 @@ consumers:
             note: {sql: "insert into notes values (:id, :doubt, :whole, :json)", params: {id: text, doubt: boolean, whole: integer, json: json}}
 `
 
-// ways are the two ways to call an endpoint: with a claim for each message, or as an endpoint that changes
-// nothing itself.
+// ways has the two ways to call an endpoint: with a claim for each message, or without claims, because the endpoint
+// changes nothing itself.
 var ways = map[string]func(url string) string{
 	"lease": func(url string) string {
 		return fmt.Sprintf(answering, "lease\n    alerts: {pending_age: 60s}", url, "pure: false")
@@ -53,14 +53,14 @@ var ways = map[string]func(url string) string{
 const accounts = `create table accounts (id text primary key, balance numeric not null);
 	insert into accounts values ('a', 0); create table notes (id text, doubt boolean, whole bigint, json jsonb)`
 
-// answered is an endpoint that answers each call with two effects: a booking of 0.01, and a note with the
+// The function answered is an endpoint that answers each call with two effects: a booking of 0.01, and a note with the
 // message's id.
 func answered(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/vnd.semel.effects+json")
 	_, _ = fmt.Fprintf(w, `{"effects":[{"statement":"book","params":{"account":"a","amount":"0.01"}},{"statement":"note","params":{"id":%q,"doubt":false,"whole":9007199254740993,"json":{"a": 1.50}}}]}`, r.Header.Get("Ce-Id"))
 }
 
-// bank returns a shop with the policy for an endpoint and a database with two accounts.
+// The function bank returns a test with the policy for an endpoint, and a database with two accounts.
 func bank(t *testing.T, policy string, messages int) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))
@@ -70,7 +70,7 @@ func bank(t *testing.T, policy string, messages int) shop {
 	return s
 }
 
-// booked fails unless each of n messages has taken effect once.
+// The method booked fails unless each of n messages has taken effect once.
 func (s shop) booked(t *testing.T, n int) {
 	t.Helper()
 	got := one[string](t, s.dsn, "select concat_ws(' ', (select (balance * 100)::bigint from accounts), (select count(*) from notes), (select count(distinct id) from notes where not doubt and whole = 9007199254740993))")
@@ -79,7 +79,7 @@ func (s shop) booked(t *testing.T, n int) {
 	}
 }
 
-// applied waits until n messages have a marker "applied".
+// The method applied waits until n messages have a marker "applied".
 func (s shop) applied(t *testing.T, n int) {
 	t.Helper()
 	s.counts(t, n, "messages are marked as applied", "select count(*) from semel_markers where outcome = 1")
@@ -128,7 +128,7 @@ func answersOfAFleet(t *testing.T, policy func(url string) string) {
 		}
 		close(frozen) // the answer has arrived, but the frozen process does not read it
 		second, _ := s.started(t, "run", "--config", "answering.yaml")
-		e.next(t) // comes after the lease has ended
+		e.next(t) // the second call comes after the lease has ended
 		s.applied(t, 1)
 		if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)

@@ -77,7 +77,7 @@ func TestMigrationsArePrintedWithoutADatabase(t *testing.T) {
 }
 
 func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
-	const address = "127.0.0.1:1" // nothing listens at this port; another process could take a port that was only free a moment ago
+	const address = "127.0.0.1:1" // nothing listens at port 1; a random free port could be taken by another process
 	s := example(t, "postgres://shop:hunter2@"+address+"/shop")
 	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"messages", "ls"}} {
 		s.refused(t, []string{address, "no server listens there; start the server"}, append(command, "--config", "postgres.yaml")...)
@@ -93,7 +93,7 @@ func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	})
 }
 
-// guarded starts a server that requires a password for the role "shop".
+// The function guarded starts a server that requires a password for the role "shop".
 func guarded(t *testing.T, password string) *services.Server {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{})

@@ -6,10 +6,10 @@ package postgres
 type fault struct {
 	name  string
 	under []int
-	// says is a text that the last of the failed checks must contain.
+	// The field says is a text that the last of the failed checks must contain.
 	says   string
 	policy []string
-	// plant has the statements that cause the fault. mend has the statements that repair it.
+	// The field plant has the statements that cause the fault. The field mend has the statements that repair the fault.
 	plant, mend []string
 	keeps       int
 	deep        bool
@@ -96,8 +96,8 @@ func faultsOfStores() []fault {
 	}
 }
 
-// refusedFaults are faults in the policy that make every command fail. Each fault replaces a part of the
-// sound policy. The error must name its position.
+// refusedFaults returns faults in the policy that make every command fail. Each fault replaces a part of the correct
+// policy. The error must name the position of the fault.
 func refusedFaults() map[string][]string {
 	return map[string][]string{
 		"K3_a_lease_shorter_than_a_call":                         calling("window: 24h, timeout: 40s", "timeout: 20s", "timeout: 50s"),

@@ -119,7 +119,7 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	// For the message "stone" the second statement fails too, because the item does not exist.
+	// For the message "stone", the second statement also fails, because the item does not exist.
 	if counts := got.Consumers["stock"]; counts["applied"] != 2 || counts["discarded"] != 1 || counts["parked"] != 0 {
 		t.Errorf("%v", counts)
 	}
@@ -133,8 +133,8 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 	})
 }
 
-// TestATextIsNoAmount passes texts to untyped and typed parameters. PostgreSQL would read these texts as NaN
-// and infinity.
+// TestATextIsNoAmount passes texts to untyped and typed parameters. PostgreSQL would read texts such as "NaN" and
+// "infinity" as numbers.
 func TestATextIsNoAmount(t *testing.T) {
 	for _, c := range []struct{ name, amount, balance string }{
 		{"without_a_type", `"body:/amount"`, "15"},

@@ -65,7 +65,7 @@ func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// next waits for the next call and returns the id of its message.
+// The method next waits for the next call and returns the id of its message.
 func (e *endpoint) next(t *testing.T) string {
 	t.Helper()
 	select {
@@ -77,13 +77,13 @@ func (e *endpoint) next(t *testing.T) string {
 	panic("unreachable")
 }
 
-// completed waits until n inbox rows are completed.
+// The method completed waits until n inbox rows are completed.
 func (s shop) completed(t *testing.T, n int) {
 	t.Helper()
 	s.counts(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
 }
 
-// counts waits until a query returns n.
+// The method counts waits until a query returns n.
 func (s shop) counts(t *testing.T, n int, what, query string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -97,7 +97,7 @@ func (s shop) counts(t *testing.T, n int, what, query string) {
 	}
 }
 
-// stopped sends SIGTERM to a process, which must end successfully.
+// The function stopped sends SIGTERM to a process, and checks that the process ends successfully.
 func stopped(t *testing.T, process *exec.Cmd) {
 	t.Helper()
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
@@ -119,15 +119,15 @@ func TestAnEndpointThatIsCalledByAFleet(t *testing.T) {
 			}
 		})
 		s := example(t, services.Postgres(t))
-		// With these settings, no call times out and no claim is taken over while the test holds the call,
-		// even on a slow machine.
+		// With these settings, no call times out and no claim is taken over while the test delays the response, even on
+		// a slow machine.
 		patient := strings.NewReplacer("lease: 3s", "lease: 40s", "timeout: 2500ms", "timeout: 30s").Replace(leased)
 		s.write(t, "leased.yaml", fmt.Sprintf(patient, e.URL))
 		s.write(t, "orders.jsonl", orderLines(messages))
 		first, _ := s.started(t, "run", "--config", "leased.yaml")
 		e.next(t)
-		// Meanwhile other messages are received and claimed, each in a short transaction. If a call had a
-		// transaction, it would be open as long as the test holds the calls.
+		// While the test delays the responses, other messages are received and claimed, each in a short transaction. If
+		// a call ran in a transaction, this transaction would be open for as long as the test delays the responses.
 		open := func() int {
 			return one[int](t, s.dsn, "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'")
 		}
@@ -176,7 +176,7 @@ func TestACallerThatIsFrozenInItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		second, _ := s.started(t, "run", "--config", "leased.yaml")
-		e.next(t) // comes after the lease has ended
+		e.next(t) // the next call comes after the lease has ended
 		s.completed(t, 1)
 		before := one[string](t, s.dsn, "select to_jsonb(i)::text from semel_inbox i")
 		close(frozen)

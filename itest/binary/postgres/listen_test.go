@@ -22,7 +22,7 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: [{sql: "update accounts set orders = orders + 1 where id = :id", rows: 1}]}}
 `
 
-// eventually waits until a query returns true.
+// The method eventually waits until a query returns true.
 func (s shop) eventually(t *testing.T, query string) {
 	t.Helper()
 	for over := time.Now().Add(30 * time.Second); !one[bool](t, s.dsn, query); {

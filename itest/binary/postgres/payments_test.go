@@ -17,7 +17,7 @@ type summary struct {
 	Consumers map[string]counts
 }
 
-// counts are the counts of a consumer by name, without the counts of its inbox.
+// counts contains the counts of a consumer by name, without the counts of the inbox.
 type counts map[string]int
 
 func (c *counts) UnmarshalJSON(text []byte) error {
@@ -72,7 +72,7 @@ func TestThePaymentsOfTheExampleIntoPostgreSQL(t *testing.T) {
 	t.Run("set_aside_messages_are_retried_and_discarded", func(t *testing.T) { actOnParked(t, s) })
 }
 
-// sameAsSQLite runs the same policy with SQLite. It compares the counts, except reruns, and the parked rows.
+// sameAsSQLite runs the same policy with SQLite, and compares the counts (except reruns) and the parked rows.
 func sameAsSQLite(t *testing.T, s shop, postgres summary) {
 	var sqlite summary
 	s.done(t, &sqlite, "run", "-o", "json", "--config", "semel.yaml")

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// soundPolicy is a policy with which all checks succeed after a run.
+// A policy with which all checks succeed after a run.
 const soundPolicy = `version: 1
 listen: "LISTEN"
 stores: {shop: {STORE, migrate: true, setup: booked.sql}}
@@ -52,21 +52,21 @@ const (
 	aDay      = 86_400_000
 )
 
-// calling returns the replacements that make a consumer call an endpoint.
+// The function calling returns the replacements that make a consumer call an endpoint.
 func calling(call string, more ...string) []string {
 	return append([]string{receiving, "    strategy: lease\n    alerts: {pending_age: 60s}\n",
 		declared, "    effect: {kind: external, says: a second one charges twice}\n",
 		handling, "    handler: {http: {url: \"http://127.0.0.1:1/charge\", " + call + "}}\n"}, more...)
 }
 
-// stocked is the shop with the sound policy on one kind of database, after a run.
+// stocked is a database of one kind, after a run of soundPolicy.
 type stocked struct {
 	shop
 	store   string // configuration of the store in the policy
 	listen  string // address of the metrics
 	broker  *kgo.Client
 	cluster *kfake.Cluster
-	// change runs an SQL statement. It and the fields below depend on the kind of database.
+	// The function change runs an SQL statement. This field and the fields below depend on the kind of database.
 	change  func(t *testing.T, statement string)
 	dialect *strings.Replacer
 }
@@ -122,7 +122,7 @@ func (s *stocked) inSQLite(t *testing.T) {
 	s.dialect = strings.NewReplacer("3 DAYS AGO", "unixepoch() * 1000 - 3 * 86400000", "IN AN HOUR", "unixepoch() * 1000 + 3600000")
 }
 
-// sell sends three payments, the first of them twice. The last payment cannot be booked.
+// sell sends three payments, and the first payment twice. The last payment cannot be booked.
 func (s *stocked) sell(t *testing.T) {
 	t.Helper()
 	header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
@@ -135,7 +135,7 @@ func (s *stocked) sell(t *testing.T) {
 	}
 }
 
-// keeps sets the topic's retention in milliseconds.
+// The method keeps sets the topic's retention in milliseconds.
 func (s *stocked) keeps(t *testing.T, retention int) {
 	t.Helper()
 	most, segment := fmt.Sprint(retention), fmt.Sprint(aDay)
@@ -146,7 +146,7 @@ func (s *stocked) keeps(t *testing.T, retention int) {
 	}
 }
 
-// checked writes the sound policy with replaced parts, and runs `semel check` with it.
+// The method checked replaces parts of soundPolicy, and runs `semel check` with the resulting policy.
 func (s *stocked) checked(t *testing.T, name string, pieces ...string) {
 	t.Helper()
 	text := soundPolicy
@@ -166,7 +166,7 @@ type answer struct {
 	evidence string
 }
 
-// answers runs `semel check` with a policy and returns the checks with this result.
+// The method answers runs `semel check` with a policy and returns the checks that have the given result.
 func (s *stocked) answers(t *testing.T, result string, code int, args ...string) (all []answer) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "-o", "json"}, args...)...)
@@ -194,7 +194,7 @@ func numbersOf(all []answer) (numbers []int) {
 	return numbers
 }
 
-// find plants a fault, runs the checks, verifies which checks fail, and repairs the fault.
+// find causes a fault, runs the checks, verifies which checks fail, and repairs the fault.
 func (s *stocked) find(t *testing.T, f fault) {
 	policy := "semel.yaml"
 	if f.policy != nil {
@@ -267,7 +267,7 @@ func TestCheckAsksNothingAboutAPolicyThatNobodyMayRun(t *testing.T) {
 	}
 }
 
-// silent returns an address that accepts connections but never answers.
+// The function silent returns an address that accepts connections but never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

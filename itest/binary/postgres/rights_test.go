@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// entitled returns the shop with a new role. The role has the privileges that `semel migrate grants` prints,
-// and the privileges that the handlers need for their own tables.
+// The function entitled returns the parameter s with a connection string for a new role. The role has the privileges
+// that `semel migrate grants` prints, and the privileges that the handlers need for their own tables.
 func entitled(t *testing.T, s shop, policy string, handlers ...string) (poor shop, grants []string) {
 	t.Helper()
 	exec := func(statement string) { services.Exec(t, s.dsn, statement) }

@@ -19,10 +19,10 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// shop is a folder with a policy, the binary, and a database.
+// shop is what a test uses: the binary, a folder with a policy, and a database.
 type shop struct{ binary, dir, dsn string }
 
-// example returns a shop with the policies of examples/payments.
+// example returns a folder with the policies of examples/payments, and a database.
 func example(t *testing.T, dsn string) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), dsn: dsn}
@@ -31,13 +31,13 @@ func example(t *testing.T, dsn string) shop {
 	return s
 }
 
-// built is the environment variable with the path of the binary, which is built once.
+// The environment variable with the path of the binary, which is built once.
 const built = "SEMELPG_BINARY"
 
 func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
-// copyExample copies the policies and the files that they read. It does not copy a database that an earlier
-// run in this clone has left, because with it the next run would find only duplicates.
+// copyExample copies the policies and the files that the policies read. A database that an earlier run in this clone
+// has left is not copied, because with such a database the next run would find only duplicates.
 func copyExample(t *testing.T, to, from string) {
 	t.Helper()
 	for _, name := range []string{"postgres.yaml", "semel.yaml", "setup-postgres.sql", "setup.sql", "payments.jsonl"} {
@@ -81,7 +81,7 @@ func (s shop) semel(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), log.String()}
 }
 
-// done runs semel, which must succeed, and decodes its JSON output.
+// The method done runs semel, checks that semel succeeds, and decodes its JSON output.
 func (s shop) done(t *testing.T, into any, args ...string) {
 	t.Helper()
 	r := s.semel(t, args...)
@@ -93,7 +93,7 @@ func (s shop) done(t *testing.T, into any, args ...string) {
 	}
 }
 
-// refused runs semel, which must exit with 1 and print all these texts on one line.
+// The method refused runs semel, and checks that semel exits with 1 and prints all given texts on one line.
 func (s shop) refused(t *testing.T, says []string, args ...string) {
 	t.Helper()
 	if args[0] == "run" { // on a slow server, semel also logs that it waits
@@ -127,7 +127,7 @@ func (s shop) edit(t *testing.T, name string, pieces ...string) {
 	s.write(t, name, strings.NewReplacer(pieces...).Replace(string(text)))
 }
 
-// one returns the value of a query that returns a single value.
+// The function one returns the value of a query that returns a single value.
 func one[T any](t *testing.T, dsn, query string, args ...any) (v T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// slowSteps creates the tables that the policy of docs/guides/steps.md needs. A trigger delays the step
-// "charge" or "ship" by the seconds in the table "slow".
+// SQL that creates the tables that the policy of docs/guides/steps.md needs. A trigger delays the step "charge" or
+// "ship" by the seconds in the table "slow".
 const slowSteps = `create table stock (article text primary key, free integer not null);
 create table accounts (who text primary key, balance integer not null);
 create table shipments (id text primary key, article text, who text);
@@ -71,8 +71,8 @@ func TestAPolicyOfStepsThatIsKilledBetweenThem(t *testing.T) {
 				t.Error("it was killed when no message was between two steps")
 			}
 			t.Logf("killed when %d messages had %d steps done", n, done+1)
-			// The test ends the sessions of the dead client itself, because the server does not notice the
-			// death.
+			// The test ends the sessions of the dead client itself, because the server does not notice that the client
+			// died.
 			for one[int](t, s.dsn, "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'semel' and datname = current_database()") != 0 {
 				continue
 			}

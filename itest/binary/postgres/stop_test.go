@@ -63,7 +63,7 @@ func TestAStopDoesNotWaitForADatabaseThatIsBusy(t *testing.T) {
 	})
 }
 
-// started starts a command in the background. Read its stderr only after the command has ended.
+// The method started starts a command in the background. Read stderr only after the command has ended.
 func (s shop) started(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd, log := exec.Command(s.binary, args...), &bytes.Buffer{}

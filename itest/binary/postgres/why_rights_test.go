@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// An operator on call may have only some privileges. `semel why` must still answer.
+// `semel why` must answer even if the operator on call has only some of the privileges.
 func TestWhyTellsWhatItMayRead(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	var ran summary

@@ -32,12 +32,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// load is a topic to measure, with the way in which it is read.
+// load is a topic to measure, and the way in which the topic is read.
 type load struct {
 	name        string
 	count, size int
 	batch       int32
-	// waits is true if the only batch of the topic is too large to read, so that its partition is blocked.
+	// The field waits is true if the only batch of the topic is too large to read, so that its partition is blocked.
 	waits bool
 }
 
@@ -74,7 +74,7 @@ func main() {
 	}
 }
 
-// all creates each topic, starts a process that reads it, and deletes it.
+// The function all creates each topic, starts a process that reads the topic, and deletes the topic.
 func all(ctx context.Context, broker, dsn string, bound int64) {
 	if broker == "" || dsn == "" {
 		proof.Check(errors.New("no server: set SEMEL_KAFKA and SEMEL_POSTGRES, or -kafka and -dsn"))
@@ -152,7 +152,7 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, waits boo
 	}
 }
 
-// resident returns the maximum memory of this process so far, in bytes.
+// The function resident returns the maximum memory of this process so far, in bytes.
 func resident() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command modproxy writes the modules of this tree as the files of a Go module proxy. With it the modules can
-// be built, tidied and fetched like published modules, before they are published. With -unpack it also
-// unpacks the module archives into folders, each at its path below -root:
+// Command modproxy writes the modules of this tree as the files of a Go module proxy. With the files of modproxy, the
+// modules can be built, tidied and fetched like published modules, before they are published. With -unpack the command
+// also unpacks each module archive into a folder, at the module's path below -root:
 //
 //	modproxy -root . -out DIR [-unpack DIR]
 //	GOWORK=off GOFLAGS=-mod=mod GONOSUMDB=github.com/semel-go/* GOPROXY=file://DIR,… go get github.com/semel-go/semel@v0.0.0
@@ -19,7 +19,7 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// version is the version with which the modules of this tree require each other.
+// The version with which the modules of this tree require each other.
 const version = "v0.0.0"
 
 func main() {
@@ -58,8 +58,8 @@ func run(root, out, unpack string) error {
 	return nil
 }
 
-// publish writes the four files that the go command requests from a proxy. It returns the path of the archive
-// and the module in it.
+// publish writes the four files that the go command requests from a proxy. The results are the path of the archive and
+// the module in the archive.
 func publish(dir, out string) (archive string, mod module.Version, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// compareFile compares runs over a file of webhooks. As in the proof "file", only a part of the deliveries
-// are first deliveries.
+// compareFile compares runs over a file of webhooks. As in the fault test itest/proof/file, many of the deliveries are
+// duplicates.
 func (f flags) compareFile(ctx context.Context, t trees, folder string) error {
 	hooks, err := webhooks.Load(f.webhooks)
 	if err != nil {

@@ -1,10 +1,10 @@
 //go:build unix
 
-// Pairedbench compares an earlier commit, the base, with the current tree. By default it runs the benchmarks
-// of a package. With -postgres it measures the base row of each form on PostgreSQL, with -kafka the path from
-// a broker to PostgreSQL, and with -file the binary that reads a file of webhooks into SQLite. Each round
-// measures the base, the current tree, and the base again. The two runs of the base show how much the results
-// of the same code differ.
+// Pairedbench compares an earlier commit, the base, with the current tree. By default, pairedbench runs the benchmarks
+// of a package. With -postgres, it measures each form of handler on PostgreSQL under the conditions of bench.Base; with
+// -kafka, the path from a broker to PostgreSQL; and with -file, the binary that reads a file of webhooks into SQLite.
+// Each round measures the base, the current tree, and the base again. The two runs of the base show how much the
+// results of the same code differ.
 package main
 
 import (
@@ -90,7 +90,7 @@ func (f flags) check() error {
 	return nil
 }
 
-// target returns the NAME for `make bench` that selects this comparison.
+// target returns the value of NAME with which `make bench` runs this comparison.
 func (f flags) target() string {
 	switch {
 	case f.file:
@@ -130,7 +130,7 @@ func (f flags) compare(ctx context.Context) (err error) {
 	return nil
 }
 
-// trees are the two source trees and the names of their commits.
+// trees contains the two source trees and the names of their commits.
 type trees struct{ base, baseName, present, presentName string }
 
 func (f flags) findTrees(ctx context.Context, folder string) (t trees, err error) {
@@ -166,7 +166,7 @@ func (f flags) compareGo(ctx context.Context, t trees, pkg, folder string) error
 	return f.write(ctx, t, paired.GoTable, base, present)
 }
 
-// write runs the comparison and prints the table. After an error it prints the complete rounds before the
+// write runs the comparison and prints the table. After an error, write prints the rounds that were complete before the
 // error.
 func (f flags) write(ctx context.Context, t trees, table paired.Table, base, present paired.Measure) error {
 	c, err := paired.Compare(ctx, f.rounds, base, present, os.Stderr)

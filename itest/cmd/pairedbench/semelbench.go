@@ -32,8 +32,8 @@ func (f flags) compareSemelbench(ctx context.Context, t trees, folder string) er
 	return f.write(ctx, t, table, base, present)
 }
 
-// semelbench returns the flags for semelbench. On PostgreSQL they select the base row of each form. With a
-// broker they select the default of 8 workers.
+// The method semelbench returns the flags for the command semelbench. On PostgreSQL, the flags select each form of
+// handler under the conditions of bench.Base. With a broker, the flags select the default of 8 workers.
 func (f flags) semelbench() []string {
 	args := []string{"-dsn", f.dsn, "-rounds", "1"}
 	if f.body != "" {

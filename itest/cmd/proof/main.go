@@ -1,9 +1,9 @@
 //go:build unix
 
-// Proof runs a proof or a measurement by its name, with the flags of that proof (-help lists them). Without a
-// name it lists all names. See the packages itest/proof and itest/bench. Proof prints the ledger. The exit
-// code is 1 if a message was lost, doubled or stuck, if too little happened, or if a planted fault was not
-// found.
+// Proof runs a fault test or a measurement by its name, with flags that depend on the name (-help lists the flags).
+// Without a name, the command lists all names. See the packages itest/proof and itest/bench. The command prints the
+// results (the ledger) of the run. The exit code is 1 if a message was lost, doubled or stuck, if too little happened,
+// or if a fault of Semel that was added on purpose was not found.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 
 func prove(args []string) error {
 	own := map[string]func(order string) error{kafka.LoopCommand: kafka.Loop, charge.Command: charge.Live, webhook.Command: webhook.Live}
-	if len(args) > 1 && own[args[0]] != nil { // a proof has started this program as another process
+	if len(args) > 1 && own[args[0]] != nil { // a fault test has started this program as another process
 		return own[args[0]](args[1])
 	}
 	rooms := map[string]proof.Room{

@@ -1,6 +1,6 @@
-// Semelbench compares Semel on PostgreSQL with hand-written batches and with the textbook loop, and prints
-// the table. With -kafka it measures the path from a broker to PostgreSQL. It creates a database on the
-// server and drops it at the end.
+// Semelbench compares Semel on PostgreSQL with hand-written batches and with the textbook loop, and prints the table.
+// With -kafka, the command measures the path from a broker to PostgreSQL. The command creates a database on the server,
+// and drops this database at the end.
 package main
 
 import (
@@ -122,7 +122,8 @@ func (f flags) options() (bench.Options, error) {
 	return o, nil
 }
 
-// bodies returns the bodies that the flags select. Without these flags, messages have no body.
+// The method bodies returns the kinds of message bodies that the flags select. Without flags for bodies, messages have
+// no body.
 func (f flags) bodies() (all []bench.Body, err error) {
 	if all, err = bench.SizedBodies(f.body); err != nil {
 		return nil, fmt.Errorf("-body: %w", err)

@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/itest/bench"
 )
 
-// profiled calls measure. If file is set, it also writes a CPU profile of the process to this file.
+// The function profiled calls the function measure. If file is set, profiled also writes a CPU profile of the process
+// to this file.
 func profiled(file string, measure func() ([]bench.Row, error)) (rows []bench.Row, err error) {
 	if file == "" {
 		return measure()

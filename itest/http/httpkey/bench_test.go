@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Each request inserts one row, but with leased keys it inserts none. Run the benchmark with "make bench
+// Each request inserts one row; with leased keys, a request inserts no row. Run the benchmark with "make bench
 // NAME=httpkey".
 func BenchmarkARequest(b *testing.B) {
 	dsn := services.Postgres(b)
@@ -45,8 +45,8 @@ func BenchmarkARequest(b *testing.B) {
 
 var lastKey atomic.Int64 // number of the last key in all requests
 
-// measured sends requests, as many at once as there are processors. It reports the median and the 99th
-// percentile of their times. With copies, each worker repeats one request.
+// The function measured sends requests, as many at once as there are processors, and reports the median and the 99th
+// percentile of their durations. If the parameter copies is true, each worker repeats one request.
 func measured(b *testing.B, h http.Handler, copies bool) {
 	var mutex sync.Mutex
 	var all []time.Duration
@@ -76,7 +76,7 @@ func measured(b *testing.B, h http.Handler, copies bool) {
 	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// timed sends a request, and returns how long it took.
+// The function timed sends a request, and returns how long it took.
 func timed(b *testing.B, h http.Handler, key string) time.Duration {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("tea"))
 	r.Header.Set("X-Account", "a")
@@ -123,13 +123,14 @@ func overSQLite(b *testing.B) kind {
 	})
 }
 
-// overKeys returns a kind with leased keys whose handler does nothing, because its effects would be in
+// overKeys returns handlers with leased keys to measure. The handler does nothing, because its effects would be in
 // another system.
 func overKeys(b *testing.B, keys keystore.Store) kind {
 	return overShop(b, leased(keys), func(context.Context) error { return nil })
 }
 
-// overShop returns a kind with a shop's guard, and a plain handler that has the same effect.
+// overShop returns two handlers to compare: a handler with a guard of the store s, and a plain handler with the same
+// effect.
 func overShop(b *testing.B, s *shop, plain func(context.Context) error) kind {
 	g, err := s.guard(config(), lease())
 	if s.effect == nil {

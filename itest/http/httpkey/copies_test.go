@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// clients are the clients of a test. They repeat requests until they get a final answer, as the contract
+// clients simulates the clients of a test. Clients repeat a request until they get a final answer, as the contract
 // requires.
 type clients struct {
 	ran   atomic.Int64  // number of runs of the handler for the shared key
@@ -55,11 +55,11 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 			if n = c.ran.Add(1); n == 1 {
 				close(c.begun)
 			}
-			processes.Pause(r.Context(), 200*time.Millisecond) // meanwhile all copies arrive
-			// On SQLite the other requests wait for this transaction, so the handler cannot wait for them.
+			processes.Pause(r.Context(), 200*time.Millisecond) // all repeated requests arrive in this time
+			// On SQLite the other requests wait for this transaction, so the handler cannot wait for these requests.
 			if !s.oneWriter {
 				select {
-				case <-c.ended: // neither the handler nor the copies of its request block another key
+				case <-c.ended: // neither the handler nor the repetitions of its request block another key
 				case <-r.Context().Done():
 					http.Error(w, "others wait for it", http.StatusInternalServerError) // the error rolls back, so the handler runs again
 					return
@@ -77,7 +77,7 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 	}
 }
 
-// others sends requests with other keys while the handler of the shared key runs. It returns when these
+// The method others sends requests with other keys while the handler of the shared key runs, and returns when these
 // requests are answered.
 func (c *clients) others(ctx context.Context, t *testing.T, doors []http.Handler) {
 	select {

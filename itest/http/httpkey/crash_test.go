@@ -28,12 +28,12 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// order tells a process of the API what to do.
+// order is the set of instructions that a process of the API gets.
 type order struct {
 	DSN, Listen string
 	// Provider is the address that the handler calls under a leased key, or "".
 	Provider string
-	// Stepped makes the handler call twice, in steps. Completes makes the process complete abandoned
+	// Stepped makes the handler call the provider twice, in steps. Completes makes the process complete abandoned
 	// requests.
 	Stepped, Completes bool
 	// Naive makes the process work without a guard.
@@ -42,7 +42,7 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live serves the API until the process is killed.
+// The function live serves the API until the process is killed.
 func live(o order) error {
 	pool, err := pgxpool.New(context.Background(), o.DSN+"&pool_max_conns=4")
 	if err != nil {
@@ -60,8 +60,8 @@ func live(o order) error {
 	g, err := httpkey.New(store, c)
 	h := http.HandlerFunc(placeOrder)
 	if o.Completes {
-		// The test does not kill this process. Its timeouts are long, so that no other process completes
-		// its requests on a slow machine.
+		// A process that completes requests is not killed by the test. The timeouts of this process are long, so that
+		// no other process completes its requests on a slow machine.
 		c.Timeout, l.Lease = 20*time.Second, 30*time.Second
 	}
 	if o.Provider != "" {
@@ -111,7 +111,7 @@ func naive(pool *pgxpool.Pool) http.Handler {
 	})
 }
 
-// place places an order. If err is set, it only returns err.
+// place places an order, but if err is set, place only returns err.
 func place(r *http.Request, tx pgx.Tx, err error) (number int64, _ error) {
 	body, _ := io.ReadAll(r.Body)
 	if err == nil {
@@ -203,7 +203,7 @@ func (p *process) insist(ctx context.Context, t *testing.T, key string) answer {
 	}
 }
 
-// point is a moment at which a process is killed or frozen.
+// point is a place in the program at which a process is killed or frozen.
 type point struct {
 	name string
 	hold func(*pgproxy.Proxy) *pgproxy.Rule
@@ -236,7 +236,7 @@ func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 	for how, stop := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "frozen": syscall.SIGSTOP} {
 		for _, at := range points {
 			if how == "frozen" && (at.name == "before the mark" || at.name == "before the effect") {
-				// the result would be the same as at the later points, and the server needs eleven
+				// this point is left out: its result is the same as at later points, and the server needs eleven
 				// seconds to end the transaction
 				continue
 			}

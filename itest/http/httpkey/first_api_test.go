@@ -47,7 +47,7 @@ func TestTheFirstAPIPrintsWhatThePageShows(t *testing.T) {
 	}
 }
 
-// listens waits until a server listens at the address.
+// The function listens waits until a server listens at the address.
 func listens(ctx context.Context, t *testing.T, address string, p *process) {
 	t.Helper()
 	for {

@@ -98,7 +98,7 @@ func want(s *shop, st state, r request) fate {
 	return isRun
 }
 
-// answer returns the answer that a request must get when its handler runs. kept is true if the store keeps
+// answer returns the answer that a request must get when its handler runs. The result kept is true if the store keeps
 // this answer.
 func (e end) answer() (status int, code string, kept bool) {
 	switch e {
@@ -116,7 +116,7 @@ func (e end) answer() (status int, code string, kept bool) {
 	return 201, "", true
 }
 
-// script tells the handler what to do for one request.
+// script contains the handler's instructions for one request.
 type script struct {
 	end     end
 	gone    context.CancelFunc
@@ -128,7 +128,6 @@ type script struct {
 
 type scriptKey struct{}
 
-// serve is the handler of all cases.
 func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	p := r.Context().Value(scriptKey{}).(*script)
 	p.ran++
@@ -159,7 +158,7 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// bench is a test case. It has two guards, as in two processes.
+// bench is a test case with two guards, as in two processes.
 type bench struct {
 	*shop
 	key         string
@@ -209,8 +208,7 @@ func (b *bench) send(to http.Handler, r request, p *script) *httptest.ResponseRe
 	return w
 }
 
-// bring brings the key into a state. The returned function ends the requests in progress and returns when
-// they have ended.
+// bring brings the key into a state. The returned function ends the requests in progress and waits for their end.
 func (b *bench) bring(t *testing.T, st state) (end func()) {
 	t.Helper()
 	ends := map[state]ending{kept: {well, b.here}, keptError: {refusal, b.here}, released: {later, b.here}, failed: {failure, b.here}, inDoubt: {failure, b.here}, here: {well, b.here}, elsewhere: {well, b.there}}
@@ -244,7 +242,7 @@ type ending struct {
 	to  http.Handler
 }
 
-// waits reports whether a request must wait until the request in progress has ended.
+// The function waits reports whether a request must wait until the request in progress has ended.
 func waits(s *shop, st state, r request) bool {
 	return s.oneWriter && !s.leased() && (st == elsewhere || st == here && r == otherCaller)
 }
@@ -269,7 +267,7 @@ func TestF1EveryStateRequestAndEnd(t *testing.T) {
 	}
 }
 
-// judge sends a request and then repeats it, and checks the results.
+// judge sends a request, repeats the request, and checks both results.
 func judge(t *testing.T, b *bench, st state, r request, e end) {
 	land := b.bring(t, st)
 	expected := want(b.shop, st, r)
@@ -321,8 +319,8 @@ func wants(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f
 	}
 }
 
-// effects checks the number of effects of the case's request. Effects of the request that brought the key
-// into its state do not count.
+// The method effects checks the number of effects of the request that the case tests. Effects of the request that
+// brought the key into its state do not count.
 func (b *bench) effects(t *testing.T, st state, r request, want int) {
 	t.Helper()
 	if b.leased() {

@@ -79,8 +79,8 @@ func TestTheProofFindsAnAPIWithoutAGuard(t *testing.T) {
 	}
 }
 
-// run places the orders. It returns the number of rows, the number of different orders, and the number of
-// answers that differed from an earlier answer to the same request.
+// run places the orders. The results are the number of rows, the number of different orders, and the number of answers
+// that differed from an earlier answer to the same request.
 func (f *fleet) run(t *testing.T) (placed, different, contradictions int) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
@@ -110,8 +110,8 @@ func (f *fleet) report(t *testing.T, placed int) {
 	}
 }
 
-// more returns the number of the next order. It returns false if all orders are placed and no process remains
-// to be stopped.
+// The method more returns the number of the next order, or false if all orders are placed and no process remains to be
+// stopped.
 func (f *fleet) more(ctx context.Context) (int64, bool) {
 	f.mutex.Lock()
 	enough := f.total() >= f.stops

@@ -41,7 +41,7 @@ func protect(t testing.TB, g *httpkey.Guard, err error, h http.HandlerFunc) http
 	return g.ProtectFunc(h)
 }
 
-// sized limits the pool of a connection string to two connections, unless the string has its own limit.
+// The function sized limits the pool of a connection string to two connections, unless the string has its own limit.
 func sized(dsn string) string {
 	if strings.Contains(dsn, "pool_max_conns") {
 		return dsn
@@ -72,7 +72,7 @@ func overPgx(t testing.TB, dsn string) kind {
 	}
 }
 
-// overQueue does the same as over, with queued statements.
+// overQueue is like over, with queued statements.
 func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)

@@ -30,19 +30,19 @@ import (
 
 // shop is a store of idempotency keys, with functions for the effects of handlers.
 type shop struct {
-	// guard returns a new guard for the store, as another process would create it.
+	// The function guard returns a new guard for the store, like the guard of another process.
 	guard func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error)
-	// effect writes an effect in a handler's transaction. count returns the number of committed effects.
-	// Both are nil with leased keys, because the effects are in another system.
+	// The function effect writes an effect in a handler's transaction. The function count returns the number of
+	// committed effects. With leased keys, both functions are nil, because the effects are in another system.
 	effect func(ctx context.Context, name string) error
 	count  func(t testing.TB, name string) int
-	// oneWriter is true if a request waits for the transaction of another request.
+	// The field oneWriter is true if a request waits for the transaction of another request.
 	oneWriter bool
 }
 
 func (s *shop) leased() bool { return s.effect == nil }
 
-// shops returns functions that open a shop of each kind.
+// The function shops returns, for each kind of store, a function that opens a store.
 func shops() map[string]func(testing.TB) *shop {
 	return map[string]func(testing.TB) *shop{
 		"memory":          func(testing.TB) *shop { return inMemory(memstore.New()) },
@@ -58,7 +58,7 @@ func shops() map[string]func(testing.TB) *shop {
 	}
 }
 
-// guards returns a function that creates guards for a store of markers.
+// The function guards returns a function that creates guards for a store of markers.
 func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
 	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(st, c) }
 }
@@ -93,7 +93,7 @@ type database struct {
 	store *sqlstore.Store
 }
 
-// ready creates the tables of the store and of the effects.
+// The method ready creates the tables of the store and of the effects.
 func (d database) ready(t testing.TB) database {
 	t.Helper()
 	t.Cleanup(func() { _ = d.db.Close() })
@@ -104,7 +104,7 @@ func (d database) ready(t testing.TB) database {
 
 func sqlite(t testing.TB) database { return sqliteThat(t, "off") }
 
-// sqliteThat opens a SQLite database with this value of the setting synchronous.
+// sqliteThat opens a SQLite database with a given value of the setting synchronous.
 func sqliteThat(t testing.TB, synchronous string) database {
 	t.Helper()
 	db := must.Get(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")"))(t)
@@ -195,7 +195,6 @@ func redis(t testing.TB) keystore.Store {
 	return st
 }
 
-// config returns a valid configuration.
 func config() httpkey.Config {
 	return httpkey.Config{Name: "orders", Caller: func(r *http.Request) string { return r.Header.Get("X-Account") }, Keep: 72 * time.Hour}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// send runs a statement in the transaction of the request, whatever type the transaction has.
+// send runs a statement in the transaction of the request, for every type of transaction.
 func send(ctx context.Context, statement string) error {
 	if tx, err := httpkey.TxFrom[*sql.Tx](ctx); err == nil {
 		_, err = tx.ExecContext(ctx, statement)
@@ -34,7 +34,7 @@ func send(ctx context.Context, statement string) error {
 	return err
 }
 
-// once protects a handler with a new guard, and sends a request with a key.
+// The function once protects a handler with a new guard, and sends a request with a key.
 func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.ResponseRecorder {
 	t.Helper()
 	g := must.Get(s.guard(config(), lease()))(t)
@@ -46,7 +46,7 @@ func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.Respo
 	return w
 }
 
-// placed is a handler that has one effect.
+// The method placed is a handler that has one effect.
 func (s *shop) placed(w http.ResponseWriter, r *http.Request) {
 	a, _ := httpkey.AttemptFrom(r.Context())
 	status(w, s.effect(r.Context(), a.Key))
@@ -101,7 +101,7 @@ func TestLaw1AHandlerThatEndsItsTransactionLeavesNoEffectWithoutItsKey(t *testin
 func TestCase3ACommitIsFoundOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut    func(*pgproxy.Proxy) *pgproxy.Rule
-		status int // 0 accepts both statuses, because the result depends on whether the server executed the statement
+		status int // 0 accepts success and error, because the status depends on whether the server executed the statement
 	}{
 		"case_3_whose_answer_was_cut": {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutReply(pgproxy.Nth(1, pgproxy.Commit)) }, 201},
 		"case_3_cut_under_way":        {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutInFlight(pgproxy.Nth(1, pgproxy.Commit)) }, 0},

@@ -35,7 +35,7 @@ func complete(g *httpkey.Guard, h http.Handler) error {
 	return nil
 }
 
-// steps handles a request in two steps: it charges and then sends a mail, both at the provider.
+// The function steps returns a handler with two steps: charge a card, and then send a mail, both at the provider.
 func steps(provider string) http.HandlerFunc {
 	call := func(what string) func(context.Context, httpkey.Attempt) ([]byte, error) {
 		return func(ctx context.Context, a httpkey.Attempt) ([]byte, error) {
@@ -66,7 +66,7 @@ func steps(provider string) http.HandlerFunc {
 	}
 }
 
-// of returns the number of calls to the provider for a request, by step and key.
+// The method of returns the number of calls to the provider for a request, by step and key.
 func (p *provider) of(request string) map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -79,7 +79,7 @@ func (p *provider) of(request string) map[string]int {
 	return calls
 }
 
-// ended reports whether the store has the answer to a request.
+// The method ended reports whether the store has the answer to a request.
 func (p pool) ended(t *testing.T, key string) (is bool) {
 	t.Helper()
 	must.OK(t, p.pool.QueryRow(context.Background(), "select exists (select 1 from semel_keys where id = $1 and ended = 1)", []byte(key)).Scan(&is))
@@ -88,19 +88,19 @@ func (p pool) ended(t *testing.T, key string) (is bool) {
 
 func commit(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Commit) }
 
-// changed matches the n-th update of an existing key. A key is updated by the note, by the end of each step,
-// and by the end of the request.
+// The function changed matches the n-th update of an existing key. A key is updated by the note, by the end of each
+// step, and by the end of the request.
 func changed(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Containing("set ended")) }
 
 func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {
 	dsn := services.Postgres(t)
 	pool := opened(t, dsn)
-	// shared by all cases, because each new process completes all abandoned requests that it finds
+	// all cases share this provider, because each new process completes all abandoned requests
 	other := &provider{calls: map[string]int{}}
 	server := httptest.NewServer(other)
 	t.Cleanup(server.Close)
-	// A new process also completes abandoned requests of other cases. If it ended with its own case, it
-	// would leave these requests incomplete.
+	// A new process also completes abandoned requests of other cases. If the process ended with its own case, requests
+	// of other cases would stay incomplete.
 	whole := t
 	for _, at := range []struct {
 		name string

@@ -1,6 +1,6 @@
-// Package signers signs requests in the same way as providers of webhooks. Its tests compare these signatures
-// with the providers' own libraries. They also compare which requests package webhook and these libraries
-// accept.
+// Package signers signs requests in the same way as providers of webhooks. The tests of this package compare its
+// signatures with the signatures of the providers' own libraries. The tests also compare which requests package webhook
+// accepts with which requests these libraries accept.
 package signers
 
 import (

@@ -24,7 +24,7 @@ func byName(all []vector) {
 	})
 }
 
-// verifier returns a verifier that accepts signatures of these secrets.
+// verifier returns a verifier that accepts signatures with the given secrets.
 func verifier(t *testing.T, s webhook.Scheme, secrets ...string) *webhook.Verifier {
 	t.Helper()
 	v := must.Get(webhook.NewVerifier(s, secrets, 0))(t)
@@ -80,7 +80,7 @@ func TestTimesAreJudgedAsByTheLibraries(t *testing.T) {
 			at := now.Add(-age)
 			header := stripe.GenerateTestSignedPayload(&stripe.UnsignedPayload{Payload: body, Secret: stripeSecret, Timestamp: at}).Header
 			_, got := verifier(t, webhook.Stripe(), stripeSecret).Verify(http.Header{StripeHeader: {header}}, body, now)
-			// Stripe's library accepts any time in the future.
+			// Stripe's library accepts a timestamp that lies any time in the future.
 			if want := stripe.ValidatePayload(body, header, stripeSecret); age > -5*time.Minute && (want == nil) != (got == nil) {
 				t.Errorf("of Stripe: %v, and the library says %v", got, want)
 			}

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the vectors for the tests of package webhook")
 
-// vectorsFile has requests that the providers' libraries signed, and whether these libraries accept them. The
-// tests of package webhook read this file and so need no library.
+// vectorsFile contains requests that the providers' libraries signed. Each request has a field that says whether these
+// libraries accept the request. The tests of package webhook read this file and so need no library.
 const vectorsFile = "../../../webhook/testdata/vectors.json"
 
 // vector is a request, and whether the provider's library accepts its signature at any time.
@@ -40,7 +40,7 @@ const (
 	standardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// odd returns bodies that would change if they were parsed and encoded again.
+// The function odd returns bodies that would change if they were parsed and encoded again.
 func odd() map[string][]byte {
 	return map[string][]byte{
 		"an event":                  []byte("{\n  \"id\": \"evt_1\",\n  \"object\": \"event\"\n}"),
@@ -67,7 +67,7 @@ func everyByte() (all []byte) {
 	return all
 }
 
-// signed returns requests with each body, signed by the libraries, and forged variants of these requests.
+// The function signed returns requests with each body, signed by the libraries, and forged variants of these requests.
 func signed(t *testing.T) (all []vector) {
 	t.Helper()
 	at := time.Unix(vectorAt, 0)
@@ -88,8 +88,8 @@ func signed(t *testing.T) (all []vector) {
 	return all
 }
 
-// changed returns a request and forged variants of it: with another body, another secret, another signature,
-// and another time with the same signature.
+// The function changed returns a request and forged variants of it: with another body, another secret, another
+// signature, and another time with the same signature.
 func changed(v vector) []vector {
 	as := func(name string, change func(*vector)) vector {
 		c := v

@@ -35,8 +35,8 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 			},
 			func(*testing.T) { unlock() },
 		},
-		// This fault raises the server's error for a full disk. itest/store/postgres_faults fills a real
-		// disk.
+		// The fault "a_full_disk" raises the server's error for a full disk. The package itest/store/postgres_faults
+		// tests with a really full disk.
 		"a_full_disk": {
 			exec(`create function full_disk() returns trigger language plpgsql as
 				$$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
@@ -46,8 +46,8 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 	}
 }
 
-// comes sends an event until the receiver accepts it, as a provider does. On a busy machine the first attempt
-// may exceed the receiver's timeout.
+// The function comes sends an event again and again until the receiver accepts it, as a provider does. On a busy
+// machine the first attempt may exceed the receiver's timeout.
 func comes(t *testing.T, url, id string) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -91,7 +91,7 @@ func TestWhatCameDuringAnOutage(t *testing.T) {
 			}
 			clients.Wait()
 			o.ends(t)
-			for i := range 10 { // the others are not sent again, because they are in progress
+			for i := range 10 { // events with higher numbers are in progress and need not be sent again
 				comes(t, p.server.URL, fmt.Sprint("evt_", i))
 			}
 			for i := range 20 {

@@ -48,7 +48,7 @@ var stores = map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite
 // runner is a consumer with any type of transaction.
 type runner interface{ Run(context.Context) error }
 
-// shop creates consumers on one store. Their handlers write an effect for each message.
+// shop creates consumers on one store. The handlers of the consumers write an effect for each message.
 type shop struct {
 	consumer func(source.Source) (runner, error)
 	count    func(t *testing.T, id string) int
@@ -177,7 +177,7 @@ func send(url, id string) (int, string) {
 	return a.StatusCode, string(text)
 }
 
-// once waits until an event has taken effect, and fails if it has two effects.
+// The method once waits until an event has taken effect, and fails if the event has two effects.
 func (s shop) once(t *testing.T, id string) {
 	t.Helper()
 	n := 0

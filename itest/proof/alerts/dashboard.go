@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// panel is the part of a dashboard panel that the proof needs.
+// panel is the part of a dashboard panel that this fault test needs.
 type panel struct {
 	Title   string `json:"title"`
 	Targets []struct {

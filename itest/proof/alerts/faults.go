@@ -16,24 +16,24 @@ import (
 )
 
 type fault struct {
-	// says describes the fault in a few words.
+	// A description of the fault in a few words.
 	says string
-	// alerts are the names of the alerts that must fire during the fault and must be resolved after its
-	// repair.
+	// The names of the alerts that must fire during the fault and must be resolved after the repair of the fault.
 	alerts []string
-	// breaks starts the fault. The proof calls on in every turn while the fault lasts. mends repairs the
-	// fault. Each of the three may be nil.
+	// The function breaks starts the fault. The test calls the function on repeatedly while the fault lasts. The
+	// function mends repairs the fault. Each of the three functions may be nil.
 	breaks func(context.Context)
 	on     func(ctx context.Context, since time.Duration)
 	mends  func(context.Context)
 }
 
-// rounds returns the faults. Each inner list is a round: the proof produces its faults at the same time.
+// The method rounds returns the faults. Each inner list is a round: the test produces all faults of a round at the same
+// time.
 func (r *run) rounds() [][]fault {
 	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.deployment(), r.clock()}, {r.changes()}, {r.down()}}
 }
 
-// messages returns the faults that messages cause.
+// The method messages returns the faults that messages cause.
 func (r *run) messages() []fault {
 	copied, twice := r.name(), r.name()
 	return []fault{
@@ -92,7 +92,7 @@ func (r *run) work() []fault {
 			case since > 12*time.Second && !released:
 				released = true
 				_, err := r.first.Semel(ctx, "messages", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
-				if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 { // 1: the other process has completed some of them meanwhile
+				if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 { // 1: the other process has completed some
 					proof.Check(err)
 				}
 			case since > 16*time.Second && !thawed:
@@ -119,12 +119,13 @@ func (r *run) work() []fault {
 			r.replay = proof.Must(command.Start())
 		}, mends: func(ctx context.Context) { r.operate(ctx, "replay", "stop", "1", "--because", "proof") }},
 		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, on: func(ctx context.Context, _ time.Duration) {
-			r.walked(ctx, "3 days") // repeatedly, because the reaper also runs
+			r.walked(ctx, "3 days") // repeatedly, because the reaper (which removes old markers) also runs
 		}, mends: func(ctx context.Context) { r.walked(ctx, "0 days") }},
 	}
 }
 
-// walked makes the reaper look late: it dates the reaper's last pass back by the retention plus `behind`.
+// The method walked makes the reaper, which removes old markers, look late: walked dates the reaper's last pass back by
+// the retention plus the parameter behind.
 func (r *run) walked(ctx context.Context, behind string) {
 	done := proof.Must(r.pool.Exec(ctx, `update semel_retention set walked_to = clock_timestamp() - keep_ms * interval '1 millisecond' - $1::text::interval where consumer = '`+keeping+`'`, behind))
 	if done.RowsAffected() != 1 {
@@ -132,7 +133,7 @@ func (r *run) walked(ctx context.Context, behind string) {
 	}
 }
 
-// cuts loses the replies to commits.
+// The method cuts returns a fault in which the replies to commits are lost.
 func (r *run) cuts() fault {
 	var rule *pgproxy.Rule
 	return fault{says: "the second process's connections are cut at COMMIT", alerts: []string{"SemelUnknownCommits"}, breaks: func(context.Context) {
@@ -144,9 +145,9 @@ func (r *run) cuts() fault {
 	}}
 }
 
-// changes gives a consumer with on_failure: continue a new identity, so that the consumer refuses to start.
-// The other consumers of the process keep running. A restart would not help, so the process stays alive and
-// only this consumer is not ready.
+// The method changes returns a fault in which a consumer with on_failure: continue gets a new identity, so that the
+// consumer refuses to start. The other consumers of the process keep running. A restart would not help, so the process
+// stays alive and only this consumer is not ready.
 func (r *run) changes() fault {
 	return fault{says: "a consumer cannot start: its identity is another than the store knows", alerts: []string{"SemelNotReady"},
 		breaks: func(ctx context.Context) {
@@ -163,8 +164,8 @@ func (r *run) changes() fault {
 		mends: func(ctx context.Context) { r.again(ctx, secondPolicy, true) }}
 }
 
-// again kills the second process and starts it with another policy. again kills the process instead of
-// stopping it, because a process with a consumer that could not start exits with an error.
+// The method again kills the second process and starts it with another policy. The process is killed instead of
+// stopped, because a process with a consumer that could not start exits with an error.
 func (r *run) again(ctx context.Context, policy string, wait bool) {
 	r.second.Kill()
 	if r.second.Policy = policy; wait {
@@ -174,8 +175,8 @@ func (r *run) again(ctx context.Context, policy string, wait bool) {
 	}
 }
 
-// deployment makes every message of a consumer fail permanently, as after a bad deployment. The repair
-// discards the messages that were parked before the circuit breaker opened.
+// deployment returns a fault in which every message of a consumer fails permanently, as after a bad deployment. The
+// repair discards the messages that were parked before the circuit breaker opened.
 func (r *run) deployment() fault {
 	return fault{says: "after a start every message of a consumer fails for good", alerts: []string{"SemelBreakerOpen"}, breaks: func(ctx context.Context) {
 		r.Exec(ctx, `update works set n = 0`)
@@ -187,8 +188,8 @@ func (r *run) deployment() fault {
 	}}
 }
 
-// clock gives rows timestamps in the future. Such rows exist after a database whose clock was ahead got its
-// clock corrected.
+// clock returns a fault in which rows have timestamps in the future. Rows have timestamps in the future after the clock
+// of a database was ahead and was then corrected.
 func (r *run) clock() fault {
 	return fault{says: "the database's clock was a day ahead", alerts: []string{"SemelClockSetBack"}, breaks: func(context.Context) {
 		r.slow.Store(int64(time.Second))
@@ -201,10 +202,11 @@ func (r *run) clock() fault {
 	}}
 }
 
-// down stops the database. With restart_on_outage the second process is not alive after ten seconds without a
-// database. SemelNotAlive has further causes, but in `semel run` none of them lasts for long: handlers of a
-// policy obey their timeouts, and with on_failure: exit a process ends as soon as its other consumers are
-// drained. consumer.TestAlive and the tests of the assembly cover these causes.
+// The method down returns a fault in which the database is stopped. With restart_on_outage the second process is not
+// alive after ten seconds without a database. SemelNotAlive has further causes, but in `semel run` no such cause lasts
+// for long: handlers of a policy obey their timeouts, and with on_failure: exit a process ends as soon as its other
+// consumers are drained. The test consumer.TestAlive and the tests of package assembly cover the further causes of
+// SemelNotAlive.
 func (r *run) down() fault {
 	return fault{says: "the database is stopped", alerts: []string{"SemelNotAlive", "SemelStoreNotSampled"}, breaks: func(context.Context) {
 		r.Server.Stop()

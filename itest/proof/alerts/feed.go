@@ -18,7 +18,7 @@ const (
 	made       = "payment.made"
 )
 
-// name returns an unused message id.
+// name returns an unused id for a message.
 func (r *run) name() string {
 	r.sent++
 	return fmt.Sprintf("message-%06d", r.sent)
@@ -34,7 +34,7 @@ func record(topic, id, kind, body string) *kgo.Record {
 // send publishes a message.
 func (r *run) send(topic, id, kind, body string) { r.Kafka.Produce(record(topic, id, kind, body)) }
 
-// many publishes n messages to a topic, each with its own id.
+// The method many publishes n messages to a topic, each with its own id.
 func (r *run) many(topic string, n int) {
 	var all []*kgo.Record
 	for range n {
@@ -53,7 +53,7 @@ func (r *run) trickle() {
 	r.Kafka.Produce(all...)
 }
 
-// answers returns the handler of the endpoint that consumers call.
+// The method answers returns the handler of the endpoint that consumers call.
 func (r *run) answers() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /fast", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })

@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// hooking is the name of the consumer of webhooks and of its source.
+// The name of the consumer of webhooks, and of its source.
 const hooking = "hooking"
 
-// hookSecret is a secret for this proof only.
+// A secret that only this fault test uses.
 const hookSecret = "whsec_that_only_this_proof_knows"
 
-// withHooks adds to a policy the consumer of webhooks and the address where it receives them.
+// withHooks adds the consumer of webhooks to a policy, with the address at which the consumer receives webhooks.
 func (r *run) withHooks(policy string) (text string) {
 	r.hooks = proof.Must(proof.FreeAddress())
 	source := fmt.Sprintf("  %s:\n    webhook: {listen: %q, path: /hooks, scheme: stripe, secret: \"${HOOK_SECRET}\"}\n", hooking, r.hooks)
@@ -29,7 +29,7 @@ func (r *run) withHooks(policy string) (text string) {
 	return strings.Replace(policy, "consumers:\n", source+"consumers:\n", 1) + consumer
 }
 
-// forgery sends webhooks with a wrong signature.
+// forgery returns a fault in which webhooks with a wrong signature arrive.
 func (r *run) forgery() fault {
 	n := 0
 	return fault{says: "webhooks come that are signed with another secret", alerts: []string{"SemelWebhooksRefused"}, on: func(ctx context.Context, _ time.Duration) {

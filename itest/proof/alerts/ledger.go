@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger has the result of each alert in a run of the proof, and the number of dashboard queries.
+// Ledger has the result of each alert in one run of the fault test, and the number of dashboard queries.
 type Ledger struct {
 	// Scale is the factor by which the durations in the alert rules were shortened.
 	Scale int
@@ -27,9 +27,9 @@ type Ledger struct {
 	Seconds proof.Seconds
 }
 
-// Alert is the result of one alert. It has the seconds from the fault until the alert was first pending and
-// until it first fired, and the seconds from the repair until it was resolved; 0 means never. An alert
-// without a `for` duration is never pending.
+// Alert is the result of one alert: the seconds from the fault until the alert was first pending and until the alert
+// first fired, and the seconds from the repair until the alert was resolved; 0 means never. An alert without a `for`
+// duration is never pending.
 type Alert struct {
 	Name, Fault, Of           string
 	Pending, Firing, Resolved proof.Seconds

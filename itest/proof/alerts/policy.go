@@ -10,21 +10,21 @@ import (
 
 // The names of the consumers. Each consumer's topic and group have the same name.
 const (
-	billing    = "billing"    // one effect for each message; gets copies, conflicts, unknown types and poison messages
+	billing    = "billing"    // one effect for each message; gets duplicates, conflicts, unknown types and poison messages
 	guarded    = "guarded"    // writes markers, and its table has a constraint of its own as a second guard
 	calling    = "calling"    // calls an HTTP endpoint, with strategy lease, in both processes
 	ordering   = "ordering"   // processes versions of streams
 	trailing   = "trailing"   // falls behind its topic
-	holding    = "holding"    // writes a row that the proof locks, so that its handler waits
+	holding    = "holding"    // writes a row that the fault test locks, so that its handler waits
 	cached     = "cached"     // remembers message ids in Redis, and continues if Redis is down
 	repeated   = "repeated"   // is replayed
 	keeping    = "keeping"    // has a retention
 	connecting = "connecting" // in the second process, whose connections are cut
-	failing    = "failing"    // in the second process; fails permanently while its table says so
+	failing    = "failing"    // in the second process; fails permanently while a row of its table requires it
 	joining    = "joining"    // in the second process, whose policy changes
 )
 
-// topicsOfAll are the topics to create, one for each consumer.
+// The topics to create, one for each consumer.
 var topicsOfAll = []string{billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping, connecting, failing, joining}
 
 const setup = `create table effects (consumer text not null, id text not null, amount bigint not null);
@@ -35,15 +35,15 @@ create table works (n bigint not null);
 insert into works values (1);
 `
 
-// The policies: one for the first process and two for the second. The last policy changes the identity of one
-// consumer, so that it differs from the identity in the store.
+// The policies: one for the first process and two for the second. The last policy changes the identity of one consumer,
+// so that the identity differs from the identity in the store.
 const (
 	firstPolicy   = "first.yaml"
 	secondPolicy  = "second.yaml"
 	changedPolicy = "changed.yaml"
 )
 
-// effect is the handler of most consumers.
+// The handler of most consumers.
 const effect = `    handler:
       sql:
         params: {id: id, amount: "body:/amount"}
@@ -59,13 +59,13 @@ func plain(name string, more ...string) string {
 	return text + fmt.Sprintf(effect, name)
 }
 
-// handled returns the policy text of a consumer with its own handler.
+// The function handled returns the policy text of a consumer with its own handler.
 func handled(name, handler string, more ...string) string {
 	text, _, _ := strings.Cut(plain(name, more...), "    handler:\n")
 	return text + "    handler:\n" + handler
 }
 
-// calls returns the policy text of the handler that calls the endpoint.
+// The method calls returns the policy text of the handler that calls the endpoint.
 func (r *run) calls(path string) string {
 	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint, path)
 }
@@ -96,7 +96,8 @@ func (r *run) write() {
 	}
 }
 
-// head returns the part of a policy that precedes its consumers. listen is the value of the key of that name.
+// head returns the part of a policy that precedes its consumers. The parameter listen is the value of the policy key
+// listen.
 func (r *run) head(listen, database string, sources ...string) string {
 	text := fmt.Sprintf("version: 1\nlisten: %s\nstores:\n  shop:\n    postgres: {url: %q}\n    migrate: true\n    setup: setup.sql\nsources:\n", listen, database)
 	for _, name := range sources {

@@ -1,10 +1,10 @@
 //go:build unix
 
-// Package alerts proves that the shipped alert rules detect their faults. A Prometheus server scrapes two
-// processes of `semel run`. The proof produces one kind of fault after the other. Each alert must be pending,
-// fire, and be resolved after the repair. In a healthy run no rule may fire, neither as shipped nor with
-// shortened durations. The rules are those of deploy/alerts.yaml with shorter durations, so that a fault need
-// not last an hour. itest/binary/alerts tests the original durations with recorded metrics.
+// Package alerts is a fault test: it checks that the shipped alert rules detect their faults. A Prometheus server
+// scrapes two processes of `semel run`. The test produces one kind of fault after the other. Each alert must be
+// pending, fire, and be resolved after the repair. In a healthy run no rule may fire, neither as shipped nor with
+// shortened durations. The rules are those of deploy/alerts.yaml with shorter durations, so that a fault need not last
+// an hour. itest/binary/alerts tests the original durations with recorded metrics.
 package alerts
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	Scale   int           `flag:"by which factor the rules' durations are shortened; at most 60, because the sampler of stores always takes 15 s"`
 	Healthy time.Duration `flag:"duration of the healthy run; 5m is the range of the shipped rules"`
 	Binary  string        `flag:"path of a semel binary; built if empty"`
-	// Plant is the name of a fault to plant, or "": see Room.Plants.
+	// Plant is the name of a fault that is added to the test on purpose, or "": see Room.Plants.
 	Plant string
 }
 
@@ -38,7 +38,7 @@ const (
 	plantUnbroken = "unbroken"
 )
 
-// run is a running Proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -47,7 +47,7 @@ type run struct {
 	prometheus    *services.Prometheus
 	pool          *pgxpool.Pool
 	endpoint      string       // the address of the HTTP endpoint that consumers call
-	slow          atomic.Int64 // the delay of its slow answers, in nanoseconds
+	slow          atomic.Int64 // the delay of the endpoint's slow answers, in nanoseconds
 	endEndpoint   func()
 	hooks         string // address at which the process receives webhooks
 	lock          pgx.Tx // the transaction that locks the table "gate", or nil
@@ -57,13 +57,14 @@ type run struct {
 	ledger        *Ledger
 }
 
-// member is one process.
+// member is one process of `semel run`.
 type member struct {
 	*proof.Member
 	address string
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+// Run runs the fault test on servers of its own and returns the ledger. The methods Wrong and Fault of the ledger say
+// whether the run succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Scale: p.Scale}
 	r := &run{Proof: p, Fleet: &proof.Fleet{Stage: s, Binary: p.Binary}, ledger: &l}
@@ -112,8 +113,8 @@ func (r *run) prepare(ctx context.Context) {
 	r.write()
 }
 
-// makeTopics creates the topics. It retries for up to three minutes, because a broker that has just started
-// may answer slowly.
+// makeTopics creates the topics. The method retries for up to three minutes, because a broker that has just started may
+// answer slowly.
 func (r *run) makeTopics(ctx context.Context) {
 	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -129,7 +130,7 @@ func (r *run) makeTopics(ctx context.Context) {
 	})
 }
 
-// prove runs all processes: first for a time without faults, then through the rounds of faults.
+// prove runs all processes, first for a time without faults, and then through the rounds of faults.
 func (r *run) prove(ctx context.Context) {
 	rules, names, err := shipped(ctx)
 	proof.Check(err)
@@ -139,7 +140,7 @@ func (r *run) prove(ctx context.Context) {
 	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaled(rules, r.Scale)})
 	began := time.Now()
 	if r.healthy(ctx); r.Plant == plantPoison {
-		return // by now the planted fault is detected or missed
+		return // by now the fault of Plant is detected or missed
 	}
 	for _, name := range names {
 		r.ledger.Alerts = append(r.ledger.Alerts, Alert{Name: name})
@@ -158,13 +159,13 @@ func (r *run) start(ctx context.Context, m *member) {
 	})
 }
 
-// pause is the time between two turns.
+// The time between two turns; see the method turns.
 const pause = 500 * time.Millisecond
 
-// healthy runs without a fault for a while.
+// The method healthy runs without a fault for a while.
 func (r *run) healthy(ctx context.Context) {
 	r.Say("healthy for %s", r.Healthy)
-	r.many(repeated, 1000) // so many that a replay of one message per second lasts a whole round
+	r.many(repeated, 1000) // at one message per second, a replay of 1,000 messages lasts a whole round
 	if r.Plant == plantPoison {
 		r.send(billing, r.name(), made, `{"amount": "much"}`)
 	}

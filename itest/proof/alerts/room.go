@@ -8,9 +8,8 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room returns the entry of this proof for the proof command. The fault "poison" makes a message fail
-// permanently during the healthy run. The fault "unbroken" omits one of the faults that the proof should
-// produce.
+// Room registers this fault test with the command itest/cmd/proof. The fault "poison" makes a message fail permanently
+// during the healthy run. The fault "unbroken" leaves out one of the faults that the test should produce.
 func Room() proof.Room {
 	return &proof.Form[Proof, Ledger]{Title: "alerts", Within: 20 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Healthy },
 		Sizes:  Proof{Scale: 30, Healthy: time.Minute},

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Time limits: until all alerts of a round fire, until they are resolved, and, before a round, until the
-// alerts of earlier rounds are resolved.
+// Time limits: until all alerts of a round fire, until these alerts are resolved, and, before a round, until the alerts
+// of earlier rounds are resolved.
 const (
 	untilFiring   = 5 * time.Minute
 	untilResolved = 4 * time.Minute
@@ -71,7 +71,7 @@ func (r *run) round(ctx context.Context, number int, faults []fault) {
 	r.tell(wanted, began, mended, over)
 }
 
-// without returns the names of expected alerts that did not fire.
+// The function without returns the names of expected alerts that did not fire.
 func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for name := range wanted {
@@ -82,8 +82,9 @@ func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	})
 }
 
-// turns publishes a few messages again and again until the condition holds, for at most the time `most`.
-// reports whether it holds: the ledger reports what did not happen.
+// The method turns publishes a few messages again and again until the condition so holds, for at most the time most.
+// The result is true if the condition holds. If the condition does not hold, the ledger reports which alerts are
+// missing.
 func (r *run) turns(ctx context.Context, most time.Duration, so func() bool) bool {
 	return proof.Within(ctx, most, pause, func(context.Context) bool {
 		r.trickle()
@@ -91,7 +92,7 @@ func (r *run) turns(ctx context.Context, most time.Duration, so func() bool) boo
 	})
 }
 
-// firing returns the names of the firing alerts among the rules with shortened durations.
+// The method firing returns the names of the firing alerts among the rules with shortened durations.
 func (r *run) firing() map[string]bool {
 	names := map[string]bool{}
 	for _, s := range proof.Must(r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)) {
@@ -100,8 +101,8 @@ func (r *run) firing() map[string]bool {
 	return names
 }
 
-// tell records when each alert was pending, firing and resolved in Prometheus. over is true if no alert fires
-// now.
+// tell records when each alert was pending, firing and resolved in Prometheus. The parameter over is true if no alert
+// fires now.
 func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) {
 	now := time.Now()
 	states := proof.Must(r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second))
@@ -133,7 +134,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// earlier returns the earlier of two times. A known time of 0 means that no time is known.
+// The function earlier returns the earlier of two times. A known time of 0 means that no time is known.
 func earlier(known proof.Seconds, at float64) proof.Seconds {
 	at = max(at, 0.1)
 	if known == 0 || proof.Seconds(at) < known {

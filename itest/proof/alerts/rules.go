@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// root is the root folder of the workspace.
+// root returns the root folder of the workspace.
 func root(ctx context.Context) (string, error) {
 	said, err := exec.CommandContext(ctx, "go", "env", "GOWORK").Output()
 	if err != nil {
@@ -22,7 +22,7 @@ func root(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(string(said))), nil
 }
 
-// shipped returns the text of deploy/alerts.yaml and the names of its alerts, in the order of the file.
+// The function shipped returns the text of deploy/alerts.yaml and the names of its alerts, in the order of the file.
 func shipped(ctx context.Context) (text string, names []string, err error) {
 	root, err := root(ctx)
 	if err != nil {
@@ -47,22 +47,22 @@ var (
 	blind  = regexp.MustCompile(`(alert: SemelStoreNotSampled\n.*\n +for: )\d+s`)
 )
 
-// scaled returns the rules with all durations divided by scale. Each rule gets a label that marks it as
-// scaled. Numbers of messages and rates stay the same.
+// The function scaled returns the rules with all durations divided by scale. Each rule gets a label that marks the rule
+// as scaled. Numbers of messages and rates stay the same.
 func scaled(rules string, scale int) string {
 	rules = window.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("[%ds]", seconds(window, s, 1, 60)/scale) })
 	rules = holds.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("for: %ds", seconds(holds, s, 1, 60)/scale) })
 	rules = age.ReplaceAllStringFunc(rules, func(s string) string {
 		return fmt.Sprintf("%s > %d", age.FindStringSubmatch(s)[1], seconds(age, s, 2, 1)/scale)
 	})
-	// The durations of these rules are at least 31 s, because the sampler runs every 15 s at any scale and
-	// may miss one sample on a busy machine.
+	// The durations of rules about samples are at least 31 s, because the sampler runs every 15 s at any scale and may
+	// miss one sample on a busy machine.
 	rules = blind.ReplaceAllString(rules, "${1}31s")
 	rules = labels.ReplaceAllString(rules, "labels: {time: scaled, ")
 	return strings.Replace(rules, "name: semel", "name: scaled", 1)
 }
 
-// seconds returns the number in a group of the expression's match, converted to seconds.
+// The function seconds returns the number in a group of the expression's match, converted to seconds.
 func seconds(of *regexp.Regexp, found string, group, unit int) int {
 	n, err := strconv.Atoi(of.FindStringSubmatch(found)[group])
 	if err != nil {
@@ -71,8 +71,8 @@ func seconds(of *regexp.Regexp, found string, group, unit int) int {
 	return n * unit
 }
 
-// configuration returns the configuration of Prometheus, which scrapes these addresses and
-// evaluates rules once a second.
+// configuration returns the configuration of Prometheus, which scrapes the given addresses and evaluates rules once a
+// second.
 func configuration(addresses ...string) string {
 	return fmt.Sprintf(`global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
 rule_files: [shipped.yaml, scaled.yaml]

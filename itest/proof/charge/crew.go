@@ -16,14 +16,14 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// member is one process of the proof, including all its restarts.
+// member is one process of the fault test, including all its restarts.
 type member struct {
 	*proof.Member
 	order order
 	thaw  time.Time // when to continue the frozen process; zero if the process runs
 }
 
-// of returns all members with this role.
+// The method of returns all members with the role is.
 func (r *run) of(is role) (some []*member) {
 	for _, m := range r.crew {
 		if m.order.Role == is {
@@ -64,8 +64,9 @@ var (
 	senderPoints   = []faults.Point{beforeCall, afterCall, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit}
 )
 
-// traps returns the traps for a kind of process. There are Rounds rounds. Each round has a kill at each point
-// and, at every third point, a freeze before the kill. Over three rounds each point gets a freeze.
+// The method traps returns the traps (kills and freezes at points) for a kind of process. The traps form as many rounds
+// as the field Rounds says. Each round has a kill at each point and, at every third point, a freeze before the kill. In
+// three rounds, each point gets a freeze.
 func (r *run) traps(points []faults.Point) (all []trap) {
 	for round := range r.Rounds {
 		for i, p := range points {
@@ -78,14 +79,14 @@ func (r *run) traps(points []faults.Point) (all []trap) {
 	return all
 }
 
-// start starts a process. Its configuration holds the traps that have not been sprung.
+// start starts a process. The configuration of the process contains the traps that were not sprung yet.
 func (r *run) start(m *member) {
 	m.Own(Command, string(proof.Must(json.Marshal(m.order))))
 	m.thaw = time.Time{}
 	m.Start()
 }
 
-// tend restarts a process that a trap has killed. tend continues a process that has been frozen long enough.
+// tend restarts a process that a trap has killed, and continues a process that has been frozen long enough.
 func (r *run) tend(of *proof.Member) {
 	m := r.crew[slices.IndexFunc(r.crew, func(m *member) bool { return m.Member == of })]
 	if m.thaw.IsZero() {
@@ -111,7 +112,7 @@ func (r *run) tend(of *proof.Member) {
 	proof.Check(m.Thaw())
 }
 
-// sprung counts the trap that this process has just sprung, and removes it.
+// The method sprung counts the trap that a process has just sprung, and removes the trap.
 func (r *run) sprung(m *member) {
 	t := m.order.Traps[0]
 	m.order.Traps = m.order.Traps[1:]
@@ -123,11 +124,11 @@ func (r *run) sprung(m *member) {
 	r.Say("%s is %s at %s", m.Name, did, t.Point)
 }
 
-// overtime is how long the proof waits for the last traps after all other faults.
+// The time for which the fault test waits for the last traps after all other faults.
 const overtime = 20 * time.Second
 
-// sprungAll waits until all traps are sprung, at most for overtime. The ledger reports traps that are not
-// sprung by then.
+// sprungAll waits until all traps are sprung, at most for overtime. The ledger reports traps that are not sprung in
+// time.
 func (r *run) sprungAll(ctx context.Context) {
 	until := time.Now().Add(overtime)
 	r.Until(ctx, func() bool {
@@ -148,7 +149,7 @@ func (r *run) events() (all proof.Schedule) {
 	return all
 }
 
-// anyone returns a random running process, but never the provider.
+// The method anyone returns a random running process, but never the provider.
 func (r *run) anyone() *member {
 	for {
 		m := r.crew[r.random.IntN(len(r.crew))]
@@ -158,8 +159,8 @@ func (r *run) anyone() *member {
 	}
 }
 
-// killOne kills a random process. In addition it kills a random naive process, so that naive processes are
-// killed as often as all others together.
+// killOne kills a random process, and also a random naive process, so that naive processes are killed as often as all
+// others together.
 func (r *run) killOne(context.Context) {
 	for _, m := range []*member{r.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
 		m.Kill()
@@ -174,19 +175,19 @@ func (r *run) freezeOne(context.Context) {
 	senders := r.of(aSender)
 	m := senders[r.random.IntN(len(senders))]
 	if !m.thaw.IsZero() {
-		return // it is frozen already
+		return // the member is frozen already
 	}
 	err := m.Freeze()
 	if errors.Is(err, processes.ErrEnded) {
-		return // its trap was faster
+		return // a trap of the member was faster
 	}
 	proof.Check(err)
 	m.thaw = time.Now().Add(r.freeze())
 	r.Say("%s is frozen for %v", m.Name, r.freeze())
 }
 
-// restartProvider kills the provider and starts it again. The provider then reads its log, and again knows
-// every call that it has answered.
+// restartProvider kills the provider and starts it again. After the restart, the provider reads its log, and so knows
+// every call that it answered before.
 func (r *run) restartProvider(context.Context) {
 	p := r.of(theProvider)[0]
 	p.Kill()

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// producers is the number of concurrent producers.
+// The number of concurrent producers.
 const producers = 2
 
 // publish starts the producers.
@@ -29,8 +29,8 @@ func (p Proof) plan() []int { return proof.Plan(p.Seed, p.Payments, p.Duplicates
 // reference returns the reference of a payment, which is also the id of its order.
 func reference(payment int) string { return fmt.Sprintf("order-%06d", payment) }
 
-// record returns an order as a CloudEvent. Copies go to any partition, so that two processes
-// can hold copies at the same time.
+// record returns an order as a CloudEvent. Copies of an order go to random partitions, so that two processes can work
+// on copies of one order at the same time.
 func record(payment int, random *rand.Rand) *kgo.Record {
 	id := reference(payment)
 	body := fmt.Appendf(nil, `{"reference":%q,"card":"card-%d","cents":%d}`, id, payment%500, 100+payment%10_000)

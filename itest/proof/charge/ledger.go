@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// Ledger counts payments, calls to the provider, charges and bookings in a run of the proof. The numbers of
+// Ledger counts payments, calls to the provider, charges and bookings in one run of the fault test. The numbers of
 // lost, doubled and stuck payments come only from the provider's log, the topic and the database.
 type Ledger struct {
 	// Payments is the number of published payments, Records the number of records in the
@@ -29,13 +29,14 @@ type Ledger struct {
 	// Calls is the number of the senders' calls in the provider's log. Balance counts charges.
 	Calls int `json:"calls"`
 	ledger.Balance
-	// Unbooked payments have no booking; Overbooked are bookings beyond the first.
+	// Unbooked is the number of payments without a booking. Overbooked is the number of bookings beyond the first
+	// booking of a payment.
 	Unbooked   int `json:"not_booked"`
 	Overbooked int `json:"booked_twice"`
-	// Unknown payments have a call whose outcome the caller could not know: the answer was lost or unclear,
-	// or the caller was killed and another process called again. ByKey of these payments were resolved by a
-	// repeated call with the same key. ByAsking were resolved by a query after the window. ByPerson were
-	// resolved by a person. Unresolved are the rest.
+	// Unknown is the number of payments with a call whose outcome the caller could not know: the answer was lost or
+	// unclear, or the caller was killed and another process called again. The next fields say how the payments with an
+	// unknown outcome were resolved: ByKey by a repeated call with the same key, ByAsking by a query after the window,
+	// ByPerson by a person. Unresolved is the number of the remaining payments.
 	Unknown    int `json:"unknown_outcomes"`
 	ByKey      int `json:"resolved_by_key"`
 	ByAsking   int `json:"resolved_by_asking"`
@@ -47,7 +48,7 @@ type Ledger struct {
 	NaiveLost    int `json:"naive_lost"`
 	proof.Offsets
 	proof.Accord
-	// Kills counts random kills. At counts kills and freezes by point. Resumed counts frozen processes that
+	// Kills counts random kills. The field At counts kills and freezes by point. Resumed counts frozen processes that
 	// continued. Restarts counts restarts of the provider.
 	Kills    int            `json:"kills_at_random"`
 	At       map[string]int `json:"at_named_points"`
@@ -59,7 +60,7 @@ type Ledger struct {
 	least    Proof
 }
 
-// history is what the provider's log says about one reference.
+// history has the calls for one reference, from the provider's log.
 type history struct {
 	calls, charges int
 	doubtful       bool // at least one call had an outcome that its caller could not know
@@ -68,7 +69,7 @@ type history struct {
 	asked          bool
 }
 
-// histories reads the log for the senders and for the naive consumer.
+// The function histories reads the log for the senders and for the naive consumer.
 func histories(log string) (senders, naive map[string]*history, err error) {
 	senders, naive = map[string]*history{}, map[string]*history{}
 	err = provider.Entries(log, func(e provider.Entry) {
@@ -180,7 +181,7 @@ func (l Ledger) Fault() error {
 	return cmp.Or(l.everywhere(aConsumer, consumerPoints), l.everywhere(aSender, senderPoints))
 }
 
-// everywhere returns an error that names the points at which no process was killed.
+// The method everywhere returns an error that names the points at which no process was killed.
 func (l Ledger) everywhere(is role, points []faults.Point) error {
 	for _, p := range points {
 		if l.At[fmt.Sprintf("%s killed %s", is, p)] == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// good returns a ledger of a quick run without faults.
+// The function good returns a ledger of a quick run without faults.
 func good() Ledger {
 	p := Quick()
 	l := Ledger{Payments: 2000, Records: 2200, Copies: 200, Calls: 2500, Balance: ledger.Balance{Expected: 2000, Applied: 2000},

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-// naive does what many services do. It fetches an order and calls the provider without an idempotency key.
-// After an error it retries a few times and then continues with the next order. It commits the offset last.
+// naive works like many services: naive fetches an order and calls the provider without an idempotency key. After an
+// error, naive retries a few times and then continues with the next order. The offset is committed last.
 func (o *order) naive(ctx context.Context) error {
 	client := o.client()
 	return proof.Poll(ctx, o.Brokers, naiveGroup, topic, 6*time.Second, 4*workers, func(c *kgo.Client, records []*kgo.Record) error {
@@ -27,7 +27,7 @@ func (o *order) naive(ctx context.Context) error {
 	})
 }
 
-// naiveTries is the number of calls after which the naive consumer gives up an order.
+// The number of calls after which the naive consumer gives up an order.
 const naiveTries = 3
 
 func chargeAll(ctx context.Context, client provider.Client, records []*kgo.Record) {

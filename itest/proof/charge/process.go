@@ -22,8 +22,8 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Command is the first argument with which a program runs as a process of the proof. The program must then
-// calls Live with the second argument.
+// Command is the first argument with which a program runs as a process of this fault test. With this argument, the
+// program must call Live with the second argument.
 const Command = "charge-process"
 
 // role is the task of a process.
@@ -40,7 +40,7 @@ const (
 // order is the configuration of a process.
 type order struct {
 	Role     role
-	Number   int // number of the process among those with the same role
+	Number   int // number of the process among the processes with the same role
 	Provider provider.Order
 	Brokers  []string
 	Database string
@@ -94,19 +94,18 @@ func Live(text string) error {
 	return errors.New("unknown role: " + string(o.Role))
 }
 
-// untilArmed is how long a process runs before it arms its first trap, and the pause before each further
-// trap.
+// The time after which a process arms its first trap, and the pause before each further trap.
 const untilArmed = 500 * time.Millisecond
 
-// traps are the traps of a process. The process springs them one after the other.
+// traps contains the traps of a process. The process springs one trap after the other.
 type traps struct {
 	mutex sync.Mutex // guards the fields below
 	left  []trap
 	armed time.Time
 }
 
-// at springs the current trap if the trap is for this point, and reports whether it did. If the trap kills
-// the process, at does not return.
+// The method at springs the current trap if the trap is for the point p. If the trap kills the process, the method does
+// not return.
 func (t *traps) at(p faults.Point, _ int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -122,8 +121,8 @@ func (t *traps) at(p faults.Point, _ int) {
 	t.armed = time.Now().Add(untilArmed)
 }
 
-// loses reports whether the caller of the next End must not get the store's answer. In that case the process
-// passes the point for lost replies.
+// The method loses reports whether the caller of the next End must not get the store's answer. If the answer is lost,
+// the process passes the point for lost replies.
 func (t *traps) loses() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -137,5 +136,5 @@ func (o *order) client() provider.Client {
 	return provider.Client{URL: "http://" + o.Provider.Address, HTTP: &http.Client{Transport: transport, Timeout: o.Proof.Timeout * 3 / 4}}
 }
 
-// workers is the number of concurrent calls of a process.
+// The number of concurrent calls of a process.
 const workers = 32

@@ -28,7 +28,7 @@ func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	r.start(m)
 	client := provider.Client{URL: "http://" + address, HTTP: &http.Client{Timeout: 5 * time.Second}}
 	charge := func() (receipt provider.Receipt) {
-		proof.Until(t.Context(), 10*time.Millisecond, func() bool { // it is there when it answers
+		proof.Until(t.Context(), 10*time.Millisecond, func() bool { // wait until the provider answers
 			var err error
 			receipt, err = client.Charge(t.Context(), "k", provider.Payment{Reference: "order-1", Cents: 100})
 			return err == nil

@@ -1,12 +1,12 @@
 //go:build unix
 
-// Package charge proves that payments are charged once, although the calls that charge them are not part of a
-// transaction. Orders come from a topic. A consumer books each order and writes an intent in the same
-// transaction. A sender then charges the order at a provider. The provider loses answers, fails after it took
-// the money, and forgets keys (itest/worlds/provider). Consumers and senders are separate processes. The
-// proof kills and freezes these processes at random times and at each named point. The provider's own log
-// says what was charged. For comparison, a naive consumer works on the same topic: it calls without a key and
-// commits afterwards. Its lost and doubled charges show which failures Semel prevents.
+// Package charge is a fault test: it checks that payments are charged once, although the calls that charge them are not
+// part of a transaction. Orders come from a topic. A consumer books each order and writes an intent in the same
+// transaction. A sender then charges the order at a provider. The provider loses answers, fails after it took the
+// money, and forgets keys (itest/worlds/provider). Consumers and senders are separate processes. The test kills and
+// freezes the consumers and senders at random times and at each named point. The provider's own log says what was
+// charged. For comparison, a naive consumer works on the same topic: this consumer calls without a key and commits
+// afterwards. The lost and doubled charges of the naive consumer show which failures Semel prevents.
 package charge
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	Payments   int           `flag:"payments, each with an identity of its own"`
 	Duplicates int           `flag:"copies that producers send"`
@@ -33,15 +33,14 @@ type Proof struct {
 	Freezes                   int `flag:"freezes at random moments"`
 	Rounds                    int `flag:"kills at each named point"`
 	Restarts                  int `flag:"restarts of the provider, by SIGKILL"`
-	// Window is how long senders repeat a call with the same key. The provider keeps a key for longer than
-	// Window plus a freeze, because a process that is frozen just before its call does not check the time
-	// again.
+	// Window is the time for which senders repeat a call with the same key. The provider keeps a key for longer than
+	// Window plus a freeze, because a process that is frozen just before its call does not check the time again.
 	Window time.Duration
 	// Timeout is the timeout of a call. Lease is the length of a lease. A freeze lasts longer than a lease.
 	Timeout, Lease time.Duration
 	// Most is the longest delay between two attempts.
 	Most time.Duration
-	// Plant is the name of a fault to plant, or "": see Room.Plants.
+	// Plant is the name of a fault that the run must detect, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -52,17 +51,17 @@ const (
 	bookings   = "bookings" // name of the consumer and of its group
 	charges    = "charges"  // name of the sender
 	naiveGroup = "naive"
-	// naivePrefix is the prefix of the references that the naive consumer charges.
+	// The prefix of the references that the naive consumer charges.
 	naivePrefix = "naive-"
 )
 
 // freeze returns how long a process is frozen.
 func (p Proof) freeze() time.Duration { return p.Lease + time.Second }
 
-// forgets returns how long after the first call with a key the provider remembers this key.
+// The method forgets returns how long after the first call with a key the provider remembers this key.
 func (p Proof) forgets() time.Duration { return p.Window + p.freeze() + 2*p.Timeout }
 
-// run is a running Proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -74,7 +73,7 @@ type run struct {
 	ledger  *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+// Run runs the fault test on servers of its own and returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Payments: p.Payments, Planted: p.Plant, At: map[string]int{}, least: p}
 	r := newRun(p, s, &l)
@@ -100,8 +99,7 @@ func (r *run) close() {
 	}
 }
 
-// setup creates the tables for bookings. The tables have no unique key, so only Semel prevents a second
-// booking.
+// SQL that creates the table for bookings. The table has no unique key, so only Semel prevents a second booking.
 const setup = `create table effects (delivery text not null, cents bigint not null)`
 
 // prepare starts servers and creates the topic and the tables.
@@ -116,9 +114,9 @@ func (r *run) prepare(ctx context.Context) {
 	proof.Must(r.Kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic))
 }
 
-// prove publishes the orders and injects the faults while all processes run. Afterwards prove waits until the
-// only remaining messages are those that need a person's decision. It then decides these messages and waits
-// until they are processed.
+// prove publishes the orders and injects the faults while all processes run. After the faults, prove waits until only
+// messages remain that need a person's decision. In the end, prove decides about the remaining messages and waits until
+// they are processed.
 func (r *run) prove(ctx context.Context) {
 	r.enlist()
 	r.Watch = proof.WatchOffsets(r.Kafka, bookings, topic)

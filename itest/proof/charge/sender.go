@@ -26,7 +26,7 @@ import (
 // consume books orders from the topic, and writes the intent to charge in the same transaction.
 func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	source := kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings, SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second}
-	if o.Number > 0 { // Every process but the first is a static member of the group: a restart causes no rebalance.
+	if o.Number > 0 { // Every process but the first is a static member of the group, so its restart causes no rebalance.
 		source.Instance = fmt.Sprintf("consumer-%d", o.Number)
 	}
 	orders, err := kafka.New(source)
@@ -68,10 +68,10 @@ func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error
 	return c.Run(ctx)
 }
 
-// sending returns the configuration of the senders.
+// The method sending returns the configuration of the senders.
 func (p *Proof) sending(s *sender) consumer.Config {
 	window, most := p.Window, attempts
-	if p.Plant == "forgotten" { // the attempts then last longer than the provider remembers keys
+	if p.Plant == "forgotten" { // the attempts last longer than the provider remembers keys
 		window, most = consumer.WindowAlways, 3*attempts
 	}
 	return consumer.Config{
@@ -82,8 +82,7 @@ func (p *Proof) sending(s *sender) consumer.Config {
 	}
 }
 
-// attempts is the maximum number of attempts. It is enough for all calls within the window and for several
-// queries afterwards.
+// The maximum number of attempts, which is enough for all calls within the window and for several queries afterwards.
 const attempts = 35
 
 // sender is the handler that sends the intents.
@@ -131,8 +130,8 @@ func judge(err error) error {
 	return semel.Permanent(err)
 }
 
-// ask queries the provider for the outcome of earlier calls. It is used when the provider may have forgotten
-// the key of the payment.
+// ask queries the provider for the outcome of earlier calls. The consumer calls ask when the provider may have
+// forgotten the key of the payment.
 func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResult, error) {
 	p, err := semel.JSON[provider.Payment](m)
 	if err != nil {
@@ -147,8 +146,8 @@ func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResu
 	return consumer.DidNotHappen, nil
 }
 
-// forgetful is a store that sometimes loses the answer of End. End has then released the claims, but the
-// caller gets an error.
+// forgetful is a store that sometimes loses the answer of End. When the answer of End is lost, End has released the
+// claims, but the caller gets an error.
 type forgetful struct {
 	*pgxstore.Store
 	traps *traps

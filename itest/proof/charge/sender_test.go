@@ -38,8 +38,8 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return w.Result(), nil
 }
 
-// charged makes a sender charge payments in virtual time until all remaining messages are parked. charged
-// returns the history of each payment from the provider's log, and the parked rows.
+// The function charged makes a sender charge payments in virtual time until all remaining messages are parked. The
+// results are the history of each payment from the provider's log, and the parked rows.
 func charged(t *testing.T, plant string) (all map[string]*history, parked []store.StoredRow) {
 	t.Helper()
 	p := Quick()
@@ -70,7 +70,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 	return all, parked
 }
 
-// receive writes the intents of `count` payments.
+// receive writes the intents of a number of payments; the parameter count is this number.
 func receive(t *testing.T, st *memstore.Store, count int) {
 	t.Helper()
 	scope := must.Get(st.Scope(t.Context(), charges, "shop", 0))(t)

@@ -15,12 +15,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patience is how long the proof waits for the remaining work after the last fault. The ledger reports work
-// that is not done by then.
+// The time for which the fault test waits for the remaining work after the last fault. The ledger reports work that is
+// not done in time.
 const patience = 3 * time.Minute
 
-// settled waits until both groups have committed all offsets of their partitions and the inbox has no waiting
-// rows.
+// The method settled waits until the groups of the consumer and of the naive consumer have committed all offsets, and
+// the inbox has no waiting rows.
 func (r *run) settled(ctx context.Context) {
 	waiting := -1
 	is := r.Patiently(ctx, patience, 300*time.Millisecond, func(ctx context.Context) bool {
@@ -37,8 +37,9 @@ func (r *run) settled(ctx context.Context) {
 	}
 }
 
-// decideAll decides all payments that wait for a person. A decided payment is called again and may end with
-// unknown outcome too: its attempts are used up. The ledger reports what is left.
+// decideAll decides all payments that wait for a person. After a decision, the call for the payment may be repeated,
+// and may end with an unknown outcome again, because its attempts are used up. The ledger reports payments that are
+// left.
 func (r *run) decideAll(ctx context.Context) {
 	r.ledger.decided = map[string]bool{}
 	for range 10 {
@@ -49,8 +50,8 @@ func (r *run) decideAll(ctx context.Context) {
 	}
 }
 
-// decide acts as the person who decides. For each payment with an unknown outcome it looks into the
-// provider's log and records whether the payment was charged.
+// decide acts like a person who decides: for each payment with an unknown outcome, decide records whether the payment
+// was charged, according to the provider's log.
 func (r *run) decide(ctx context.Context) (decided int) {
 	charged := map[string]bool{}
 	proof.Check(provider.Entries(r.log(), func(e provider.Entry) {
@@ -68,10 +69,10 @@ func (r *run) decide(ctx context.Context) (decided int) {
 		case rows[i].UnknownOutcome():
 			errs = r.store.Resolve(ctx, admin.ResolvedNotDone, act, rows[i].Seen())
 		case r.ledger.decided[p.Reference]:
-			// The repeated call was rejected for now, after its attempts were used up.
+			// The service rejected the repeated call until all attempts were used up.
 			errs = r.store.Requeue(ctx, store.Act{Verb: "retry", Who: "proof", Why: "refused for now"}, rows[i].Seen())
 		default:
-			continue // it is stuck, and the ledger reports it
+			continue // the payment is stuck, and the ledger reports it
 		}
 		proof.During(fmt.Sprintf("row %d of %s", rows[i].Number, p.Reference), func() { proof.Check(errors.Join(errs...)) })
 		r.ledger.decided[p.Reference] = true

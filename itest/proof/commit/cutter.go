@@ -8,15 +8,15 @@ import (
 	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
-// cutter chooses the commits to cut. It cuts a random share of the transactions that wrote effects, until
-// quota commits are cut.
+// cutter chooses the commits at which the connection is cut: a random share of the transactions that wrote effects,
+// until the number in the field quota is reached.
 type cutter struct {
 	quota int
 	share float64
 
 	mu      sync.Mutex
 	random  *rand.Rand   // mu guards random and the fields below
-	writes  map[int]bool // by connection: whether its current transaction wrote an effect
+	writes  map[int]bool // by connection: whether the connection's current transaction wrote an effect
 	slow    bool         // whether the standby is frozen
 	cuts    int
 	waiting int // number of cuts while the standby was frozen
@@ -26,8 +26,8 @@ func newCutter(quota int, share float64, seed uint64) *cutter {
 	return &cutter{quota: quota, share: share, random: rand.New(rand.NewPCG(seed, 3)), writes: map[int]bool{}}
 }
 
-// install adds the rules to a proxy. Normally a reply is cut when it arrives. While the standby is frozen no
-// reply arrives, so the rule cuts the connection while COMMIT waits.
+// install adds the rules to a proxy. Normally a reply is cut when it arrives. While the standby is frozen, no reply
+// arrives, so the rule cuts the connection while COMMIT waits.
 func (c *cutter) install(p *pgproxy.Proxy, d Direction) {
 	p.Watch(c.see)
 	if d == Request {

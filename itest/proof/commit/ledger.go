@@ -7,15 +7,15 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger counts messages, effects, and commits whose connection was cut in a run of the proof.
+// Ledger counts messages, effects, and commits whose connection was cut in one run of the fault test.
 type Ledger struct {
 	Direction Direction `json:"lost_of_commit"`
-	// Cuts is the number of commits that were cut. Waiting is how many of them were cut while the standby
+	// Cuts is the number of commits at which the connection was cut. Waiting is the number of cuts while the standby
 	// was frozen.
 	Cuts    int `json:"commits_cut"`
 	Waiting int `json:"of_them_while_the_standby_was_frozen"`
 	proof.RivalsLedger
-	// least is the number of cuts that the proof needs at least.
+	// The minimum number of cuts that the fault test needs.
 	least int
 }
 

@@ -1,8 +1,8 @@
-// Package commit proves that a lost COMMIT neither loses nor doubles an effect. Two consumers with the same
-// name process the same messages on the same PostgreSQL server. A proxy cuts the connection at COMMIT,
-// thousands of times: before the request reaches the server, or before the reply reaches the client. The
-// proof also freezes the synchronous standby now and then. COMMIT then waits on the server although its
-// client's connection is already cut.
+// Package commit is a fault test: it checks that a lost COMMIT neither loses nor doubles an effect. Two consumers with
+// the same name process the same messages on the same PostgreSQL server. A proxy cuts the connection at COMMIT,
+// thousands of times: before the request reaches the server, or before the reply reaches the client. The test also
+// freezes the synchronous standby now and then. While the standby is frozen, COMMIT waits on the server, although the
+// connection to the client is already cut.
 package commit
 
 import (
@@ -26,21 +26,21 @@ const (
 	Reply   Direction = "reply"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	Driver    workload.Driver
 	Direction Direction
-	// Cuts is how many commits of effects the proxy cuts.
+	// Cuts is the number of commits of effects at which the proxy cuts the connection.
 	Cuts int
-	// LookUp plants a fault: the consumer resolves an unknown commit by looking up the marker.
+	// LookUp adds a fault that the run must detect: the consumer resolves an unknown commit by looking up the marker.
 	LookUp bool
 	Seed   uint64
 }
 
-// share is the fraction of commits that the proxy cuts until the quota is reached.
+// The fraction of commits at which the proxy cuts the connection until the number of cuts is reached.
 const share = 0.6
 
-// run is the state of a running proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	proof.Stage
@@ -50,7 +50,8 @@ type run struct {
 	db     *sql.DB // connected to the server without the proxy
 }
 
-// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, Stage: s, cutter: newCutter(p.Cuts, share, p.Seed)}
 	r.server = services.StartPostgres(s.T, services.Options{Standby: true, Settings: []string{"max_connections = 200"}})
@@ -75,7 +76,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	return ledger
 }
 
-// lookUp is the query of the planted fault. It reports whether the marker exists.
+// lookUp is the query of the fault LookUp. The query reports whether the marker exists.
 func (r *run) lookUp(ctx context.Context, id []byte) (there bool, err error) {
 	// In the table, one byte for the encoding precedes the id.
 	err = r.db.QueryRowContext(ctx, `select exists (select from semel_markers where id = '\x00'::bytea || $1)`, id).Scan(&there)

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// cuts is the number of cuts in this test. `make proof NAME=commit` makes 10,000.
+// The number of cut connections in this test. The command `make proof NAME=commit` makes 10,000 cuts.
 const cuts = 100
 
 func prove(t *testing.T, p Proof) Ledger {

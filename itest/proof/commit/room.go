@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room is the entry of this proof for the proof command. It runs the proof with each driver and in both
-// directions.
+// Room registers this fault test with the command itest/cmd/proof. Room runs the fault test with each driver, and with
+// lost requests and lost replies.
 type Room struct {
 	cuts    int
 	drivers []workload.Driver
@@ -29,8 +29,7 @@ func (r *Room) Plants() []string { return []string{"select"} }
 func (r *Room) Runs(c proof.Choice) (runs []proof.Run) {
 	directions := []Direction{Reply, Request}
 	if c.Plant != "" {
-		// with a lost request the server has committed nothing, so the lookup is correct and the fault
-		// would not show
+		// if the request is lost, the server has committed nothing: the lookup is correct, and the fault would not show
 		directions = directions[:1]
 	}
 	for _, driver := range r.drivers {

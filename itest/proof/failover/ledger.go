@@ -7,12 +7,12 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger counts messages and effects in a run of the proof, and records the length of the outage.
+// Ledger counts messages and effects in one run of the fault test, and records the length of the outage.
 type Ledger struct {
 	proof.RivalsLedger
-	// Before is how many messages were in commits when the primary was killed.
+	// Before is the number of messages that were committed when the primary was killed.
 	Before int `json:"in_commits_when_the_primary_was_killed"`
-	// Outage is the time from the kill to the first commit after it.
+	// Outage is the time from the kill to the first commit after the kill.
 	Outage int64 `json:"milliseconds_from_the_kill_to_the_first_commit"`
 }
 

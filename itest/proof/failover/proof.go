@@ -1,7 +1,6 @@
-// Package failover proves that a failover under load neither loses nor doubles an effect. Two
-// consumers with the same name write to a primary. The primary is killed with SIGKILL, its
-// synchronous standby is promoted, and the consumers find it through a connection string with
-// two hosts.
+// Package failover is a fault test: it checks that a failover under load neither loses nor doubles an effect. Two
+// consumers with the same name write to a primary. The primary is killed with SIGKILL, its synchronous standby is
+// promoted, and the consumers find the new primary through a connection string with two hosts.
 package failover
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	Driver workload.Driver
 	// Before is the number of committed deliveries at which the primary is killed. After is the number of
@@ -26,7 +25,7 @@ type Proof struct {
 	Seed          uint64
 }
 
-// run is the state of a running proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Rivals
@@ -35,7 +34,7 @@ type run struct {
 	ledger Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+// Run runs the fault test on servers of its own and returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, server: services.StartPostgres(s.T, services.Options{Standby: true})}
 	proof.Check(workload.Migrate(ctx, r.server.DSN()))
@@ -64,15 +63,15 @@ func (r *run) failOver(ctx context.Context) {
 	r.enough.Store(true)
 }
 
-// patience is the time limit for a step that normally takes seconds.
+// The time limit for a step that normally takes seconds.
 const patience = time.Minute
 
-// reach waits until the consumers report n messages in commits.
+// reach waits until the consumers report n committed messages.
 func (r *run) reach(ctx context.Context, n int) {
 	r.until(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
 }
 
-// until waits for a condition while the consumers run. It fails after patience.
+// The method until waits for a condition while the consumers run. After the time patience, the method fails.
 func (r *run) until(ctx context.Context, what string, so func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

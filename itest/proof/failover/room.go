@@ -9,7 +9,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// Room is the entry of this proof for the proof command. It runs the proof several times with each driver.
+// Room registers this fault test with the command itest/cmd/proof. Room runs the fault test several times with each
+// driver.
 type Room struct {
 	times, deliveries int
 	drivers           []workload.Driver

@@ -24,7 +24,7 @@ type Input struct {
 // Webhook returns the webhook with id i.
 func (in Input) Webhook(i int) webhooks.Webhook { return in.Webhooks[i%len(in.Webhooks)] }
 
-// sent returns the ids of all webhooks in the file.
+// The method sent returns the ids of all webhooks in the file.
 func (in Input) sent() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range in.IDs {

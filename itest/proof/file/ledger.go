@@ -9,14 +9,14 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger has the counts of a run of the proof: deliveries, kills and effects.
+// Ledger has the counts of one run of the fault test: deliveries, kills and effects.
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	proof.Tally
 	// Absorbed is the number of duplicates in the file. Deliveries that are repeated because of a restart do
 	// not count.
 	Absorbed int `json:"duplicates_absorbed"`
-	// least is how many kills must have met an open transaction.
+	// The minimum number of kills during an open transaction.
 	least int
 }
 

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package file proves with real input that the messages of a file take effect once, although the process that
-// applies them is killed again and again. The proof runs the binary, kills it with SIGKILL while it works,
-// and computes the ledger from the database.
+// Package file is a fault test with real input: it checks that the messages of a file take effect once, although the
+// process that applies them is killed again and again. The test runs the binary, kills the process with SIGKILL while
+// it works, and computes the ledger from the database.
 package file
 
 import (
@@ -18,16 +18,15 @@ type Proof struct {
 	Input Input
 	// Batch is the maximum number of messages in a transaction.
 	Batch int
-	// Kills is how often the process is killed. Open is how many of these kills must meet an open
-	// transaction. Every fifth kill comes at a random moment. Before each of the other kills the proof
-	// freezes the process in an open transaction.
+	// Kills is the number of kills of the process. Open is the number of kills that must happen during an open
+	// transaction. Every fifth kill comes at a random moment. Before each of the other kills, the test freezes the
+	// process in an open transaction.
 	Kills, Open int
 }
 
 const databaseFile = "counts.db"
 
-// Run writes the input, runs semel until it ends by itself and returns the ledger; judge it with
-// Fault.
+// Run writes the input, runs semel until it ends by itself, and returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Deliveries: p.Input.Deliveries, Absorbed: p.Input.Deliveries - p.Input.IDs, least: p.Open}
 	db := proof.Must(processes.OpenSQLite(ctx, s.Path(databaseFile)))

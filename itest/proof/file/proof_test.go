@@ -42,7 +42,7 @@ func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 	})
 }
 
-// change runs SQL statements on the database in a proof's folder.
+// change runs SQL statements on the database in the folder of a fault test.
 func change(t *testing.T, folder, statements string) *processes.SQLite {
 	t.Helper()
 	db := must.Get(processes.OpenSQLite(t.Context(), filepath.Join(folder, databaseFile)))(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room is the entry of this proof for the proof command.
+// Room registers this fault test with the command itest/cmd/proof.
 type Room struct{ Proof }
 
 // Flags implements proof.Room.

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// run is a running proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -24,7 +24,7 @@ type run struct {
 
 const inputFile = "webhooks.jsonl"
 
-// start starts the process. Until the last kill the process follows its file, so that it cannot end before it
+// start starts the process. Until the last kill, the process follows its file, so that the process cannot end before it
 // is killed.
 func (r *run) start(ctx context.Context) {
 	policy := proof.Policy{Store: "sqlite: {path: " + databaseFile + "}", Source: fmt.Sprintf("file: {path: %s, format: envelope, follow: %t}", inputFile, r.Tally.Kills < r.Kills),
@@ -34,8 +34,8 @@ func (r *run) start(ctx context.Context) {
 	r.first = proof.Must(r.db.Effects(ctx))
 }
 
-// reach waits until this fraction of the effects is committed. After a kill it waits for at least one effect
-// beyond those that existed when the process started, so that each process does some work.
+// reach waits until the fraction share of the effects is committed. After a kill, reach waits for at least one new
+// effect of the restarted process, so that each process does some work.
 func (r *run) reach(ctx context.Context, share float64) {
 	want := max(int(share*float64(r.Input.IDs)), r.first+1)
 	proof.During(fmt.Sprintf("until %d effects are committed", want), func() {

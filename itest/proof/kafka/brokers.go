@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// broker returns the number of the broker to kill or freeze. With three brokers it waits until all replicas
+// broker returns the number of the broker to kill or freeze. With three brokers, the method waits until all replicas
 // are in sync, and returns the group's coordinator.
 func (r *run) broker(ctx context.Context) (node int) {
 	if r.Brokers == 1 {
@@ -41,7 +41,7 @@ func (r *run) inSync(ctx context.Context) bool {
 	return complete
 }
 
-// moreEffects waits for 300 further effects. `when` names the situation in the error.
+// moreEffects waits for 300 further effects. The parameter when names the situation in the error.
 func (r *run) moreEffects(ctx context.Context, when string) {
 	const more = 300
 	published, before := r.Feed.Acknowledged(), r.effects()
@@ -50,7 +50,7 @@ func (r *run) moreEffects(ctx context.Context, when string) {
 	})
 }
 
-// patiently waits until the condition holds, and fails if it takes too long.
+// The method patiently waits until the condition so holds, and fails if the wait takes too long.
 func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) {
 	is := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) bool {
 		most, cancel := context.WithTimeout(ctx, 5*time.Second)

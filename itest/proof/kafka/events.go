@@ -21,7 +21,7 @@ func (r *run) events() proof.Schedule {
 	spread(r.DatabaseRestarts, r.RestartServer)
 	spread(r.Changes, r.addOne)
 	spread(r.Changes, r.removeOne)
-	if r.ForGood && !r.plain() { // A plain loop has no timeout for its transaction, so its locks would block all other members for ever.
+	if r.ForGood && !r.plain() { // A plain loop has no timeout for its transaction, so its locks would block all other members forever.
 		all = append(all, proof.Event{At: 0.45, Do: r.freezeForGood})
 	}
 	return all
@@ -33,16 +33,15 @@ func (r *run) killOne(ctx context.Context) {
 	m.Start()
 }
 
-// beyond is how much longer than its session timeout a member is frozen.
+// A member is frozen for its session timeout plus this time.
 const beyond = 3 * time.Second
 
-// mostFreezes is how often freezeOne freezes a member at most, until the server has rejected a write because
-// of its token.
+// The maximum number of freezes by freezeOne until the server has rejected a write because of its token.
 const mostFreezes = 5
 
-// freezeOne freezes a member for longer than its session timeout. If the proof needs writes that are rejected
-// because of their token, freezeOne freezes again until there are enough. One freeze may not be enough: a
-// member that continues may notice the lost claim before it writes.
+// freezeOne freezes a member for longer than its session timeout. If the fault test needs writes that are rejected
+// because of their token, freezeOne freezes members until enough writes were rejected. One freeze may not be enough,
+// because a member that continues may notice the lost claim before it writes.
 func (r *run) freezeOne(ctx context.Context) {
 	r.share++
 	due := (r.Refused*r.share + r.Freezes - 1) / r.Freezes
@@ -56,12 +55,12 @@ func (r *run) freezeOne(ctx context.Context) {
 			return
 		}
 		r.Say("%d of %d writes were refused by their token: another one is frozen", r.refusals(), due)
-	} // the ledger reports their number
+	} // the ledger reports the number of rejected writes
 }
 
-// freezeOnce freezes a member for longer than its session timeout. The member's transaction holds row locks.
-// Other members get its partitions and wait for these locks. freezeOnce kills one of these others before the
-// frozen member continues.
+// freezeOnce freezes a member for longer than its session timeout. The member's transaction holds row locks. Other
+// members get the frozen member's partitions and wait for the row locks. Before the frozen member continues, freezeOnce
+// kills one of the members that wait.
 func (r *run) freezeOnce(ctx context.Context) {
 	m := r.catch(ctx)
 	r.Say("%s is frozen for %v", m.Name, r.Session+beyond)
@@ -77,15 +76,15 @@ func (r *run) freezeOnce(ctx context.Context) {
 	other.Start()
 }
 
-// freezeForGood freezes a member in an open transaction and adds another member. The server ends the frozen
-// transaction after its idle timeout. Meanwhile the other members continue.
+// freezeForGood freezes a member in an open transaction and adds another member. The server ends the frozen transaction
+// after its idle timeout. The other members continue to work while the member is frozen.
 func (r *run) freezeForGood(ctx context.Context) {
 	m := r.catch(ctx)
 	frozen := time.Now()
 	r.Remove(m)
 	r.frozen = m
 	r.Say("%s is frozen for good", m.Name)
-	if r.add(); r.Inbox { // its transaction may not have written, and is then not visible
+	if r.add(); r.Inbox { // a transaction that has not written anything is not visible
 		return
 	}
 	r.Patiently(ctx, 2*idle, 50*time.Millisecond, func(ctx context.Context) bool {
@@ -96,8 +95,8 @@ func (r *run) freezeForGood(ctx context.Context) {
 	r.Say("the server ended its transaction after %.1f s", r.ledger.FrozenSeconds)
 }
 
-// restartBroker kills a broker and starts it again. While the broker is down, restartBroker also kills a
-// member. This member applies messages whose offsets it cannot commit.
+// restartBroker kills a broker and starts it again. While the broker is down, restartBroker also kills a member. The
+// killed member applied messages whose offsets it could not commit.
 func (r *run) restartBroker(ctx context.Context) {
 	n := r.broker(ctx)
 	m := r.Members[r.random.IntN(len(r.Members))]
@@ -117,7 +116,7 @@ func (r *run) restartBroker(ctx context.Context) {
 	}
 }
 
-// outlast is longer than the other brokers wait for a broker that does not answer.
+// A time that is longer than the other brokers wait for a broker that does not answer.
 const outlast = 12 * time.Second
 
 // freezeBroker freezes a broker until the other brokers have taken over its partitions. Clients must notice

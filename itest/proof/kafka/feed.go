@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// producers is the number of concurrent producers. Two producers can publish copies of the same event.
+// The number of concurrent producers. Two producers can publish copies of the same event.
 const producers = 3
 
 // publish starts the producers.
@@ -35,11 +35,11 @@ func (r *run) plan() []int {
 	return proof.Plan(r.Seed, r.Events, r.Duplicates, 5000, place)
 }
 
-// eventSource is the producer's CloudEvents source.
+// The CloudEvents attribute source of all events.
 const eventSource = "https://api.github.com"
 
-// record returns an event as a CloudEvent in binary mode. Copies of an event go to random partitions, so that
-// two members can hold copies at the same time.
+// record returns an event as a CloudEvent in binary mode. Copies of an event go to random partitions, so that two
+// members can work on copies of one event at the same time.
 func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	hook := r.Webhooks[event%len(r.Webhooks)]
 	record := proof.CloudEvent(random.Int32N(int32(r.Partitions)), []byte(hook.Repository), hook.Body, webhooks.ID(event), eventSource, hook.Event)

@@ -12,20 +12,19 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// inboxKeys are the policy keys of the consumer that stores messages before it processes them. The lease is
-// shorter than a freeze, and a freeze is shorter than the server's timeout for idle transactions. After a
-// freeze the member's write is therefore rejected because of its token, and not because its connection was
-// closed.
+// The policy keys of a consumer that stores messages before it processes them. The lease is shorter than a freeze, and
+// a freeze is shorter than the server's timeout for idle transactions. After a freeze, the server therefore rejects the
+// member's write because the claim token is old, and not because the connection was closed.
 var inboxKeys = []string{
 	"ack: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
 	"retry: {max_attempts: 40, initial_delay: 100ms, max_delay: 2s}", "max_in_memory_wait: 1s",
 }
 
-// poisoned is the number of messages that fail permanently until the proof repairs their cause.
+// The number of messages that fail permanently until the fault test repairs the cause.
 const poisoned = 10
 
-// failing makes one handler in a hundred fail, on average twice. Some handlers fail permanently until the
-// cause is repaired. The failures are counted with a sequence, because a rollback does not reset a sequence.
+// SQL that makes one handler in a hundred fail, on average twice. Some handlers fail permanently until the cause is
+// repaired. The failures are counted with a sequence, because a rollback does not reset a sequence.
 const failing = `create sequence luck;
 create table mended (since timestamptz not null);
 create function strike() returns trigger language plpgsql as $$
@@ -61,7 +60,7 @@ func (r *run) setup() string {
 func (r *run) workOff(ctx context.Context) {
 	r.drained(ctx, untilMended)
 	r.Exec(ctx, "insert into mended values (now())")
-	// After ten minutes, a message behind a gap is parked too, with reason gap.
+	// After ten minutes, a message that waits behind a gap is also parked, with the reason gap.
 	said := proof.Must(r.Members[0].Semel(ctx, "messages", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof"))
 	_, results, _ := strings.Cut(said, "happened: ")
 	proof.During("semel messages retry says "+said, func() { proof.Must(fmt.Sscanf(results, "%d applied", &r.ledger.Retried)) })
@@ -70,7 +69,7 @@ func (r *run) workOff(ctx context.Context) {
 	r.skipGaps(ctx)
 }
 
-// refusals returns the number of writes that the server rejected because of their token.
+// The method refusals returns the number of writes that the server rejected because their token was old.
 func (r *run) refusals() int { return r.Server.Logged(" claims stand") }
 
 // inboxLedger counts rejected tokens and failures in the server's log.

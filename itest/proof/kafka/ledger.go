@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// Ledger counts events, deliveries, effects and injected faults in a run of the proof. The numbers of lost,
+// Ledger counts events, deliveries, effects and injected faults in one run of the fault test. The numbers of lost,
 // doubled and stuck messages come only from the database and the broker.
 type Ledger struct {
 	// Events is the number of published events, each with its own identity. Records is the number of records
@@ -26,17 +26,17 @@ type Ledger struct {
 	Events  int `json:"events"`
 	Records int `json:"records"`
 	Copies  int `json:"copies_by_producers"`
-	// Delivered is the number of deliveries that the members counted. For a killed member this is the last
-	// number that it displayed. Redelivered is the number of deliveries beyond one for each record.
+	// Delivered is the number of deliveries that the members counted. For a killed member, the last displayed number
+	// counts. Redelivered is the number of deliveries beyond one for each record.
 	Delivered   int64 `json:"delivered"`
 	Redelivered int64 `json:"redelivered"`
 	proof.Tally
 	proof.Offsets
 	proof.Accord
-	// Resumed is how many members continued after a freeze that was longer than the session timeout.
+	// Resumed is the number of members that continued after a freeze longer than the session timeout.
 	Resumed int `json:"freezes_resumed"`
-	// FrozenSeconds is how many seconds after the freeze the server ended the transaction of the member that
-	// stays frozen.
+	// FrozenSeconds is the time from the freeze of the member that stays frozen until the server ended the member's
+	// transaction.
 	FrozenSeconds  proof.Seconds `json:"seconds_until_the_frozen_transaction_ended,omitempty"`
 	Brokers        int           `json:"brokers"`
 	BrokerRestarts int           `json:"broker_restarts"`
@@ -49,8 +49,8 @@ type Ledger struct {
 	Failed  int `json:"failed_runs,omitempty"`
 	Retried int `json:"parked_and_retried,omitempty"`
 	Refused int `json:"refused_by_token,omitempty"`
-	// Placed is the number of effects in the order of their stream. Misplaced is the number of the other
-	// effects. Blocked is the number of rows that waited for an earlier version. Filled is the number of
+	// Placed is the number of effects in the order of their stream. Misplaced is the number of effects out of
+	// this order. Blocked is the number of rows that waited for an earlier version. Filled is the number of
 	// streams whose missing versions came from a file. Skipped is the number of streams in which a command
 	// skipped missing versions.
 	Placed    int `json:"in_order,omitempty"`
@@ -58,7 +58,8 @@ type Ledger struct {
 	Blocked   int `json:"blocked,omitempty"`
 	Filled    int `json:"gaps_filled,omitempty"`
 	Skipped   int `json:"gaps_skipped,omitempty"`
-	// Unheld is the number of messages that waited without a reason, or did not wait although they had to.
+	// Unheld is the number of messages that waited without a reason, or that did not wait although they had a reason to
+	// wait.
 	Unheld  int    `json:"waited_unheld,omitempty"`
 	Planted string `json:"planted,omitempty"`
 	least   Proof
@@ -92,7 +93,7 @@ func (r *run) audit(ctx context.Context) {
 	}
 }
 
-// stuck counts messages that are parked, and messages that have no effect and are not in settled.
+// The method stuck counts messages that are parked, and messages that have no effect and are not in the map settled.
 func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int) {
 	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery"))
 	if !r.plain() { // the plain loops have no inbox table
@@ -145,7 +146,7 @@ func (l Ledger) Fault() error {
 	)
 }
 
-// when returns n if the proof includes this fault, otherwise 0.
+// The function when returns n if the fault test includes a fault, otherwise 0.
 func when(is bool, n int) int {
 	if is {
 		return n

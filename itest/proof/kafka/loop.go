@@ -19,11 +19,11 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// LoopCommand is the first argument with which a program runs as a plain loop. The program must then call
-// Loop with its second argument.
+// LoopCommand is the first argument with which a program runs as a plain loop. With this argument, the program must
+// call Loop with the second argument.
 const LoopCommand = "plain-loop"
 
-// plant makes a member run a plain loop instead of semel, if that fault is planted.
+// plant makes a member run a plain loop instead of semel, if Plant selects this fault.
 func (r *run) plant(m *proof.Member) {
 	if r.plain() {
 		m.Own(LoopCommand, r.Plant)
@@ -33,15 +33,15 @@ func (r *run) plant(m *proof.Member) {
 
 func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "settle-last" }
 
-// loop does what many services do, without markers: it fetches, applies messages in a transaction, and
-// commits the offsets.
+// loop works like many services, without markers: loop fetches messages, applies them in a transaction, and commits the
+// offsets.
 type loop struct {
-	first bool // commit offsets before the effect
+	first bool // the loop commits offsets before the effect
 	db    *pgx.Conn
 }
 
-// Loop consumes until SIGTERM. With order "settle-first" it commits offsets before the effects, with
-// "settle-last" afterwards. The environment has the addresses of the servers.
+// Loop consumes until SIGTERM. With the order "settle-first", Loop commits offsets before the effects, with
+// "settle-last" after the effects. Environment variables contain the addresses of the servers.
 func Loop(order string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

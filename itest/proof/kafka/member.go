@@ -22,8 +22,8 @@ func (r *run) add() {
 	m.Start()
 }
 
-// catch freezes a member in an open transaction. For a plain loop catch does not wait for a marker, because a
-// plain loop writes none.
+// catch freezes a member in an open transaction. For a plain loop, catch does not wait for a marker, because a plain
+// loop writes no markers.
 func (r *run) catch(ctx context.Context) *proof.Member {
 	h := proof.Hunt{Opening: r.opening(), Most: 90 * time.Second, Corner: 15 * time.Second, Random: r.random}
 	if r.plain() {
@@ -36,8 +36,8 @@ func (r *run) catch(ctx context.Context) *proof.Member {
 	return m
 }
 
-// opening returns the first statement of the transactions to catch. With the inbox these are the transactions
-// that claim rows.
+// The method opening returns the first statement of the transactions to catch. With the inbox, catch looks for
+// transactions that claim rows.
 func (r *run) opening() processes.Opening {
 	if r.Inbox {
 		return processes.Claiming()

@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// orderKeys are the policy keys of the consumer if records are versions of streams. A stream is all records
-// with the same message key.
+// orderKeys returns the policy keys of the consumer if records are versions of streams. A stream consists of all
+// records with the same message key.
 func (p Proof) orderKeys() []string {
 	if p.Keys {
 		return slices.Concat([]string{"lanes: key"}, inboxKeys)
@@ -32,8 +32,8 @@ func (p Proof) orderKeys() []string {
 }
 
 const (
-	// The events are distributed over this many keys by Zipf's law. In one stream in ten, the versions are
-	// shuffled within a window.
+	// The number of keys. The events are distributed over the keys by Zipf's law. In one stream in ten, the versions
+	// are shuffled within a window.
 	streams      = 1000
 	shuffled     = 10
 	streamWindow = 8
@@ -42,10 +42,10 @@ const (
 	lateStreams, filledStreams, skippedStreams = 5, 5, 5
 )
 
-// version is an event's stream and its number in this stream.
+// version is an event's stream and the event's number in this stream.
 type version struct{ stream, number int }
 
-// versions returns the stream and number of each event, in the order of publishing. In the shuffled streams
+// The method versions returns the stream and number of each event, in the order of publishing. In the shuffled streams
 // the numbers are not in order. A skipped stream has no version 2.
 func (p Proof) versions() []version {
 	random := rand.New(rand.NewPCG(p.Seed, 11))
@@ -54,7 +54,7 @@ func (p Proof) versions() []version {
 	all := make([]version, p.Events)
 	for i := range all {
 		s := int(zipf.Uint64())
-		if p.Keys { // with Keys there are no late, filled or skipped streams
+		if p.Keys { // with Keys, no streams are late, filled or skipped
 			s += streams
 		}
 		next[s]++
@@ -66,8 +66,8 @@ func (p Proof) versions() []version {
 	return all
 }
 
-// Streams with small numbers have the most events. These streams are chosen among them, so that each has
-// several versions.
+// Streams with small numbers have the most events. The skipped streams have small numbers, so that each skipped stream
+// has several versions.
 func skips(stream int) bool { return stream >= 20 && stream < 20+skippedStreams }
 func (v version) late() bool {
 	return v.number == 2 && v.stream >= 40 && v.stream < 40+lateStreams
@@ -88,7 +88,7 @@ func (p Proof) place(i int, v version, random *rand.Rand) int {
 	return 2 * i
 }
 
-// ordered makes a record a version of its stream. All versions of a stream go to the same partition.
+// The method ordered makes a record a version of its stream. All versions of a stream go to the same partition.
 func (r *run) ordered(record *kgo.Record, event int) {
 	v := r.places[event]
 	record.Key = []byte(streamName(v.stream))
@@ -132,7 +132,7 @@ func (r *run) skipGaps(ctx context.Context) {
 	r.drained(ctx, untilNothing)
 }
 
-// inOrder returns how many effects are in the order of their stream and how many are not.
+// inOrder returns the number of effects in the order of their stream, and the number of effects out of order.
 func (r *run) inOrder(ctx context.Context) (placed, misplaced int) {
 	event := map[string]int{}
 	for i := range r.Events {

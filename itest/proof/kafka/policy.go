@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// setup adds a column that records which member wrote the row.
+// The table of effects has an additional column that records which member wrote a row.
 const setup = proof.Setup + `alter table effects add member text not null default current_setting('application_name');
 `
 

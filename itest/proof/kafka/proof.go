@@ -1,8 +1,9 @@
 //go:build unix
 
-// Package kafka proves that the messages of a topic take effect once. Meanwhile the processes that apply them
-// are killed, frozen, added and removed, and the broker and the database are restarted. The proof runs the
-// binary as a fleet with private servers, and computes the ledger from the database and the broker.
+// Package kafka is a fault test: it checks that the messages of a topic take effect once, although the processes that
+// apply the messages are killed, frozen, added and removed, and although the broker and the database are restarted. The
+// test runs the binary as a fleet of processes with servers of its own, and computes the ledger from the database and
+// the broker.
 package kafka
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	Webhooks   []webhooks.Webhook
 	Events     int           `flag:"events, each with an identity of its own"`
@@ -34,25 +35,25 @@ type Proof struct {
 	Kills   int  `flag:"kills in an open transaction"`
 	Freezes int  `flag:"freezes longer than the session timeout, after which the member continues"`
 	ForGood bool `flag:"freeze one member until the end"`
-	// BrokerRestarts also kill a member while the broker is down. BrokerFreezes last longer than the other
-	// brokers wait for the frozen broker. With three brokers these faults hit the group's coordinator.
+	// BrokerRestarts also kill a member while the broker is down. BrokerFreezes last longer than the other brokers wait
+	// for the frozen broker. With three brokers, restarts and freezes hit the group's coordinator.
 	BrokerRestarts   int `flag:"restarts of a broker, by SIGKILL"`
 	BrokerFreezes    int `flag:"freezes of one of three brokers"`
 	DatabaseRestarts int `flag:"restarts of PostgreSQL, half of them by SIGKILL"`
 	Changes          int `flag:"members added, and the same number removed"`
-	// Inbox makes the members store messages in the inbox before their handlers run. Handlers fail now and
-	// then. Ten messages are parked until the proof retries them.
+	// Inbox makes the members store messages in the inbox before their handlers run. Handlers fail now and then. Ten
+	// messages are parked until the fault test retries them.
 	Inbox bool
-	// Order makes the records versions of streams, processed in lanes by key. Some versions come shuffled,
-	// late or never. Handlers fail as with Inbox.
+	// Order makes the records versions of streams, processed in lanes by key. Some versions arrive out of order, late
+	// or never. Handlers fail as with Inbox.
 	Order bool
 	// Keys, together with Order, tests the order of message keys instead of versions. Messages are
 	// acknowledged after receipt, and messages behind a failed or parked message wait in the inbox.
 	Keys bool
-	// Refused is how many writes the server must reject because of their token, at least.
+	// Refused is the minimum number of writes that the server must reject because of their token.
 	Refused     int
 	Redelivered int64 `flag:"minimum number of redeliveries"`
-	// Plant is the name of a fault to plant, or "": see Room.Plants.
+	// Plant is the name of a fault that the run must detect, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -60,13 +61,13 @@ type Proof struct {
 const (
 	topic = "webhooks"
 	group = "counter"
-	// timeout is the timeout of handlers. The server's timeout for idle transactions is this timeout plus
-	// Semel's grace period.
+	// The timeout of handlers. The server's timeout for idle transactions is the timeout of handlers plus Semel's grace
+	// period.
 	timeout = 5 * time.Second
 	idle    = timeout + 10*time.Second
 )
 
-// run is a running Proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
@@ -78,7 +79,7 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+// Run runs the fault test on servers of its own and returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -88,7 +89,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r.Fleet = proof.NewFleet(ctx, s, r.setup(), &l.Tally)
 	defer r.Close()
 	r.OnKafka(services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
-		// With the protocol of KIP-848 the session timeout is a setting of the broker.
+		// With the protocol of KIP-848, the session timeout is a setting of the broker.
 		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
 	}})
 	r.OnPostgres()
@@ -126,7 +127,7 @@ func (r *run) prove(ctx context.Context) {
 	}
 }
 
-// effects returns the number of effects, or 0 if the database cannot be read.
+// The method effects returns the number of effects, or 0 if the database cannot be read.
 func (r *run) effects() int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -134,6 +135,6 @@ func (r *run) effects() int64 {
 	return int64(n)
 }
 
-// patience is how long the proof waits for the remaining messages after the last fault. The ledger reports
-// messages that are not processed by then.
+// The time for which the fault test waits for the remaining messages after the last fault. The ledger reports messages
+// that are not processed in time.
 const patience = 2 * time.Minute

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room is the entry of this proof for the proof command, with all its forms.
+// Room registers this fault test with the command itest/cmd/proof, in all variants.
 type Room struct {
 	Proof
 	quick, three, inbox, order, keys bool
@@ -27,10 +27,10 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.BoolVar(&r.keys, "keys", false, "order of keys, with messages stored in the inbox first and handlers that fail now and then; with -quick in a minute")
 }
 
-// Plants implements proof.Room. The fault "natural" leaves out the markers, so that a repeated message has
-// two effects. "settle-first" replaces semel by a plain loop that commits the offsets before it applies the
-// messages. "settle-last" replaces semel by a plain loop that commits the offsets afterwards. "unguarded"
-// leaves out the versions with -order, and the lanes by key with -keys.
+// Plants implements proof.Room. The fault "natural" leaves out the markers, so that a repeated message has two effects.
+// The fault "settle-first" replaces semel by a plain loop that commits the offsets before it applies the messages. The
+// fault "settle-last" replaces semel by a plain loop that commits the offsets afterwards. The fault "unguarded" leaves
+// out the versions with -order, and the lanes by key with -keys.
 func (r *Room) Plants() []string {
 	return []string{"natural", "settle-first", "settle-last", "unguarded"}
 }

@@ -13,18 +13,19 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// stage says what the waiting messages in the inbox wait for after everything is published.
+// stage is a stage of the test after all messages are published. Each stage has different reasons for which messages in
+// the inbox may wait.
 type stage uint8
 
 const (
-	untilMended  stage = iota // for nothing but gaps and parked messages, until the parked messages are retried
-	untilFilled               // for gaps whose versions come from a file
-	untilSkipped              // for gaps whose versions never come
+	untilMended  stage = iota // messages wait only for gaps and parked messages, until the parked messages are retried
+	untilFilled               // messages wait for gaps whose versions come from a file
+	untilSkipped              // messages wait for gaps whose versions never come
 	untilNothing
 )
 
-// poison returns the events whose handlers fail until the proof repairs the cause. With Order each of them is
-// in a stream of its own, so that messages wait behind each of them.
+// poison returns the events whose handlers fail until the fault test repairs the cause. With Order, each failing event
+// has a stream of its own, so that messages wait behind each failing event.
 func (r *run) poison() (events []int) {
 	for n := range poisoned {
 		event := n * r.Events / poisoned
@@ -64,13 +65,14 @@ func (r *run) heldBack(s stage) map[string]int {
 	return held
 }
 
-// hexID returns an event's id as hexadecimal digits. The id of its inbox row ends with these digits.
+// hexID returns an event's id as hexadecimal digits. The id of the event's inbox row ends with the same digits.
 func hexID(event int) string { return strings.ReplaceAll(webhooks.ID(event), "-", "") }
 
 // waitingRow is a row of the inbox whose message is not completed.
 type waitingRow struct{ id, state, reason, text string }
 
-// unheld returns the rows that wait without a reason, and how many rows should wait but do not.
+// The function unheld returns the rows that wait without a reason, and the number of rows that should wait but do not
+// wait.
 func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing int) {
 	missing = len(held)
 	for _, row := range rows {
@@ -83,7 +85,7 @@ func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing 
 	return free, missing
 }
 
-// waiting reads the rows that are not completed.
+// The method waiting reads the rows that are not completed.
 func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
 	var row waitingRow
 	err = ledger.Each(ctx, r.Activity.DB, `select encode(substr(id, 2), 'hex'), state, reason, concat_ws(' ', encode(stream, 'escape'), stream_version, encode(line, 'escape'), place,
@@ -92,8 +94,8 @@ func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
 	return all, err
 }
 
-// drained waits until every waiting row has a reason to wait. The versions of a stream are processed one
-// after the other, which takes long. drained therefore gives up only when no effect was added during
+// The method drained waits until every waiting row has a reason to wait. The versions of a stream are processed one
+// after the other, which takes long. The method drained therefore gives up only when no effect was added for the time
 // patience.
 func (r *run) drained(ctx context.Context, s stage) {
 	held := r.heldBack(s)
@@ -110,13 +112,13 @@ func (r *run) drained(ctx context.Context, s stage) {
 		if stands() {
 			return true
 		}
-		// a cheap query that runs first
+		// a cheap query, which runs before the expensive ones
 		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')"
 		moving := 0
 		if r.Activity.DB.QueryRowContext(ctx, query).Scan(&moving) != nil || moving > 0 {
 			return false
 		}
-		if r.Plant != "" { // a planted fault may prevent that messages wait that should
+		if r.Plant != "" { // with a fault added on purpose, messages may not wait although they should
 			return true
 		}
 		rows, err := r.waiting(ctx)
@@ -131,7 +133,7 @@ func (r *run) drained(ctx context.Context, s stage) {
 	}
 }
 
-// stand counts the rows that wait without a reason, which make the ledger fail.
+// stand counts the rows that wait without a reason. If rows wait without a reason, the ledger reports a fault.
 func (r *run) stand(ctx context.Context, held map[string]int) {
 	free, missing := unheld(proof.Must(r.waiting(ctx)), held)
 	r.Say("for %v nothing took effect: %d messages wait although nothing holds them back, and of %d that are held back %d do not wait", patience, len(free), len(held), missing)

@@ -12,8 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger counts messages and calls to the provider in a run of the proof. It also counts the reasons why
-// calls were repeated.
+// Ledger counts messages and calls to the provider in one run of the fault test. Repeated calls are counted by reason.
 type Ledger struct {
 	Deliveries int `json:"deliveries"`
 	Messages   int `json:"messages"`
@@ -23,16 +22,16 @@ type Ledger struct {
 	Lost  int `json:"lost"`
 	// Unfinished is the number of messages that were still open when the members' last runs ended.
 	Unfinished int `json:"unfinished"`
-	// Repeated is the number of calls beyond the first call of their message. AfterSilence counts those
-	// whose previous call got no answer. AfterLease counts those where a fault of the caller or of Redis may
-	// have prevented the record that the call had ended, so that the lease expired. Late counts those whose
-	// caller had just been frozen for longer than a lease.
+	// Repeated is the number of calls beyond the first call of their message. AfterSilence counts repeated calls whose
+	// previous call got no answer. AfterLease counts repeated calls where a fault of the caller or of Redis may have
+	// prevented the record that the previous call had ended, so that the lease expired. Late counts repeated calls
+	// whose caller had just been frozen for longer than a lease.
 	Repeated     int `json:"repeated"`
 	AfterSilence int `json:"repeated_after_an_unknown_outcome"`
 	AfterLease   int `json:"repeated_after_a_lease_ended"`
 	Late         int `json:"repeated_by_a_process_that_was_frozen"`
-	// Unexplained is the number of the other repeated calls. Forgotten is how many of them Redis may have
-	// forgotten.
+	// Unexplained is the number of repeated calls for which the test knows no reason. Forgotten is the number of
+	// unexplained repeated calls that Redis may have forgotten.
 	Unexplained int `json:"repeated_for_no_reason"`
 	Forgotten   int `json:"repeated_since_redis_forgot"`
 	// OtherKeys is the number of repeated calls whose idempotency key differs from the key of the first
@@ -60,28 +59,28 @@ func (l Ledger) Fault() error {
 	return cmp.Or(l.Wrong(), ledger.AtLeast(l.leastKills, l.Kills, "kills"), ledger.AtLeast(l.leastRepeated, l.Repeated, "calls repeated"))
 }
 
-// slack is a tolerance for three times. A claim is made before its call, so the next call may arrive up to
-// slack earlier than one lease after the previous call. A process that was frozen may send a call that it had
-// already prepared, up to slack after it continues. A call arrives at most slack after it is sent.
+// A tolerance for the comparison of times. A claim is made before its call, so the next call may arrive up to slack
+// earlier than one lease after the previous call. A process that was frozen may send a call that it had already
+// prepared, up to slack after it continues. A call arrives at most slack after it is sent.
 const slack = time.Second
 
-// harm is a fault. member is the name of the process, or "" if the fault concerns all members because Redis
-// was killed or the machine paused the proof.
+// harm is a fault that happened during the run. The field member is the name of the process, or "" if the fault
+// concerns all members because Redis was killed or the machine paused the test.
 type harm struct {
 	member string
 	at     time.Time
-	// thaw is when a frozen process continued. It is zero for other faults.
+	// The time at which a frozen process continued; zero for other faults.
 	thaw time.Time
 }
 
-// unrecorded reports whether this fault may have prevented the record that a call had ended. A process tries
-// to write this record for as long as a lease. On a busy machine the provider may receive a call after the
-// calling process was killed.
+// The method unrecorded reports whether the fault h may have prevented the record that a call had ended. A process
+// tries to write the record of a call's end for the time of a lease. On a busy machine, the provider may receive a call
+// after the calling process was killed.
 func (h harm) unrecorded(c call, lease time.Duration) bool {
 	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at.Add(-slack)) && h.at.Before(c.at.Add(lease))
 }
 
-// late reports whether a process had prepared a call before it was frozen.
+// The method late reports whether a process had prepared a call before it was frozen.
 func (h harm) late(c call) bool {
 	return !h.thaw.IsZero() && h.member == c.member && c.at.After(h.thaw) && c.at.Before(h.thaw.Add(slack))
 }

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package keyed proves what consumers do whose claims are leased keys in Redis. Processes of `semel run` call
-// a provider. The proof kills and freezes these processes, and kills Redis. The provider counts the calls for
-// each message.
+// Package keyed is a fault test of consumers whose claims are leased keys in Redis. Processes of `semel run` call a
+// provider. The test kills and freezes the processes of semel, and kills Redis. The provider counts the calls for each
+// message.
 package keyed
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	Deliveries int `flag:"lines of all files"`
 	Messages   int `flag:"messages, each with an id of its own"`
@@ -35,13 +35,13 @@ type Proof struct {
 const (
 	members = 3
 	lease   = 5 * time.Second
-	// frozen is how long a process is frozen.
+	// The time for which a process is frozen.
 	frozen = lease + 3*time.Second
-	// mute is how many of a thousand calls get no answer.
+	// The number of calls in a thousand that get no answer.
 	mute = 2
 )
 
-// under is a running Proof.
+// under is the state of a running Proof.
 type under struct {
 	Proof
 	*proof.Fleet
@@ -50,14 +50,15 @@ type under struct {
 	provider *provider
 	url      string // of the provider
 	harms    []harm
-	// frozen is the frozen member, or nil. since is when it was frozen.
+	// The field frozen is the frozen member, or nil. The field since is the time when the member was frozen.
 	frozen *proof.Member
 	since  time.Time
-	// looked is when the proof last checked its progress.
+	// The time at which the fault test last checked its progress.
 	looked time.Time
 }
 
-// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l, tally, began := Ledger{Deliveries: p.Deliveries, leastKills: p.Kills, leastRepeated: 1}, proof.Tally{}, time.Now()
 	u := &under{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, "", &tally)}
@@ -91,7 +92,7 @@ func (u *under) prove(ctx context.Context) {
 	all.Run(ctx, u.reach)
 	u.reach(ctx, 1)
 	u.awaitThaw(ctx)
-	for _, m := range u.Members { // they read to the ends of their files
+	for _, m := range u.Members { // the members read to the ends of their files
 		proof.Check(m.End())
 		u.start(m, false)
 	}
@@ -136,13 +137,13 @@ consumers:
     handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `], headers: {` + memberHeader + `: %s}}}
 `
 
-// start starts a member. With follow the member waits for further lines and does not end by itself.
+// start starts a member. If follow is true, the member waits for further lines and does not end by itself.
 func (u *under) start(m *proof.Member, follow bool) {
 	u.Write(m.Policy, fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.url, m.Name))
 	m.Start()
 }
 
-// reach waits until the provider has received a call for this fraction of the messages.
+// reach waits until the provider has received a call for the fraction share of the messages.
 func (u *under) reach(ctx context.Context, share float64) {
 	want := int(share * float64(u.Messages))
 	proof.During(fmt.Sprintf("until %d messages are called for", want), func() {
@@ -174,8 +175,8 @@ func (u *under) freezeOne(ctx context.Context) {
 	proof.Check(m.Freeze())
 }
 
-// look continues the frozen member when its time is up. look also notices when the proof itself did not run
-// for a while. The whole machine was then paused, and leases may have expired.
+// look continues the frozen member after the time frozen. The method also notices when the fault test itself did not
+// run for a while: the whole machine was paused, and leases may have expired.
 func (u *under) look() {
 	now := time.Now()
 	if !u.looked.IsZero() && now.Sub(u.looked) > slack {

@@ -12,30 +12,30 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// idHeader is the header with a message's id, in the file and in the call to the provider. memberHeader is
-// the header with the name of the calling member.
+// The constant idHeader is the header with a message's id, in the file and in the call to the provider. The constant
+// memberHeader is the header with the name of the calling member.
 const (
 	idHeader     = "Message-Id"
 	memberHeader = "Member"
 )
 
-// longestCall is the longest delay of the provider's answers. Answers are delayed so that some calls are
-// running when a member is killed.
+// The longest delay of the provider's answers. Answers are delayed so that some calls are running when a member is
+// killed.
 const longestCall = 100 * time.Millisecond
 
 // call is a call that the provider received.
 type call struct {
 	at time.Time
-	// member is the name of the calling process. key is the idempotency key of the call.
+	// The field member is the name of the calling process. The field key is the idempotency key of the call.
 	member, key string
-	// unanswered is set if the caller got no answer.
+	// The field unanswered is true if the caller got no answer.
 	unanswered bool
 }
 
-// provider is the HTTP endpoint that the members call. It records each call, and leaves a few calls without
+// provider is the HTTP endpoint that the members call. The provider records each call, and leaves a few calls without
 // an answer.
 type provider struct {
-	// mute is how many of a thousand calls get no answer.
+	// The number of calls in a thousand that get no answer.
 	mute int
 
 	mutex  sync.Mutex
@@ -66,7 +66,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// called returns the number of messages for which the provider received a call.
+// The method called returns the number of messages for which the provider received at least one call.
 func (p *provider) called() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -8,11 +8,11 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// PlantForgets is the planted fault in which Redis loses the last second, although it reports that it syncs
-// every write.
+// PlantForgets is the name of a fault that the run must detect: Redis loses the last second, although it reports that
+// it syncs every write.
 const PlantForgets = "forgets"
 
-// Room returns the entry of this proof for the proof command, in two sizes.
+// Room registers this fault test with the command itest/cmd/proof, in two sizes.
 func Room() proof.Room {
 	return &proof.Form[Proof, Ledger]{Title: "keyed", Within: time.Hour,
 		Sizes: Proof{Deliveries: 200_000, Messages: 80_000, Kills: 20, Freezes: 4, Restarts: 4},

@@ -1,4 +1,4 @@
-// Package ledger compares the log of effects with the messages that were sent. All proofs use it.
+// Package ledger compares the log of effects with the messages that were sent. All fault tests use this package.
 package ledger
 
 import (
@@ -8,7 +8,7 @@ import (
 
 // Balance compares effects with messages. Each sent message must take effect exactly once.
 type Balance struct {
-	// Expected is the number of messages. Applied is how many of them are in the effect log.
+	// Expected is the number of messages. Applied is the number of messages that are in the effect log.
 	Expected int `json:"expected"`
 	Applied  int `json:"applied"`
 	// Lost is the number of messages that have no effect and are not stuck. Doubled is the number of effects
@@ -20,8 +20,8 @@ type Balance struct {
 	Foreign int `json:"foreign"`
 }
 
-// Weigh compares the effects with the sent messages. sent yields each message once. A stuck message needs no
-// effect.
+// Weigh compares the effects with the sent messages. The iterator sent yields each message once. A stuck message needs
+// no effect.
 func Weigh(effects map[string]int, sent iter.Seq[string], stuck int) Balance {
 	b := Balance{Stuck: stuck}
 	for id := range sent {
@@ -46,7 +46,7 @@ func (b Balance) Wrong() error {
 	return nil
 }
 
-// None returns an error if there are any of what must not be.
+// None returns an error unless the count there is 0. The parameter what names the counted things.
 func None(there int, what string) error {
 	if there != 0 {
 		return fmt.Errorf("%d %s", there, what)
@@ -54,7 +54,7 @@ func None(there int, what string) error {
 	return nil
 }
 
-// AtLeast returns an error if something happened so rarely that the ledger proves nothing.
+// AtLeast returns an error if the count there is less than want, so that the ledger proves nothing.
 func AtLeast(want, there int, what string) error {
 	if there < want {
 		return fmt.Errorf("only %d %s, not %d: no proof", there, what, want)

@@ -12,15 +12,15 @@ type Reader interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Effects returns how often each message is in the effect log. column is the column with the message's id.
-// The log has no unique key, so a message can be in it twice.
+// Effects returns how often each message is in the effect log. The parameter column names the column with the message's
+// id. The effect log has no unique key, so a message can have two rows.
 func Effects(ctx context.Context, from Reader, column string) (map[string]int, error) {
 	effects, id, n := map[string]int{}, "", 0
 	err := Each(ctx, from, `select `+column+`, count(*) from effects group by 1`, nil, []any{&id, &n}, func() { effects[id] = n })
 	return effects, err
 }
 
-// Each calls do for each row of a query, after reading its columns.
+// Each calls the function do for each row of a query, after reading the row's columns.
 func Each(ctx context.Context, from Reader, query string, args, columns []any, do func()) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -42,7 +42,7 @@ func Count(ctx context.Context, from Reader, query string, args ...any) (n int, 
 	return n, err
 }
 
-// Astray returns the number of groups whose counter differs from their number of rows in the effect log.
+// Astray returns the number of groups whose counter differs from the group's number of rows in the effect log.
 func Astray(ctx context.Context, from Reader) (int, error) {
 	return Count(ctx, from, `
 		select count(*) from (

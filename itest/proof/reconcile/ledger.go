@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger has the findings of the command and the numbers of planted faults.
+// Ledger has the findings of `semel reconcile`, and the numbers of lost and doubled messages that it must find.
 type Ledger struct {
 	Sent     int `json:"sent"`
 	Lost     int `json:"losses_planted"`

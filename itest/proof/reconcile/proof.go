@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package reconcile proves that `semel reconcile` finds the lost and the doubled messages among many, and no
-// others, while the consumer runs.
+// Package reconcile is a fault test: it checks that `semel reconcile` finds the lost and the doubled messages among
+// many, and no others, while the consumer runs.
 package reconcile
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// planted is the number of lost messages, and also the number of doubled messages.
+// The number of lost messages, and also the number of doubled messages.
 const planted = 10
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	Messages int `flag:"number of sent messages"`
-	// Blind plants a fault: the command does not compare the effects.
+	// Blind adds a fault that the run must detect: the command does not compare the effects.
 	Blind bool
 }
 
@@ -42,8 +42,8 @@ consumers:
     handler: {sql: {params: {id: id}, statements: ["insert into effects (event) values (:id)"]}}
 `
 
-// filled inserts the messages that the consumer applied earlier, without the lost messages. The ids are "p-"
-// and a number.
+// SQL that inserts the messages that the consumer applied earlier, without the lost messages. An id is "p-" and a
+// number.
 const filled = `with old as (select 'p-' || n as id from generate_series(0, $1::int - 1) n where n % ($1::int / 10) <> 7),
 marked as (
   insert into semel_markers (scope, id, outcome, version, at)
@@ -51,14 +51,14 @@ marked as (
 )
 insert into effects (event) select id from old union all select id from old where substr(id, 3)::int % ($1::int / 10) = 3`
 
-// run is the state of a running proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
 	m *proof.Member // the consumer
 }
 
-// Run runs the proof on a private server.
+// Run runs the fault test on a server of its own.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, Fleet: proof.NewFleet(ctx, s, "create table effects (event text not null);", &proof.Tally{})}
 	defer r.Close()
@@ -91,11 +91,11 @@ func (r *run) prove(ctx context.Context) Ledger {
 	return l
 }
 
-// onTheWay is the number of live messages that the list of sent messages contains before the consumer gets
-// them.
+// The number of live messages that the list of sent messages contains before the consumer gets these messages.
 const onTheWay = 1000
 
-// writeSent writes the list of sent messages. The list has all earlier messages and the first live messages.
+// writeSent writes the list of sent messages. The list of sent messages has all earlier messages and the first live
+// messages.
 func (r *run) writeSent() (err error) {
 	f, err := os.Create(r.Path("sent.jsonl"))
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *run) writeSent() (err error) {
 	}
 	for i := range onTheWay {
 		_, _ = to.WriteString(line(fmt.Sprintf("live-%d", i+1), time.Now()))
-		// These messages do not reach the consumer while the command runs.
+		// The messages "later-…" do not reach the consumer while the command runs.
 		_, _ = to.WriteString(line(fmt.Sprintf("later-%d", i+1), time.Now()))
 	}
 	return to.Flush()
@@ -164,7 +164,7 @@ func (r *run) compare(ctx context.Context) Ledger {
 	return l
 }
 
-// ids returns the ids of every step-th message.
+// The method ids returns the ids of every step-th message.
 func (r *run) ids(step, first int) (ids []string) {
 	for i := first; i < r.Messages; i += step {
 		ids = append(ids, fmt.Sprintf("p-%d", i))

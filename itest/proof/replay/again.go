@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// counts are the numbers in a replay's output.
+// counts has the numbers in a replay's output.
 type counts struct {
 	Read      int64 `json:"read"`
 	Applied   int64 `json:"applied"`
@@ -25,7 +25,8 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d read, %d applied, %d skipped, %d conflicts", c.Read, c.Applied, c.Skipped, c.Conflicts)
 }
 
-// forget deletes transfers with their markers, and the rows of conflicts. fold computes the balances again.
+// The statement forget deletes transfers with their markers, and the rows of conflicts. The statement fold computes the
+// balances again.
 const (
 	forget = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
 unknown as (select '\x00'::bytea || convert_to(unnest($2::text[]), 'UTF8') as id),
@@ -39,7 +40,8 @@ select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)
 	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// chosen returns the ids of the transfers that `which` selects among those published before this percentage.
+// The method chosen returns the ids of the transfers that the function which selects, among the first percent of all
+// transfers.
 func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string) {
 	for i := range p.part(percent) {
 		if which(i) {
@@ -49,7 +51,7 @@ func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string)
 	return ids
 }
 
-// damage deletes what would be missing after an older backup was restored: some transfers and conflicts, with
+// damage deletes data that would be missing after the restore of an older backup: some transfers and conflicts, with
 // their markers, rows and changes.
 func (r *run) damage(ctx context.Context) (lost []string) {
 	lost = r.chosen(untilRebuild, forgotten)
@@ -58,9 +60,8 @@ func (r *run) damage(ctx context.Context) (lost []string) {
 	return lost
 }
 
-// remove runs a query that deletes transfers and rows, and computes the balances again. The query returns the
-// numbers of deleted markers, effects and rows. Without others, the deleted rows must be those of the
-// transfers.
+// remove runs a query that deletes transfers and rows, and computes the balances again. The query returns the numbers
+// of deleted markers, effects and rows. If others is empty, only rows of the transfers may be deleted.
 func (r *run) remove(ctx context.Context, query string, lost, others []string) {
 	tx := proof.Must(r.Activity.DB.BeginTx(ctx, nil))
 	defer func() { _ = tx.Rollback() }()
@@ -79,8 +80,8 @@ func (r *run) remove(ctx context.Context, query string, lost, others []string) {
 	proof.Check(tx.Commit())
 }
 
-// again replays the whole topic. Exactly the lost messages must take effect. again kills the command while it
-// runs.
+// The method again replays the whole topic, and kills the command while it runs. Exactly the lost messages must take
+// effect.
 func (r *run) again(ctx context.Context) {
 	lost := r.damage(ctx)
 	var plan struct{ Would counts }
@@ -100,7 +101,7 @@ func (r *run) again(ctx context.Context) {
 	r.discard(ctx)
 }
 
-// known returns the number of effects of each transfer, and the number of known conflicts.
+// The method known returns the number of effects of each transfer, and the number of known conflicts.
 func (r *run) known(ctx context.Context) (effects map[string]int, others int64) {
 	return proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery")), int64(r.Count(ctx, conflicts))
 }
@@ -117,8 +118,8 @@ func (r *run) readAgain(ctx context.Context, lost []string) {
 	r.ended(ctx, r.call("again", begin...), 0)
 }
 
-// resuming waits until no process runs the newest replay. It returns the number of the replay and the
-// arguments that resume it.
+// The method resuming waits until no process runs the newest replay. The results are the number of the replay and the
+// arguments that resume the replay.
 func (r *run) resuming(ctx context.Context, kind string) (int64, []string) {
 	for {
 		var status struct {

@@ -18,9 +18,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// semel runs a command of the binary with the policy and decodes its JSON output, unless into is
-// nil. Some exit codes are no error: they mean that something is left, which the caller reads in
-// the output.
+// semel runs a command of the binary with the policy and decodes its JSON output, unless into is nil. The exit codes of
+// the parameter codes are no error: they mean that messages are left, which the caller reads in the output.
 func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) {
 	cmd := exec.CommandContext(ctx, r.Binary, slices.Concat(args, []string{"--config", policyFile, "-o", "json"})...)
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Environment("operator")...)
@@ -38,13 +37,13 @@ func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) 
 	}
 }
 
-// operator is a command that an operator runs while the members run. The proof may kill it.
+// operator is a command that an operator runs while the members run. The fault test may kill the operator's command.
 type operator struct {
 	processes.Command
 	*processes.Process
 }
 
-// running reports whether the command has not ended.
+// The method running reports whether the command has not ended.
 func (o *operator) running() bool { return proof.Must(o.Running()) }
 
 // call starts an operator's command.
@@ -57,14 +56,14 @@ func (r *run) call(name string, args ...string) *operator {
 	return o
 }
 
-// killCalls kills the commands that still run at the end of the proof.
+// killCalls kills the commands that still run at the end of the fault test.
 func (r *run) killCalls() {
 	for _, o := range r.calls {
 		_ = o.Process.Kill()
 	}
 }
 
-// shot kills a command. It counts the kill if the command was still running.
+// The method shot kills a command, and counts the kill if the command was still running.
 func (r *run) shot(o *operator) {
 	if o.running() {
 		r.ledger.CommandKills++
@@ -73,7 +72,8 @@ func (r *run) shot(o *operator) {
 	}
 }
 
-// ended waits until a command has ended with one of these exit codes. Meanwhile it restarts members that end.
+// The method ended waits until a command has ended with one of the given exit codes. During the wait, members that end
+// are restarted.
 func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
 	r.Until(ctx, func() bool { return !o.running() })
 	if code := o.Status.ExitStatus(); !slices.Contains(codes, code) {
@@ -83,8 +83,8 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
 	}
 }
 
-// counted waits until the query returns at least this count, or the command has ended. The proof then kills
-// the command in the middle of its work.
+// The method counted waits until the query returns at least the count least, or the command has ended. The caller can
+// then kill the command in the middle of its work.
 func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) {
 	looked := time.Time{}
 	r.Until(ctx, func() bool {

@@ -17,7 +17,7 @@ func (r *run) killMember(ctx context.Context) {
 	m.Start()
 }
 
-// fail publishes the first part of the transfers, and kills members meanwhile.
+// fail publishes the first part of the transfers, and kills members at the same time.
 func (r *run) fail(ctx context.Context) {
 	r.publish(ctx, 0, untilRepair, r.Publish)
 	var events proof.Schedule

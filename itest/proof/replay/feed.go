@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// producers is the number of concurrent producers. Each writes to its own partitions.
+// The number of concurrent producers. Each producer writes to its own partitions.
 const producers = 2
 
 // The parts of the transfers, as percentages of all: published before the first repair, before the rebuild,
@@ -26,11 +26,11 @@ const (
 	untilEnd     = 100
 )
 
-// part returns the number of the first transfer that is published after this percentage.
+// The method part returns the number of the first transfer after the given percentage of all transfers.
 func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 
-// publish starts to publish the transfers between two percentages, within the given time. It also publishes
-// copies of these transfers and of all earlier transfers.
+// publish starts to publish the transfers between two percentages, within the given time. Copies of new and of earlier
+// transfers are also published.
 func (r *run) publish(ctx context.Context, from, to int, within time.Duration) {
 	if r.Feed != nil {
 		r.Feed.Stop()
@@ -50,12 +50,12 @@ func (r *run) toBrokers() []kgo.Opt {
 	return []kgo.Opt{kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
 }
 
-// plan lists the records in their order. Each transfer of this part occurs once. Copies of these transfers
-// follow some places later. There are also copies of earlier transfers, one in three of a transfer that fails
-// permanently, and records that have the identity of a transfer but other content.
+// plan lists the records in their order. Each transfer from first to end occurs once. Copies of these transfers follow
+// some records later. The list also has copies of earlier transfers (one copy in three belongs to a transfer that fails
+// permanently), and records that have the identity of a transfer but other content.
 func (p Proof) plan(first, end int) []place {
 	random := rand.New(rand.NewPCG(p.Seed, uint64(end)))
-	failing := []int{7, 33, 57} // these of each eighty transfers fail
+	failing := []int{7, 33, 57} // of every eighty transfers, these fail
 	var all []place
 	for i := first; i < end; i++ {
 		all = append(all, place{transfer: i, at: 2 * i})
@@ -81,7 +81,7 @@ func (p Proof) plan(first, end int) []place {
 	return all
 }
 
-// published waits until the current part is published without further faults, and until the group has
+// The method published waits until the current part is published without further faults, and until the group has
 // committed all of it.
 func (r *run) published(ctx context.Context) {
 	r.Published(ctx)
@@ -89,6 +89,6 @@ func (r *run) published(ctx context.Context) {
 	r.Settled(ctx, patience)
 }
 
-// patience is how long the proof waits for the remaining work after the last fault. The ledger reports work
-// that is not done by then.
+// The time for which the fault test waits for the remaining work after the last fault. The ledger reports work that is
+// not done in time.
 const patience = 3 * time.Minute

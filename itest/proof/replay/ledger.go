@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Ledger counts messages, effects, dead letters and replayed dead letters in a run of the proof. The numbers
-// of lost, doubled and stuck messages come only from the database and the broker.
+// Ledger counts messages, effects, dead letters and replayed dead letters in one run of the fault test. The numbers of
+// lost, doubled and stuck messages come only from the database and the broker.
 type Ledger struct {
 	// Messages is the number of published messages, each with its own identity. Records is the number of all
 	// records.
@@ -30,8 +30,8 @@ type Ledger struct {
 	proof.Offsets
 	// CommandKills is the number of kills of replay and rebuild commands.
 	CommandKills int `json:"kills_of_commands"`
-	// ByFilter and ByGroup are the numbers of dead letters that took effect when they were replayed. Edited
-	// is how many of them were edited before.
+	// ByFilter and ByGroup are the numbers of dead letters that took effect when they were replayed. Edited is the
+	// number of dead letters that were edited and then took effect.
 	ByFilter int `json:"replayed_by_filter"`
 	ByGroup  int `json:"replayed_by_group"`
 	Edited   int `json:"edited"`
@@ -48,10 +48,9 @@ type Ledger struct {
 	// previews that were wrong.
 	Forecasts int      `json:"predictions"`
 	Mistaken  []string `json:"predictions_that_did_not_come_true,omitempty"`
-	// AtSwitch is the number of accounts whose balance differed between the old and the new projection when
-	// the new one became active. Unlike is the number of accounts whose final balance differs from the
-	// balance that the proof computes itself. Unbuilt is the number of messages that only the old projection
-	// has.
+	// AtSwitch is the number of accounts whose balance differed between the old and the new projection when the new one
+	// became active. Unlike is the number of accounts whose final balance differs from the balance that the fault test
+	// computes itself. Unbuilt is the number of messages that only the old projection has.
 	AtSwitch int `json:"balances_unlike_at_the_switch"`
 	Unlike   int `json:"balances_unlike_the_reference"`
 	Unbuilt  int `json:"in_the_old_projection_alone"`
@@ -61,7 +60,7 @@ type Ledger struct {
 	least      Proof
 }
 
-// forecast compares a preview with the result and counts it.
+// forecast compares a preview with the result, and counts the comparison.
 func (r *run) forecast(of string, said, happened any) {
 	r.ledger.Forecasts++
 	if a, b := fmt.Sprint(said), fmt.Sprint(happened); a != b {
@@ -111,11 +110,11 @@ func (r *run) audit(ctx context.Context) {
 	}
 }
 
-// projection is the query for the balances of a generation, one text line for each account.
+// The query for the balances of a generation, one text line for each account.
 const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
 from balances where generation = $1 order by account collate "C"`
 
-// lines returns the rows of a query.
+// The function lines returns the rows of a query.
 func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string) {
 	line := ""
 	proof.Check(ledger.Each(ctx, db, query, args, []any{&line}, func() { all = append(all, line) }))
@@ -140,10 +139,10 @@ func reference(transfers int) (lines []string) {
 	return lines
 }
 
-// unlike counts the lines that only one of the two lists has. A line that differs counts once.
+// The function unlike counts the lines that differ between two lists. A changed line counts once.
 func unlike(a, b []string) int { return max(absent(a, b), absent(b, a)) }
 
-// absent counts the lines of a that are not in b.
+// The function absent counts the lines of a that are not in b.
 func absent(a, b []string) (n int) {
 	there := map[string]bool{}
 	for _, line := range b {

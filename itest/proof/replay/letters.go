@@ -21,10 +21,10 @@ type letter struct {
 	Happened  string `json:"result"`
 }
 
-// letters is the JSON output of that command.
+// letters is the JSON output of `semel messages retry`.
 type letters struct{ Rows, Results []letter }
 
-// The results of a replayed dead letter, with the names that the command and the proof use.
+// The results of a replayed dead letter, with the names that the command and the fault test use.
 const (
 	fateApplied  = "applied"
 	fateSkipped  = "skipped as applied"
@@ -47,7 +47,7 @@ func (r *run) look(ctx context.Context) (v view) {
 	return v
 }
 
-// became compares two views and returns what happened to a dead letter between them.
+// became returns what happened to a dead letter between two views.
 func became(l letter, before, after view) string {
 	was, is, state := before.effects[l.ID], after.effects[l.ID], after.states[l.Number]
 	switch {
@@ -63,8 +63,7 @@ func became(l letter, before, after view) string {
 	return fateFailed
 }
 
-// tally counts the dead letters by result and returns the counts as text, so that two tallies can be
-// compared.
+// tally counts the dead letters by result and returns the counts as text, so that a caller can compare two tallies.
 func tally(all []letter, fate func(letter) string) string {
 	counts := map[string]int{}
 	for _, l := range all {
@@ -77,22 +76,22 @@ func tally(all []letter, fate func(letter) string) string {
 	return strings.Join(words, ", ")
 }
 
-// mend repairs the cause of failures. With the planted fault "unmended" it does nothing.
+// mend repairs the cause of failures. With the fault "unmended", mend does nothing.
 func (r *run) mend(ctx context.Context, c cause) {
 	if r.Plant != "unmended" {
 		r.Exec(ctx, mends[c])
 	}
 }
 
-// lose deletes transfers with their markers, and the rows of their dead letters.
+// SQL that deletes transfers with their markers, and the rows of their dead letters.
 const lose = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
 marks as (delete from semel_markers where id in (select id from lost) returning 1),
 rows as (delete from semel_inbox where id in (select id from lost) returning 1),
 gone as (delete from effects where delivery = any($1) returning 1)
 select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
 
-// restored reports whether the store has lost the dead letter of a transfer while the dead-letter topic still
-// has it.
+// The function restored reports whether the store has lost the dead letter of a transfer while the dead-letter topic
+// still has it.
 func restored(transfer int) bool { return transfer%800 == 33 }
 
 // fromTopic replays the dead letters that the store has lost, from the dead-letter topic. Dead letters that

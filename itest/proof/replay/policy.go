@@ -25,7 +25,7 @@ create table balances (
 );
 `
 
-// mends has the SQL statement that repairs each cause.
+// For each cause, the SQL statement that repairs it.
 var mends = map[cause]string{
 	noAccount:  `insert into accounts select 'closed-' || n from generate_series(0, 9) n`,
 	tooMuch:    `alter table effects drop constraint most_cents`,

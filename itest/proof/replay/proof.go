@@ -1,12 +1,12 @@
 //go:build unix
 
-// Package replay proves that failed and lost messages take effect once when people repair them, and that a
-// projection can be rebuilt. Transfers come from a topic. Some transfers fail permanently and become dead
-// letters. The proof repairs the causes, and two operators at the same time replay the dead letters, by
-// filter and by group, while copies arrive. Some dead letters are edited first. Then a replay from the start
-// of the topic restores the messages that a damaged database has lost. At the end the projection is rebuilt
-// beside the active projection and replaces it. Consumers and commands are killed all the time. The preview
-// of each command must match its result.
+// Package replay is a fault test: it checks that failed and lost messages take effect once when people repair them, and
+// that a projection can be rebuilt. Transfers come from a topic. Some transfers fail permanently and become dead
+// letters. The test repairs the causes, and two operators at the same time replay the dead letters, by filter and by
+// group, while copies arrive. Some dead letters are edited first. In the next step, a replay from the start of the
+// topic restores the messages that a damaged database has lost. At the end the projection is rebuilt beside the active
+// projection and replaces it. Consumers and commands are killed all the time. The preview of each command must match
+// its result.
 package replay
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	// The first part of the messages is published during Publish. The other parts are published during the
 	// repairs.
@@ -36,12 +36,12 @@ type Proof struct {
 	Kills   int   `flag:"kills of members while the first part is published, and again while the other parts are published"`
 	Shots   Shots // how often commands are killed
 	Edited  int   `flag:"dead letters to edit before they are replayed"`
-	// Plant is the name of a fault to plant, or "": see Room.Plants.
+	// Plant is the name of a fault that the run must detect, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
 
-// Shots is how often each command is killed.
+// Shots has the number of kills of each command.
 type Shots struct {
 	// Filter and Group are the numbers of kills of commands that replay dead letters. Again is the number of
 	// kills of the replay of lost messages. Rebuild is the number of kills of the rebuild.
@@ -56,18 +56,18 @@ const (
 	group = "balances" // name of the consumer and of its group
 )
 
-// run is a running Proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
 	random *rand.Rand
 	calls  []*operator // all commands, including those that have ended
-	sent   int         // how many transfers are published
-	active int         // the generation that the members work in
+	sent   int         // number of published transfers
+	active int         // the generation of results that the members write
 	ledger *Ledger
 }
 
-// Run runs the proof on private servers and returns the ledger; judge the ledger with Fault.
+// Run runs the fault test on servers of its own and returns the ledger; see Ledger.Wrong and Ledger.Fault.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Messages: p.Messages, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, setup, &l.Tally), random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -83,7 +83,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	return l
 }
 
-// part is one step of the proof.
+// part is one step of the fault test.
 type part struct {
 	name string
 	do   func(context.Context)

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// rebuild rebuilds the projection beside the active projection, which the new one then replaces. Meanwhile
-// messages arrive, and the proof kills members and the command that rebuilds.
+// rebuild builds a second projection beside the active projection; the second projection then becomes active. At the
+// same time messages arrive, and the fault test kills members and the command that rebuilds.
 func (r *run) rebuild(ctx context.Context) {
 	r.publish(ctx, untilRebuild, untilSwitch, r.Publish/2)
 	builder, number := r.build(ctx)
@@ -22,7 +22,7 @@ func (r *run) rebuild(ctx context.Context) {
 	}
 	r.killMembers(ctx)
 	r.published(ctx)
-	// The last part is published so slowly that the switch happens meanwhile, even on a busy machine.
+	// The last part is published so slowly that the switch happens during the publishing, even on a busy machine.
 	r.publish(ctx, untilSwitch, untilEnd, max(r.Publish, 20*time.Second))
 	r.change(ctx, number, builder)
 	published := r.Feed.Acknowledged()
@@ -33,8 +33,8 @@ func (r *run) rebuild(ctx context.Context) {
 	r.discard(ctx)
 }
 
-// change makes the new generation active. The planted fault does this with an UPDATE of the tables instead of
-// the command.
+// change makes the new generation active. With the fault "by-hand", change updates the tables instead of running the
+// command.
 func (r *run) change(ctx context.Context, number int64, builder *operator) {
 	if r.Plant == "by-hand" {
 		r.Exec(ctx, `update semel_generation_states set state = 3 where generation = 0;
@@ -45,8 +45,8 @@ update semel_generation_states set state = 2 where generation = 1`)
 	r.ended(ctx, builder, 0)
 }
 
-// build starts the command that rebuilds, kills it as often as configured, and resumes it. It returns the
-// command that is running at the end.
+// build starts the command that rebuilds, kills the command as often as configured, and resumes the rebuild each time.
+// The result is the command that is running at the end.
 func (r *run) build(ctx context.Context) (o *operator, number int64) {
 	begin := []string{"rebuild", "start", group, "--because", "another projection", "--as", "proof"}
 	for n := 0; ; n++ {
@@ -55,19 +55,18 @@ func (r *run) build(ctx context.Context) (o *operator, number int64) {
 		}
 		least := (n + 1) * r.part(untilRebuild) / (r.Shots.Rebuild + 2)
 		r.counted(ctx, o, least, `select count(*) from effects where generation = 1`)
-		if r.shot(o); r.Plant == "by-hand" { // then nobody goes on with it
+		if r.shot(o); r.Plant == "by-hand" { // with this fault, nobody resumes the rebuild
 			return nil, 0
 		}
 		number, begin = r.resuming(ctx, "rebuild")
 	}
 }
 
-// caughtUp waits until the new projection contains everything that the active projection contains, except the
-// newest messages.
+// caughtUp waits until the new projection contains all messages of the active projection, except the newest messages.
 func (r *run) caughtUp(ctx context.Context, builder *operator) {
 	is := r.Patiently(ctx, patience, 200*time.Millisecond, func(ctx context.Context) bool {
 		if !builder.running() {
-			return true // the switch says more
+			return true // the command of the switch reports the reason
 		}
 		live, built := 0, 0
 		err := r.Activity.DB.QueryRowContext(ctx, `select count(*) filter (where generation = 0), count(*) filter (where generation = 1) from effects`).Scan(&live, &built)
@@ -78,7 +77,7 @@ func (r *run) caughtUp(ctx context.Context, builder *operator) {
 	}
 }
 
-// generations returns the effects of both generations, indexed by generation.
+// The method generations returns the effects of both generations, indexed by generation.
 func (r *run) generations(ctx context.Context) (all [2]map[string]int) {
 	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery || '@' || generation"))
 	all = [2]map[string]int{{}, {}}
@@ -96,8 +95,8 @@ func (r *run) generations(ctx context.Context) (all [2]map[string]int) {
 	return all
 }
 
-// folded is the query that computes the projection at the switch: from the transfers of the new generation
-// that the active generation had too. Its result must equal the active projection.
+// The query that computes the projection at the switch, from the transfers that are in the new and in the active
+// generation. The result of the query must equal the active projection.
 const folded = `select format('%s %s %s %s %s', account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C"))
 from effects e where generation = 1 and exists (select from effects o where o.delivery = e.delivery and o.generation = 0)
 group by account order by account collate "C"`

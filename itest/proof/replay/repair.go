@@ -12,9 +12,10 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// replay makes an operator replay the dead letters that match a filter. replay compares the preview with the
-// result for these dead letters. Other messages may arrive meanwhile. A second operator does the same at the
-// same time. The first command is killed `shots` times while it works, and run again each time.
+// replay makes an operator replay the dead letters that match a filter. For these dead letters, replay compares the
+// preview with the result. Other messages may arrive during the replay. A second operator runs the same command at the
+// same time. The first operator's command is killed while it works, as often as the parameter shots says, and run again
+// each time.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int) {
 	var said letters
 	args := slices.Concat([]string{"messages", "retry", "--wait"}, filter)
@@ -36,8 +37,8 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 	return applied
 }
 
-// carry makes two operators run the command at the same time. The command that is retrying dead letters is
-// killed `shots` times in the middle of its work and run again.
+// carry makes two operators run the command at the same time. The command that is retrying dead letters is killed in
+// the middle of its work, as often as the parameter shots says, and run again each time.
 func (r *run) carry(ctx context.Context, shots int, args []string) {
 	if shots > 0 { // replay slowly, so that the command can be killed in the middle
 		args = append(args, "--rate", fmt.Sprint(max(20, r.Messages/500)))
@@ -77,15 +78,15 @@ func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who s
 	return who
 }
 
-// repair repairs the first cause and replays dead letters by a filter. No messages arrive meanwhile.
+// repair repairs the first cause and replays dead letters by a filter. No messages arrive while repair runs.
 func (r *run) repair(ctx context.Context) {
 	r.mend(ctx, noAccount)
 	r.ledger.ByFilter += r.replay(ctx, "the accounts are there", r.Shots.Filter, "--all", "--type", closing, "--reason", "permanent failure")
 	r.replay(ctx, "two contents, one identity", 0, "--all", "--reason", "conflict")
 }
 
-// repairLive repairs the other causes and replays dead letters by group, those to be edited first. Meanwhile
-// messages and copies arrive and members are killed.
+// repairLive repairs the other causes and replays dead letters by group, beginning with the dead letters that must be
+// edited. At the same time, messages and copies arrive and members are killed.
 func (r *run) repairLive(ctx context.Context) {
 	r.publish(ctx, untilRepair, untilRebuild, r.Publish/3)
 	r.killMembers(ctx)
@@ -93,20 +94,19 @@ func (r *run) repairLive(ctx context.Context) {
 	r.edit(ctx)
 	r.replayGroup(ctx, unreadable, "invalid input syntax", 0)
 	r.published(ctx)
-	// Dead letters that arrived during other replays are replayed. Those that cannot be repaired
-	// are closed.
+	// Dead letters that arrived during other replays are replayed. Dead letters that cannot be repaired are closed.
 	r.replay(ctx, "what is left", 0, "--all", "--yes")
 	r.discard(ctx)
 }
 
-// killMembers kills members. It makes half of the kills that are left after the first part.
+// killMembers kills members: half of the kills that are left after the first part.
 func (r *run) killMembers(ctx context.Context) {
 	for range r.Kills / 2 {
 		r.killMember(ctx)
 	}
 }
 
-// failureGroup returns the group of dead letters whose error contains these words.
+// failureGroup returns the group of dead letters whose error contains the given words.
 func (r *run) failureGroup(ctx context.Context, words string) string {
 	var listed struct {
 		Groups []struct {
@@ -152,7 +152,8 @@ func (r *run) discard(ctx context.Context) {
 	r.semel(ctx, nil, []int{0}, "messages", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
 }
 
-// resend plants a fault: it publishes the dead letters again as new messages, as people do without a tool.
+// resend is the fault "new-ids", which the run must detect: resend publishes the dead letters again as new messages, as
+// people do without a tool.
 func (r *run) resend(ctx context.Context, said letters) {
 	feed := proof.Publish(ctx, 1, func(ctx context.Context, p *proof.Publisher) {
 		for _, l := range said.Results {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// cause is the reason why a transfer fails permanently. The proof repairs each cause later.
+// cause is the reason why a transfer fails permanently. The fault test repairs each cause later.
 type cause int
 
 const (
@@ -38,13 +38,13 @@ func causeOf(transfer int) cause {
 	return none
 }
 
-// contradicted reports whether another record uses the transfer's identity with other content.
+// The function contradicted reports whether another record uses the transfer's identity with other content.
 func contradicted(transfer int) bool { return transfer%200 == 40 }
 
-// forgotten reports whether the damaged database has lost the transfer.
+// The function forgotten reports whether the damaged database has lost the transfer.
 func forgotten(transfer int) bool { return transfer%400 == 50 }
 
-// closing is the type of transfers that close an account. One closing transfer in four fails.
+// The type of transfers that close an account. One closing transfer in four fails.
 const closing = "transfer.closing"
 
 func kind(transfer int) string {
@@ -57,7 +57,7 @@ func kind(transfer int) string {
 // id returns the id of a transfer.
 func id(transfer int) string { return fmt.Sprintf("transfer-%06d", transfer) }
 
-// accounts is the number of accounts, not counting closed accounts.
+// The number of accounts, without closed accounts.
 const accounts = 500
 
 func account(transfer int) string {
@@ -67,7 +67,7 @@ func account(transfer int) string {
 	return fmt.Sprintf("account-%03d", transfer*7919%accounts)
 }
 
-// cents returns the amount of a transfer.
+// The function cents returns the amount of a transfer.
 func cents(transfer int) int64 {
 	amount := int64(100 + transfer%9_000)
 	if causeOf(transfer) == tooMuch {
@@ -76,10 +76,10 @@ func cents(transfer int) int64 {
 	return amount
 }
 
-// most is the maximum amount that the constraint allows.
+// The maximum amount that the constraint allows.
 const most = 1_000_000
 
-// body returns a transfer as its producer wrote it.
+// The function body returns a transfer as its producer wrote it.
 func body(transfer int) string {
 	amount := fmt.Sprint(cents(transfer))
 	if causeOf(transfer) == unreadable {
@@ -88,23 +88,23 @@ func body(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": %q}`, account(transfer), amount)
 }
 
-// edited returns the body of an unreadable transfer after a person has corrected it.
+// The function edited returns the body of an unreadable transfer after a person has corrected it.
 func edited(transfer int) string {
 	return fmt.Sprintf(`{"account": %q, "amount": "%d"}`, account(transfer), cents(transfer))
 }
 
-// place is the place of a record in the plan: its transfer and its position.
+// place is a record of the plan: its transfer and its position.
 type place struct {
 	transfer, at int
-	// other is true if the record's content differs from the content of the transfer.
+	// The field other is true if the record's content differs from the content of the transfer.
 	other bool
 }
 
-// bank is the producer's CloudEvents source.
+// The CloudEvents attribute source of all transfers.
 const bank = "https://bank.example"
 
-// record returns a transfer as a CloudEvent. Copies go to random partitions, so that two members can hold
-// copies at the same time. A record with other content follows its transfer in the same partition.
+// record returns a transfer as a CloudEvent. Copies go to random partitions, so that two members can work on copies of
+// one transfer at the same time. A record with other content follows its transfer in the same partition.
 func (r *run) record(p place, random *rand.Rand) *kgo.Record {
 	record := proof.CloudEvent(int32(p.transfer%r.Partitions), []byte(account(p.transfer)), []byte(body(p.transfer)), id(p.transfer), bank, kind(p.transfer))
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// crew are the workers and their counts.
+// crew has the workers and their counts.
 type crew struct {
 	run *run
 
@@ -19,7 +19,7 @@ type crew struct {
 	applied int        // number of new messages that were applied
 	copies  int        // number of copies of messages that were applied before
 	late    int        // number of copies of messages whose markers were removed
-	wrong   int        // how many of the late copies took effect
+	wrong   int        // number of late copies that took effect
 	took    []time.Duration
 	failed  error
 }
@@ -36,7 +36,7 @@ func (c *crew) count() int {
 	return c.applied
 }
 
-// rate returns the messages applied per second during this time.
+// rate returns the messages applied per second during the time d.
 func (c *crew) rate(ctx context.Context, d time.Duration) float64 {
 	from, began := c.count(), time.Now()
 	timer := time.NewTimer(d)
@@ -67,8 +67,8 @@ func (c *crew) work(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// batch returns marks of new messages, with copies of some messages of the previous batch and of some old
-// messages.
+// batch returns the markers to write for new messages, and for duplicates of some messages of the previous batch and of
+// some old messages.
 func (c *crew) batch(random *rand.Rand, before []store.Mark) []store.Mark {
 	marks := make([]store.Mark, 0, batchOf+lateOf+repeatOf)
 	now := time.Now()
@@ -100,7 +100,7 @@ func newID(at time.Time, random *rand.Rand) string {
 func (c *crew) apply(ctx context.Context, marks []store.Mark) error {
 	b, verdicts, err := c.run.store.Queued().Begin(ctx, store.TxOptions{MarkLock: 10 * time.Second}, marks)
 	if err != nil && c.run.store.Classify(err) == store.ClassContended {
-		return nil // a copy's marker was removed between two statements; the next batch has other copies
+		return nil // the marker of a copy was removed between two statements; the next batch has other copies
 	}
 	if err != nil {
 		return err

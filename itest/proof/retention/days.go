@@ -14,18 +14,19 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Days proves the same for daily partitions, where the reaper drops all markers of a day at once. The
-// partition of the day before has parked messages and must stay.
+// Days is the fault test for daily partitions: the reaper, which removes old markers, drops all markers of a day at
+// once. The partition of the previous day has parked messages and must stay.
 type Days struct{ Proof }
 
 // DaysLedger is the result for a dropped partition.
 type DaysLedger struct {
-	// Markers is the number of markers in the partition. Days is the number of dropped partitions: one, or
-	// two if the proof runs past midnight UTC.
+	// Markers is the number of markers in the partition. Days is the number of dropped partitions: one, or two if the
+	// test runs past midnight UTC.
 	Markers int   `json:"old_markers"`
 	Days    int64 `json:"days_dropped"`
-	// Calls is how often the reaper was called until the partition was dropped. Drop is the duration of the
-	// last call in milliseconds. WAL is how many bytes the dropping transactions wrote to the WAL.
+	// Calls is the number of calls of the reaper (which removes old markers) until the partition was dropped. Drop is
+	// the duration of the last call in milliseconds. WAL is the number of bytes that the dropping transactions wrote to
+	// the WAL.
 	Calls int     `json:"calls"`
 	Drop  float64 `json:"drop_ms"`
 	WAL   int64   `json:"drop_wal_bytes"`
@@ -37,12 +38,12 @@ type DaysLedger struct {
 }
 
 const (
-	// parkedOfDay is the number of parked messages in the partition that stays.
+	// The number of parked messages in the partition that stays.
 	parkedOfDay = 1000
-	// mostWAL is how much WAL a drop may write. The limit does not depend on the number of markers in the
-	// partition.
+	// The maximum number of bytes that a drop may write to the WAL. The limit does not depend on the number of markers
+	// in the partition.
 	mostWAL = 1_000_000
-	// mostCalls is how often the reaper may find the partition in use.
+	// The maximum number of calls in which the reaper may find the partition in use.
 	mostCalls = 200
 )
 
@@ -64,7 +65,7 @@ func (l DaysLedger) Fault() error {
 	return cmp.Or(l.Wrong(), ledger.AtLeast(1, int(l.WAL), "bytes of WAL were found of the drop"), l.Pace.Fault())
 }
 
-// Run runs the proof on a private server. An error means that the run itself failed.
+// Run runs the fault test on a server of its own.
 func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger) {
 	r := p.start(ctx, s)
 	defer r.close()
@@ -83,7 +84,7 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger) {
 		"create extension pg_walinspect",
 		"create table effects (id text not null)",
 		r.old(table, "1", 1, r.Markers),
-		before.old(table, "3", 1, parkedOfDay), // parked messages of the day before
+		before.old(table, "3", 1, parkedOfDay), // parked messages of the previous day
 		fmt.Sprintf(oldParked, table, r.scope),
 		"vacuum analyze "+table, "analyze semel_inbox")
 	l.Markers = p.Markers
@@ -93,8 +94,8 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger) {
 	return l
 }
 
-// drop calls the reaper until the reaper has dropped the daily partition. A running consumer calls the reaper
-// in the same way.
+// drop calls the reaper (which removes old markers) until the daily partition is dropped. A running consumer makes the
+// same calls of the reaper.
 func (r *run) drop(ctx context.Context, l *DaysLedger) {
 	for l.Days == 0 && l.Calls < mostCalls {
 		r.advance(ctx)
@@ -112,8 +113,8 @@ func (r *run) drop(ctx context.Context, l *DaysLedger) {
 	}
 }
 
-// walOfDrops is the query for the WAL of the transactions that dropped relations. Commit records name the
-// dropped relations. The workers' transactions drop none.
+// The query for the WAL of the transactions that dropped relations. Commit records name the dropped relations. The
+// workers' transactions drop no relations.
 const walOfDrops = `with r as materialized (select * from pg_get_wal_records_info($1::text::pg_lsn, $2::text::pg_lsn))
 select coalesce(sum(record_length), 0)::bigint from r
 where xid in (select xid from r where resource_manager = 'Transaction' and record_type = 'COMMIT' and description like '%rels:%')`

@@ -18,8 +18,8 @@ type Pace struct {
 	Before float64 `json:"rate_before"`
 	While  float64 `json:"rate_while"`
 	After  float64 `json:"rate_after"`
-	// Fresh is the number of new messages. Copies is the number of copies of known messages. Late is the
-	// number of copies of removed messages that were detected as too old.
+	// Fresh is the number of new messages. Copies is the number of duplicates of messages that have a marker. Late is
+	// the number of duplicates of messages without a marker that were detected as too old.
 	Fresh  int `json:"new_messages"`
 	Copies int `json:"copies_known"`
 	Late   int `json:"copies_too_old"`
@@ -30,7 +30,7 @@ type Pace struct {
 	ledger.Balance
 }
 
-// Wrong returns an error that says what went wrong, or nil.
+// Wrong returns an error that describes what Semel did wrong, or nil.
 func (p Pace) Wrong() error {
 	switch {
 	case p.Again > 0:
@@ -51,12 +51,12 @@ func (p Pace) Fault() error {
 
 // Ledger is the result for single deleted markers.
 type Ledger struct {
-	// Markers is the number of old markers. Removed is how many of them the reaper removed. Left is how many
-	// of them stay because their messages are parked.
+	// Markers is the number of old markers. Removed is the number of old markers that the reaper removed. Left is the
+	// number of old markers that stay because their messages are parked.
 	Markers int `json:"old_markers"`
 	Removed int `json:"removed"`
 	Left    int `json:"left"`
-	// Slice is the 99th percentile of the durations of the reaper's calls, in milliseconds.
+	// Slice is the 99th percentile of the durations of the calls that remove markers, in milliseconds.
 	Slice float64 `json:"slice_p99_ms"`
 	Pace
 

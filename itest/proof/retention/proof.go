@@ -1,6 +1,7 @@
-// Package retention proves that the removal of old markers does not disturb consumers. A reaper removes
-// millions of markers while four workers consume. Copies of removed messages arrive all the time. The package
-// also measures the cost of the index that the reaper uses, and the cost of many markers that stay.
+// Package retention is a fault test: it checks that the removal of old markers does not disturb consumers. A reaper
+// removes millions of old markers while four workers consume. Duplicates of messages whose markers were removed arrive
+// all the time. The package also measures the cost of the index for the removal, and the cost of many markers that
+// stay.
 package retention
 
 import (
@@ -23,23 +24,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
 	// Markers is the number of markers to remove.
 	Markers int
-	// Blind plants a fault: the workers do not check the age of a copy. Locks plants another fault: the
-	// reaper locks the table.
+	// Blind adds a fault that the run must detect: the workers do not check the age of a duplicate. Locks adds another
+	// fault: the reaper, which removes old markers, locks the table.
 	Blind, Locks bool
 	Seed         uint64
 }
 
-// keep is the retention. The markers to remove are ten days older than that.
+// The retention. The markers to remove are ten days older than the retention.
 const keep = 30 * 24 * time.Hour
 
-// parkedEach says how many of the old markers belong to parked messages: one in parkedEach.
+// One in parkedEach old markers belongs to a parked message.
 const parkedEach = 1000
 
-// run is the state of a running proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	proof.Stage
@@ -56,7 +57,8 @@ type run struct {
 	processes []string
 }
 
-// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (l Ledger) {
 	r := p.start(ctx, s)
 	defer r.close()
@@ -99,7 +101,7 @@ func (r *run) close() {
 	}
 }
 
-// statements executes SQL statements and sets the retention of the store.
+// The method statements executes SQL statements and sets the retention of the store.
 func (r *run) statements(ctx context.Context, all ...string) {
 	for _, statement := range all {
 		proof.During(fmt.Sprintf("%.60s", statement), func() { proof.Must(r.pool.Exec(ctx, statement)) })
@@ -112,7 +114,7 @@ func (r *run) scan(ctx context.Context, to any, query string, args ...any) {
 	proof.Check(r.pool.QueryRow(ctx, query, args...).Scan(to))
 }
 
-// old returns the statement that writes a range of old markers. Their ids are UUIDs of version 7.
+// The method old returns the statement that writes a range of old markers, with UUIDs of version 7 as ids.
 func (r *run) old(table, outcome string, from, to int) string {
 	return fmt.Sprintf(`insert into %s (scope, id, outcome, version, at)
 select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'), 'hex'),
@@ -120,7 +122,7 @@ select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '
 from generate_series(%[6]d, %[7]d) n`, table, r.scope, r.born.UnixMicro(), r.step.Microseconds(), outcome, from, to)
 }
 
-// oldParked is the statement that writes the rows of the parked messages.
+// The statement that writes the rows of the parked messages.
 const oldParked = `insert into semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, started, finished, repeated, first_error, last_error)
 select 1, scope, id, '', 0, false, 'PARKED', 'permanent failure', '', 0, 0, '', '', '', '{}', 'x', at, at, 1, 1, 0, '', ''
@@ -134,7 +136,7 @@ func (r *run) oldID(n int) string {
 
 func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * r.step) }
 
-// beside calls a function while four workers consume. It measures the workers before, during and after the
+// The method beside calls a function while four workers consume, and measures the workers before, during and after the
 // call.
 func (r *run) beside(ctx context.Context, p *Pace, do func()) *crew {
 	crew := &crew{run: r}
@@ -199,8 +201,7 @@ func (r *run) advance(ctx context.Context) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// weigh compares the effects with the new messages. It returns how many parked messages still have their
-// markers.
+// weigh compares the effects with the new messages, and returns how many parked messages still have their markers.
 func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (parked int) {
 	r.scan(ctx, &p.Doubled, "select count(*) - count(distinct id) from effects")
 	r.scan(ctx, &p.Applied, "select count(distinct id) from effects")
@@ -211,15 +212,14 @@ func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (park
 	return parked
 }
 
-// lock locks the table of effects, if that fault is planted. It holds the lock for longer than a wait that
-// the server logs.
+// If Locks is set, the method lock locks the table of effects, for longer than a wait that the server logs.
 func (r *run) lock(ctx context.Context) {
 	if r.Locks {
 		proof.Must(r.pools[1].Exec(ctx, "do $$ begin lock table effects in exclusive mode; perform pg_sleep(0.2); end $$"))
 	}
 }
 
-// know records the process id of a server process that serves the reaper.
+// know records the process id of a server process that serves the reaper (which removes old markers).
 func (r *run) know(_ context.Context, c *pgx.Conn) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -227,16 +227,16 @@ func (r *run) know(_ context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// severity matches the start of an event in the server's log. number matches the process ids in such an
-// event.
+// The pattern severity matches the start of an event in the server's log. The pattern number matches the process ids in
+// an event of the log.
 var (
 	severity = regexp.MustCompile(`(LOG|WARNING|ERROR|FATAL|PANIC):  `)
 	number   = regexp.MustCompile(`\d+`)
 )
 
-// blame counts and prints the deadlocks in the server's log. It also counts and prints the lock waits in
-// which the reaper waits, is waited for, or is in the queue. Other lock waits do not count: workers also wait
-// for each other when a table grows.
+// blame counts and prints the deadlocks in the server's log. The method also counts and prints the lock waits in which
+// the reaper waits, holds the lock, or is in the queue. Other lock waits do not count, because workers also wait for
+// each other when a table grows.
 func (r *run) blame(log string) (lines int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -17,29 +17,30 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Rates measures what a retention costs while no marker is due, and what many markers cost. In each round it
-// compares with an empty table of a consumer without a retention.
+// Rates measures what a retention costs while no marker is due, and what many markers cost. In each round, the results
+// are compared with an empty table of a consumer without a retention.
 type Rates struct {
 	// Markers is the number of markers that stay. Rounds is the number of rounds.
 	Markers, Rounds int
 	Seed            uint64
 }
 
-// contestant is a schema with a store, whose speed is compared with the speed of others.
+// contestant is one of the variants whose speed is compared. Each variant has a schema with a store.
 type contestant struct {
 	name  string
 	store *pgxstore.Store
 	scope int64
 	v4    bool
-	// aged: the messages have a timestamp, and the store compares it with the low-water mark.
+	// If the field aged is true, the messages have a timestamp, and the store compares the timestamp with the low-water
+	// mark.
 	aged bool
-	// walked: a reaper walks through the table meanwhile. Its passes follow each other without a pause.
+	// If the field walked is true, a reaper walks through the table during the measurement, without a pause between two
+	// passes.
 	walked bool
 	rates  []float64
 }
 
-// RatesLedger has the quartiles of each contestant's rate, divided by the plain table's rate in the same
-// round.
+// RatesLedger has the quartiles of each variant's rate, divided by the plain table's rate in the same round.
 type RatesLedger struct {
 	Markers int    `json:"markers"`
 	Kept    string `json:"with_a_retention"`
@@ -49,7 +50,7 @@ type RatesLedger struct {
 	EmptyV4 string `json:"empty_uuid_v4"`
 }
 
-// Wrong implements proof.Ledger. It always returns nil, because people judge the measured rates.
+// Wrong implements proof.Ledger. Wrong always returns nil, because people judge the measured rates.
 func (RatesLedger) Wrong() error { return nil }
 
 // Fault implements proof.Ledger.
@@ -73,9 +74,9 @@ func (p Rates) Run(ctx context.Context, s proof.Stage) RatesLedger {
 	return l
 }
 
-// round gives every contestant several turns in a random order. One turn for each would measure luck, because
-// the speed of the machine changes within seconds and a contestant is slowed by the flushes of the previous
-// contestant.
+// round measures every variant several times, in a random order. One measurement for each variant would depend on luck,
+// because the speed of the machine changes within seconds, and because the flushes of one variant slow down the next
+// variant.
 func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contestant, random *rand.Rand) {
 	proof.Must(pool.Exec(ctx, "checkpoint"))
 	applied, took := make([]int, len(everyone)), make([]time.Duration, len(everyone))
@@ -92,7 +93,8 @@ func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contes
 	}
 }
 
-// ratios returns the quartiles of the rates divided by another contestant's rates in the same rounds.
+// The function ratios divides the rates of one variant by the rates of another variant in the same rounds, and returns
+// the quartiles of these fractions.
 func ratios(rates, of []float64) string {
 	each := make([]float64, len(rates))
 	for i := range rates {
@@ -101,7 +103,8 @@ func ratios(rates, of []float64) string {
 	return bench.QuartilesOf(each).Text("%.3f")
 }
 
-// contestants returns the plain contestant, whose consumer has no retention, and all contestants.
+// The method contestants returns two results: the variant whose consumer has no retention, and the list of all
+// variants, including this one.
 func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant) {
 	for i, c := range []struct {
 		name    string
@@ -129,7 +132,7 @@ select %d, %s, 1, 0, now() - interval '1 day' + n * interval '1 millisecond' fro
 		for _, statement := range statements {
 			proof.Must(pool.Exec(ctx, statement))
 		}
-		if c.kept { // nothing is due
+		if c.kept { // no marker is due for removal
 			proof.Check(one.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep}))
 			proof.Must(one.store.Advance(ctx, "billing"))
 		}
@@ -147,13 +150,14 @@ select %d, %s, 1, 0, now() - interval '1 day' + n * interval '1 millisecond' fro
 	return plain, all
 }
 
-// turn is the duration of a turn, and turns the number of turns in a round.
+// The constant turn is the duration of one measurement of a variant. The constant turns is the number of measurements
+// of each variant in a round.
 const (
 	turn  = 500 * time.Millisecond
 	turns = 8
 )
 
-// walk does the same as a reaper during a pass.
+// walk makes the same calls as a reaper (which removes old markers) during a pass.
 func (c *contestant) walk(ctx context.Context, until time.Time) error {
 	var at store.ReapMark
 	for time.Now().Before(until) {
@@ -172,8 +176,8 @@ func (c *contestant) walk(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// measure makes four workers apply new messages in batches of 500 for one turn. It returns the number of
-// messages and the duration.
+// measure makes four workers apply new messages in batches of 500 for one turn. The results are the number of messages
+// and the duration.
 func (c *contestant) measure(ctx context.Context, random *rand.Rand) (applied int, took time.Duration, err error) {
 	var all sync.WaitGroup
 	var mutex sync.Mutex

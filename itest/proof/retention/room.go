@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room is the entry of this proof for the proof command. It also offers the measurement of rates.
+// Room registers this fault test with the command itest/cmd/proof. Room also registers the measurement of rates.
 type Room struct {
 	markers, many, rounds int
 	rates                 bool
@@ -21,8 +21,8 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, number of rounds")
 }
 
-// Plants implements proof.Room. With the fault "blind" the workers do not check the age of a copy. With the
-// fault "lock" the reaper holds a lock for which the workers wait.
+// Plants implements proof.Room. With the fault "blind", the workers do not check the age of a duplicate. With the fault
+// "lock", the reaper holds a lock for which the workers wait.
 func (r *Room) Plants() []string { return []string{"blind", "lock"} }
 
 // Runs implements proof.Room.
@@ -33,7 +33,7 @@ func (r *Room) Runs(c proof.Choice) []proof.Run {
 	}
 	p := Proof{Markers: r.markers, Blind: c.Plant == "blind", Locks: c.Plant == "lock", Seed: c.Seed}
 	runs := []proof.Run{{Title: "retention", Within: 2 * time.Hour, Prove: proof.Proving(p.Run)}}
-	if !p.Blind { // a store with daily partitions always checks the age, so this fault cannot be planted there
+	if !p.Blind { // a store with daily partitions always checks the age, so it cannot have this fault
 		runs = append(runs, proof.Run{Title: "a day", Within: 2 * time.Hour, Prove: proof.Proving(Days{p}.Run)})
 	}
 	return runs

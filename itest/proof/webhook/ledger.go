@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// Ledger counts events, effects, kills and restarts in a run of the proof. If the receiver answered an event
+// Ledger counts events, effects, kills and restarts in one run of the fault test. If the receiver answered an event
 // with 2xx, the event must have an effect.
 type Ledger struct {
 	ledger.Balance

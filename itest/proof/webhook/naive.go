@@ -17,15 +17,15 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// Command is the first argument with which a program runs as the naive receiver. The program must then call
-// Live with the second argument.
+// Command is the first argument with which a program runs as the naive receiver. With this argument, the program must
+// call Live with the second argument.
 const Command = "webhook-naive"
 
-// waiting is the maximum number of events that the naive receiver keeps in memory.
+// The maximum number of events that the naive receiver keeps in memory.
 const waiting = 100_000
 
-// Live does what many services do: it verifies the request, answers, and then does the work, so that the
-// does not wait. It listens at an address.
+// Live listens at an address and works like many services: it verifies the request, answers, and then does the work, so
+// that the provider does not wait.
 func Live(address string) error {
 	pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE"))
 	if err != nil {
@@ -56,7 +56,7 @@ func Live(address string) error {
 	return server.ListenAndServe()
 }
 
-// often is the interval at which the naive receiver writes its events to the database.
+// The interval at which the naive receiver writes its events to the database.
 const often = 100 * time.Millisecond
 
 func write(pool *pgxpool.Pool, work <-chan string) {

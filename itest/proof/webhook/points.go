@@ -15,8 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// point is a moment at which the process is killed. hold keeps the process there: met waits until
-// it is there.
+// point is a moment at which the process is killed. The function hold makes the process wait at the moment of the kill.
 type point struct {
 	name string
 	hold hold
@@ -30,10 +29,10 @@ var (
 	effect  = pgproxy.Containing("insert into effects")
 )
 
-// commitOf matches the COMMIT of a transaction that contained this statement.
+// commitOf matches the COMMIT of a transaction that contained the given statement.
 func commitOf(statement pgproxy.Match) pgproxy.Match {
 	var mutex sync.Mutex
-	had := map[int]bool{} // by number of the connection: whether its transaction contained the statement
+	had := map[int]bool{} // by number of the connection: whether the transaction contained the statement
 	return func(m pgproxy.Message) bool {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -48,7 +47,8 @@ func commitOf(statement pgproxy.Match) pgproxy.Match {
 	}
 }
 
-// before and after hold the process at a message to the server, or at its reply, in the proxy.
+// Two functions stop the process in the proxy: the function before at a message to the server, and the function after
+// at the server's reply.
 func before(m func() pgproxy.Match) hold {
 	return func(r *run) (func(context.Context) error, func()) {
 		h := r.proxy.HoldRequest(pgproxy.Nth(1, m()))
@@ -82,7 +82,7 @@ var points = []point{
 	{"after the commit of the effect", after(committing(effect))},
 }
 
-// halfABody sends a request with a Content-Length and closes in the middle of the body.
+// halfABody sends a request with a Content-Length, and closes the connection in the middle of the body.
 func halfABody(r *run) (func(context.Context) error, func()) {
 	c, err := net.Dial("tcp", r.receiverAt)
 	if err == nil {
@@ -99,7 +99,7 @@ func halfABody(r *run) (func(context.Context) error, func()) {
 	}
 }
 
-// answered is the point directly after a 2xx response.
+// The function answered is the point directly after a 2xx response.
 func answered(r *run) (func(context.Context) error, func()) {
 	told := r.provider.tell()
 	return func(ctx context.Context) error {
@@ -167,7 +167,7 @@ func (r *run) end(ctx context.Context) {
 	r.again(ctx)
 }
 
-// again starts both receivers and waits until they listen.
+// The method again starts both receivers and waits until they listen.
 func (r *run) again(ctx context.Context) {
 	r.receiver.Start()
 	r.naive.Start()

@@ -1,11 +1,11 @@
 //go:build unix
 
-// Package webhook proves that a webhook that was answered with 2xx takes effect once. A process of `semel
-// run` receives a provider's events into PostgreSQL. The proof kills the process at random times and at each
-// named point. The provider retries by its schedule of three days, at a shorter time scale. It also repeats
-// some events that were answered with 2xx. An attacker forges requests and replays old ones. A naive receiver
-// gets the same requests and kills: it answers before it stores an event and keeps no markers. Its lost and
-// doubled events show which failures Semel prevents.
+// Package webhook is a fault test: it checks that a webhook that was answered with 2xx takes effect once. A process of
+// `semel run` receives a provider's events into PostgreSQL. The test kills the process at random times and at each
+// named point. The provider retries by its schedule of three days, at a shorter time scale, and also repeats some
+// events that were answered with 2xx. An attacker forges requests and replays old requests. A naive receiver gets the
+// same requests and kills: it answers before it stores an event and keeps no markers. The lost and doubled events of
+// the naive receiver show which failures Semel prevents.
 package webhook
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
-// Proof is one run.
+// Proof is the configuration of one run of the fault test.
 type Proof struct {
-	// Events is the minimum number of events. The provider sends more until all kills have happened.
+	// Events is the minimum number of events. The provider sends further events until all kills have happened.
 	Events   int           `flag:"events, each with an id of its own"`
 	Publish  time.Duration `flag:"minimum duration of sending"`
 	Kills    int           `flag:"kills at random moments"`
@@ -30,7 +30,7 @@ type Proof struct {
 	Ends     int           `flag:"ends by SIGTERM while requests wait"`
 	Restarts int           `flag:"restarts of PostgreSQL, half of them by SIGKILL"`
 	Scale    int           `flag:"by which factor the provider's three days are shortened"`
-	// Plant is the name of a fault to plant, or "": see Room.Plants.
+	// Plant is the name of a fault that the run must detect, or "": see Room.Plants.
 	Plant string
 	Seed  uint64
 }
@@ -41,15 +41,16 @@ const (
 	plantLeaked    = "leaked"
 )
 
-// secret is the provider's signing secret.
+// The provider's signing secret.
 const secret = "whsec_of_the_proof_that_nobody_guesses"
 
-// run is a running Proof.
+// run is the state of a running Proof.
 type run struct {
 	Proof
 	*proof.Fleet
 	proxy *pgproxy.Proxy
-	// receiver is the process of semel. naive is the naive receiver. Each has its own provider.
+	// The field receiver is the process of semel, and the field naive is the naive receiver. Each receiver has its own
+	// provider.
 	receiver, naive           *proof.Member
 	receiverAt, naiveAt       string
 	provider, providerOfNaive *provider
@@ -57,7 +58,8 @@ type run struct {
 	ledger                    *Ledger
 }
 
-// Run runs the proof on a private server and returns the ledger. Call Ledger.Fault to see whether the proof
+// Run runs the fault test on a server of its own and returns the ledger. Call Ledger.Wrong and Ledger.Fault to see
+// whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{At: map[string]int{}, least: p}
 	r := &run{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, setup, &proof.Tally{}), random: rand.New(rand.NewPCG(p.Seed, 5))}
@@ -71,7 +73,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	return l
 }
 
-// setup creates the effect logs. They have no unique key, so only Semel prevents a second effect.
+// SQL that creates the effect logs. The effect logs have no unique key, so only Semel prevents a second effect.
 const setup = `create table effects (delivery text not null);
 create table naive_effects (delivery text not null);
 `
@@ -112,12 +114,12 @@ func (r *run) prepare(ctx context.Context) {
 	r.naive.Own(Command, r.naiveAt)
 	r.Write(r.receiver.Policy, fmt.Sprintf(policy, r.receiverAt))
 	r.receiver.Start()
-	listens(ctx, r.receiver, r.receiverAt) // which makes the tables
+	listens(ctx, r.receiver, r.receiverAt) // the receiver creates the tables
 	r.naive.Start()
 	listens(ctx, r.naive, r.naiveAt)
 }
 
-// listens waits until a process listens at this address.
+// The function listens waits until a process listens at an address.
 func listens(ctx context.Context, m *proof.Member, address string) {
 	m.Await(ctx, time.Minute, func() bool {
 		c, err := net.Dial("tcp", address)

@@ -26,8 +26,8 @@ func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 }
 
 func TestPlantedFaultsAreFound(t *testing.T) {
-	// Only the proof command plants the leaked secret, because each fault in this test links the binary
-	// again.
+	// Only the command itest/cmd/proof tests the fault plantLeaked, because this test links the binary again for each
+	// fault.
 	for plant, want := range map[string]string{plantEarly: "lost", plantForgetful: "doubled"} {
 		t.Run("F3_"+plant, func(t *testing.T) {
 			p := Quick()

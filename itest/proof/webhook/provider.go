@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// kind says whether a request is genuine or how it was forged.
+// kind is the kind of a request: genuine, or forged in one of several ways.
 type kind int
 
 const (
@@ -32,14 +32,15 @@ const (
 type event struct {
 	id   string
 	kind kind
-	// tries is the number of attempts since the event was answered or, before that, since it was created.
+	// The number of attempts since the event was answered or, if it was not answered yet, since it was created.
 	tries int
-	// more is how often the event is still sent again after it was answered.
+	// The number of times that the event is still sent again after it was answered.
 	more int
 	due  time.Time
 }
 
-// repeats are the provider's retry delays. The first delays are short, and together they last three days.
+// The function repeats returns the provider's retry delays. The first delays are short, and together they last three
+// days.
 func repeats() []time.Duration {
 	all := []time.Duration{0, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour}
 	for at := 14 * time.Hour; at <= 72*time.Hour; at += 4 * time.Hour {
@@ -48,11 +49,11 @@ func repeats() []time.Duration {
 	return all
 }
 
-// provider sends events to one address until each is answered. When run returns, no client is running.
+// provider sends events to one address until each event is answered. When the method run returns, no client is running.
 type provider struct {
 	Proof
 	url string
-	// crooked is true if an attacker sends requests too.
+	// The field crooked is true if an attacker also sends requests.
 	crooked bool
 	client  *http.Client
 	ready   chan *event
@@ -64,7 +65,7 @@ type provider struct {
 	resting bool
 	heard   chan struct{} // closed at the next 2xx; nil if nobody waits for it
 	Counts
-	// sent are the events that were answered with 2xx.
+	// The ids of the events that were answered with 2xx.
 	sent []string
 }
 
@@ -77,16 +78,16 @@ type Counts struct {
 	Again int `json:"sent_again_after_2xx"`
 	// GivenUp is the number of events that got no 2xx for three days.
 	GivenUp int `json:"given_up_after_three_days"`
-	// Refused is the number of forged or old requests that were answered with 401. Believed is the number of
-	// such requests that were answered with 2xx.
+	// Refused is the number of forged or old requests that were answered with 401. Believed is the number of forged or
+	// old requests that were answered with 2xx.
 	Refused  int `json:"forged_or_old_refused"`
 	Believed int `json:"forged_or_old_believed"`
 }
 
 const (
 	clients = 16
-	// forgedOf is the percentage of forged requests, repeatedOf of repeated events, and hangUpOf of requests
-	// whose connection is closed early.
+	// The constants are percentages: forgedOf of forged requests, repeatedOf of repeated events, and hangUpOf of
+	// requests whose connection is closed early.
 	forgedOf, repeatedOf, hangUpOf = 6, 15, 3
 )
 
@@ -135,7 +136,7 @@ func (p *provider) take(began time.Time, made *int) (due []*event) {
 	return due
 }
 
-// make creates an event. Now and then it also creates a forged event.
+// The method make creates an event, and now and then also a forged event.
 func (p *provider) make(n int, now time.Time) {
 	e := &event{id: fmt.Sprintf("evt_%d", n), due: now}
 	if p.random.IntN(100) < repeatedOf {
@@ -149,21 +150,21 @@ func (p *provider) make(n int, now time.Time) {
 	}
 }
 
-// rest makes the provider create no more events than its minimum number.
+// After a call of rest, the provider creates no events beyond the minimum number.
 func (p *provider) rest() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.resting = true
 }
 
-// settled reports whether all events are done.
+// The method settled reports whether all events are answered and no event is sent again.
 func (p *provider) settled() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.resting && p.open == 0 && len(p.sent)+p.GivenUp >= p.Events
 }
 
-// tell returns a channel that is closed at the next 2xx.
+// tell returns a channel that is closed at the next response with the status 2xx.
 func (p *provider) tell() <-chan struct{} {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -219,7 +220,7 @@ func (p *provider) note(e *event, status int) {
 	defer p.mutex.Unlock()
 	p.Attempts++
 	if p.Plant == plantEarly && e.kind == genuine {
-		status = http.StatusOK // the planted proxy answers before the receiver has stored anything
+		status = http.StatusOK // with the fault "early", a proxy answers before the receiver has stored anything
 	}
 	good := status/100 == 2
 	switch {
@@ -250,13 +251,13 @@ func (p *provider) acknowledged(e *event) {
 		return
 	}
 	e.more--
-	e.tries = -1 // the event was answered; its repetitions never count as given up
+	e.tries = -1 // the event was answered, so its repetitions never count as given up
 	p.Again++
 	e.due = time.Now().Add(time.Duration(p.random.Int64N(int64(24 * time.Hour / time.Duration(p.Scale)))))
 	heap.Push(&p.queue, e)
 }
 
-// again schedules the next attempt, until three days are over.
+// The method again schedules the next attempt, until three days have passed.
 func (p *provider) again(e *event) {
 	schedule := repeats()
 	if e.tries < 0 { // the event is a repetition of an answered event

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// most is the number of bytes after which collected messages are forwarded, even if more can be read.
+// The number of bytes after which collected messages are forwarded, even if more can be read.
 const most = 32 << 10
 
-// connection is the connection of one client. In each direction one goroutine reads and another writes, with
-// a queue between them, so that a delay does not block the reader.
+// connection is the connection of one client. In each direction, one goroutine reads and another goroutine writes. A
+// queue connects the two goroutines, so that a delay does not block the reader.
 type connection struct {
 	proxy  *Proxy
 	number int
@@ -37,7 +37,7 @@ type chunk struct {
 	due      time.Time
 	bytes    []byte
 	answered uint64 // the tracker's field answered after these messages
-	last     bool   // the last chunk: when the writer gets it, the other side reads the end of the connection
+	last     bool   // the last chunk: after the writer has got this chunk, the other side reads the end of the connection
 }
 
 func newConnection(p *Proxy, number int, client net.Conn, target string) *connection {
@@ -48,7 +48,7 @@ func newConnection(p *Proxy, number int, client net.Conn, target string) *connec
 	}
 }
 
-// adopt sets the connection to the server. It returns false if the client's connection has ended.
+// adopt sets the connection to the server. The result is false if the client's connection has ended.
 func (c *connection) adopt(server net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,8 @@ func (c *connection) adopt(server net.Conn) bool {
 	return !c.over
 }
 
-// shut closes both sides. shut may be called several times and from any goroutine.
+// The method shut closes the connections to the client and to the server. shut may be called several times and from any
+// goroutine.
 func (c *connection) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +72,7 @@ func (c *connection) shut() {
 	}
 }
 
-// forward serves the connection until it ends. first is the client's startup message.
+// forward serves the connection until it ends. The parameter first is the client's startup message.
 func (c *connection) forward(first []byte) {
 	c.mu.Lock()
 	c.total.Connections++
@@ -89,7 +90,7 @@ func (c *connection) forward(first []byte) {
 	all.Wait()
 }
 
-// pass reads the messages of one direction until the connection on that side ends.
+// pass reads the messages of one direction until the connection from that side ends.
 func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
 	defer c.push(to, chunk{last: true})
 	r := bufio.NewReaderSize(from, most)
@@ -116,7 +117,7 @@ func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
 	}
 }
 
-// obey applies a rule to the last message in gathered. It returns false if the message must not be forwarded.
+// obey applies a rule to the last message in gathered. The result is false if the message must not be forwarded.
 func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 	if r.do == hold {
 		select {
@@ -125,7 +126,7 @@ func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
 		}
 		return true
 	}
-	c.sever() // cut the client off before the server can answer
+	c.sever() // cut the client's connection before the server can answer
 	if r.do == cutAfter {
 		c.queue(c.toServer, chunk{bytes: *gathered})
 	}
@@ -171,7 +172,7 @@ func (c *connection) wasCut() bool {
 	return c.cut
 }
 
-// deliver writes the queued chunks, each when it is due, until the queue is closed.
+// deliver writes the queued chunks, each chunk when it is due, until the queue is closed.
 func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 	for {
 		var k chunk
@@ -195,10 +196,10 @@ func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 	}
 }
 
-// exactly is the length of the last part of a wait. The end of the connection does not shorten this part.
+// The length of the last part of a wait. The end of the connection does not shorten the last part.
 const exactly = 5 * time.Millisecond
 
-// waitUntil waits until the time `due`. It returns false if the connection ends first.
+// waitUntil waits until the time due. The result is false if the connection ends first.
 func (c *connection) waitUntil(due time.Time) bool {
 	if due.IsZero() {
 		return true
@@ -218,7 +219,7 @@ func (c *connection) waitUntil(due time.Time) bool {
 	return true
 }
 
-// note passes a message to the tracker, the counters, the watchers and the rules. It returns the rule for the
+// note passes a message to the tracker, the counters, the watchers and the rules. The results are the rule for the
 // message, or nil, and the number of the last answered request.
 func (c *connection) note(d Direction, message []byte) (*Rule, uint64) {
 	m, asks, answered := c.count(d, message)
@@ -268,7 +269,7 @@ func (c *connection) tally(d Direction, kind byte, size int) {
 	}
 }
 
-// settle ends the round trip if all requests are answered by the bytes that are written next.
+// settle ends the round trip if, with the bytes that are written next, all requests are answered.
 func (c *connection) settle(answered uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

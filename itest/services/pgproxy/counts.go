@@ -6,14 +6,14 @@ type Counts struct {
 	Connections int // started by clients; connections with a request to cancel do not count
 	Refused     int // closed at once because of Proxy.Refuse
 
-	// RoundTrips is how often a client sent something after it had received all replies. A pipeline is one
-	// round trip with any number of Syncs, as long as the client does not wait within it.
+	// RoundTrips is the number of times that a client sent something after it had received all replies. A pipeline is
+	// one round trip with any number of Syncs, as long as the client does not wait within it.
 	//
-	// In detail: a round trip begins with a client's message that the proxy reads while no request of that
-	// connection is unanswered. Terminate does not count. A request is answered when the last of its replies
-	// is written to the client; for Query and Sync this is ReadyForQuery. If a client writes a pipeline of
-	// several Syncs slowly, a reply may reach the client before the rest of the pipeline is written. A
-	// latency on replies that is longer than the writing makes the number exact in this case too.
+	// In detail: a round trip begins with a client's message that the proxy reads while all earlier requests of the
+	// connection are answered. Terminate does not count. A request is answered when the last of its replies is written
+	// to the client; for Query and Sync, the last reply is ReadyForQuery. If a client writes a pipeline of several
+	// Syncs slowly, a reply may reach the client before the rest of the pipeline is written. With a latency on replies
+	// that is longer than the writing, the number is also exact in this case.
 	RoundTrips int
 
 	Statements   int // statements that clients sent: each statement in a Query, and each Execute
@@ -55,8 +55,8 @@ func (p *Proxy) ResetCounts() {
 	p.counted = all
 }
 
-// CountsByConnection returns the counts of each open connection by its number. ResetCounts does
-// not change them.
+// CountsByConnection returns the counts of each open connection by its number. ResetCounts does not change the results
+// of CountsByConnection.
 func (p *Proxy) CountsByConnection() map[int]Counts {
 	all := map[int]Counts{}
 	for _, c := range p.open() {

@@ -9,5 +9,5 @@ import (
 // process.
 func pause(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))
-	_ = syscall.Nanosleep(&t, nil) // returns early if a signal arrives
+	_ = syscall.Nanosleep(&t, nil) // a signal can end the sleep early
 }

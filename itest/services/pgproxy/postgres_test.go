@@ -17,8 +17,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// world is a server with a table of markers, and connections to the server: direct ones, and some through a
-// proxy.
+// world is a server with a table of markers, and connections to the server: some direct, and some through a proxy.
 type world struct {
 	t      *testing.T
 	ctx    context.Context
@@ -44,7 +43,7 @@ func (w *world) connect(dsn string) *pgx.Conn {
 	return c
 }
 
-// marked begins a transaction through the proxy and inserts the marker of id 1.
+// The method marked begins a transaction through the proxy and inserts the marker of id 1.
 func (w *world) marked() pgx.Tx {
 	w.t.Helper()
 	tx, err := w.connect(w.proxy.DSN()).Begin(w.ctx)
@@ -55,7 +54,7 @@ func (w *world) marked() pgx.Tx {
 	return tx
 }
 
-// count returns the number of rows of a table, read on a connection of its own.
+// count returns the number of rows of a table, over a connection that count opens itself.
 func (w *world) count(table string) int {
 	w.t.Helper()
 	var n int
@@ -70,8 +69,8 @@ func (w *world) want(table string, n int) {
 	}
 }
 
-// markAgain resolves an unknown commit: it inserts the marker of id 1 again and reports whether the marker is
-// new. It waits up to lockTimeout for a transaction that is still open.
+// markAgain resolves an unknown commit: it inserts the marker of id 1 again and reports whether the marker is new.
+// markAgain waits up to lockTimeout for a transaction that is still open.
 func (w *world) markAgain(lockTimeout string) (fresh bool, err error) {
 	w.t.Helper()
 	err = pgx.BeginFunc(w.ctx, w.direct, func(tx pgx.Tx) error {
@@ -114,8 +113,8 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 			t.Errorf("the commit returned %v, want an error that the server did not send", err)
 		}
 		w.want("markers", 1)
-		// If this check fails, the driver has changed its behaviour. Then update the code that relies on
-		// it.
+		// If pgconn.SafeToRetry returns false here, the driver has changed its behaviour: update the code that relies
+		// on SafeToRetry.
 		if !pgconn.SafeToRetry(err) {
 			t.Errorf("SafeToRetry(%v) is false; it was true up to pgx 5.12", err)
 		}

@@ -1,14 +1,14 @@
-// Package pgproxy is a proxy between a test and its PostgreSQL server. It can break the connection at exactly
+// Package pgproxy is a proxy between a test and its PostgreSQL server. The proxy can break the connection at exactly
 // the message that the test chooses.
 //
-// The proxy runs in the process of the test and understands version 3 of the frontend/backend protocol. For
-// each message it knows which statement the message runs or answers. This works in the simple query protocol,
-// in the extended protocol with named and unnamed statements, and in pipelines of both. The proxy can
-// therefore forward a COMMIT and drop its reply ([Proxy.CutReply]), or close the connection before COMMIT is
-// forwarded ([Proxy.CutRequest]), even inside a pipeline. It also adds latency and counts round trips.
+// The proxy runs in the process of the test and understands version 3 of the frontend/backend protocol. For each
+// message, the proxy knows which statement the message runs or answers. The proxy knows this in the simple query
+// protocol, in the extended protocol with named and unnamed statements, and in pipelines of both. The proxy can
+// therefore forward a COMMIT and drop its reply ([Proxy.CutReply]), or close the connection before COMMIT is forwarded
+// ([Proxy.CutRequest]), even inside a pipeline. The proxy also adds latency and counts round trips.
 //
-// The proxy declines encryption: it tells the client that the server does not support encryption. Requests to
-// cancel are forwarded.
+// The proxy declines encryption: it answers the client that the server does not support encryption. Requests to cancel
+// are forwarded.
 package pgproxy
 
 import (
@@ -31,14 +31,14 @@ const (
 	Reply                    // from the server to the client
 )
 
-// Proxy listens on a free port of 127.0.0.1 and forwards to one server. Its methods are safe for concurrent
+// Proxy listens on a free port of 127.0.0.1 and forwards to one server. The methods of Proxy are safe for concurrent
 // use until Close is called.
 type Proxy struct {
 	dsn      *url.URL
 	listener net.Listener
 	serving  sync.WaitGroup
 
-	// mu protects the fields below. mu is never held during a read or a write.
+	// mu protects the fields below. No read or write of a connection happens while mu is held.
 	mu       sync.Mutex
 	target   string
 	conns    map[*connection]struct{}
@@ -47,7 +47,7 @@ type Proxy struct {
 	latency  [2]time.Duration
 	refusing bool
 	deaf     bool          // whether requests to cancel are dropped
-	cancels  chan struct{} // requests to cancel wait until this channel is closed; if it is nil they do not wait
+	cancels  chan struct{} // requests to cancel wait until this channel is closed; if the channel is nil, they do not wait
 	closed   bool
 	serial   int
 	ended    Counts
@@ -71,8 +71,7 @@ func New(dsn string) (*Proxy, error) {
 	return p, nil
 }
 
-// Start does the same as [New] for tests: an error fails the test, and the proxy is closed when the test
-// ends.
+// Start is like [New], for tests: an error fails the test, and the proxy is closed when the test ends.
 func Start(t testing.TB, dsn string) *Proxy {
 	t.Helper()
 	p, err := New(dsn)
@@ -123,26 +122,26 @@ func (p *Proxy) Redirect(dsn string) error {
 	return nil
 }
 
-// Refuse(true) makes the proxy close new connections at once, as if the server were down. Refuse(false)
-// accepts them again. Counts.Refused counts the closed connections.
+// Refuse(true) makes the proxy close new connections at once, as if the server were down. Refuse(false) accepts new
+// connections again. Counts.Refused counts the closed connections.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusing = on
 }
 
-// DropCancels(true) makes the proxy drop requests to cancel, as a broken network does. DropCancels(false)
-// forwards them again. A driver may send such a request when a connection breaks. A server that receives it
-// during a COMMIT stops waiting for its standby.
+// DropCancels(true) makes the proxy drop requests to cancel, as a broken network does. DropCancels(false) forwards
+// requests to cancel again. A driver may send a request to cancel when a connection breaks. A server that receives a
+// request to cancel during a COMMIT stops waiting for its standby.
 func (p *Proxy) DropCancels(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deaf = on
 }
 
-// HoldCancels makes the proxy hold requests to cancel until release is called or the proxy ends. A server
-// ignores such a request while it reads from its client. A test that needs the request to take effect calls
-// release when the server is running the statement.
+// HoldCancels makes the proxy hold requests to cancel until release is called or the proxy ends. A server ignores a
+// request to cancel while it reads from its client. If a test needs the request to take effect, it calls release when
+// the server is running the statement.
 func (p *Proxy) HoldCancels() (release func()) {
 	held := make(chan struct{})
 	p.mu.Lock()
@@ -151,8 +150,8 @@ func (p *Proxy) HoldCancels() (release func()) {
 	return sync.OnceFunc(func() { close(held) })
 }
 
-// awaitCancels waits until requests to cancel may be forwarded. It returns false if the connection of the
-// request ends first.
+// awaitCancels waits until requests to cancel may be forwarded. The result is false if the connection of the request
+// ends first.
 func (p *Proxy) awaitCancels(c *connection) bool {
 	p.mu.Lock()
 	held := p.cancels
@@ -250,7 +249,7 @@ func (p *Proxy) serve(client net.Conn) {
 			return
 		}
 		_, _ = server.Write(first)
-		_, _ = server.Read(make([]byte, 1)) // returns when the server has processed the request and closes the connection
+		_, _ = server.Read(make([]byte, 1)) // this read returns when the server has processed the request and closes the connection
 		return
 	}
 	c.forward(first)

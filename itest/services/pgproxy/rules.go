@@ -7,16 +7,14 @@ import (
 	"sync"
 )
 
-// Message is a message that rules and watchers get. It is either a request to run a statement (Query or
-// Execute), or the last reply to a statement (CommandComplete, EmptyQueryResponse, PortalSuspended or
-// ErrorResponse).
+// Message is a message that rules and watchers get. A Message is either a request to run a statement (Query or
+// Execute), or the last reply to a statement (CommandComplete, EmptyQueryResponse, PortalSuspended or ErrorResponse).
 type Message struct {
-	Connection int       // number of the connection, from 1 in the order of arrival; a request to cancel has a number too
+	Connection int       // number of the connection, from 1 in the order of arrival; a request to cancel also has a number
 	Direction  Direction // Request or Reply
 	Type       byte      // type byte in the protocol: Q or E for requests; C, I, s or E for replies
-	// SQL is the text of the statement that is run or answered. For Execute it is the
-	// statement of the portal. For Query it is the whole text in a request, and the single
-	// answered statement in a reply.
+	// SQL is the text of the statement that is run or answered. For Execute, SQL is the statement of the portal. For
+	// Query, SQL is the whole text in a request, and the single answered statement in a reply.
 	SQL string
 	Tag string // command tag of a CommandComplete, such as "INSERT 0 1"; otherwise empty
 }
@@ -24,12 +22,12 @@ type Message struct {
 // Failed reports whether the message is the server's error for the statement.
 func (m Message) Failed() bool { return m.Direction == Reply && m.Type == 'E' }
 
-// Match reports whether a rule applies to a message. The goroutines that forward messages call it,
-// concurrently for different connections, so it must not block.
+// Match reports whether a rule applies to a message. The goroutines that forward messages call a Match, concurrently
+// for different connections, so a Match must not block.
 type Match func(Message) bool
 
-// Commit matches requests to commit, including a Query with COMMIT among other statements. It also matches
-// their replies: success, an error, or the ROLLBACK that answers a COMMIT of a failed transaction.
+// Commit matches requests to commit, including a Query with COMMIT among other statements. Commit also matches the
+// replies to requests to commit: success, an error, or the ROLLBACK that answers a COMMIT of a failed transaction.
 func Commit(m Message) bool {
 	for _, s := range statements(m.SQL) {
 		words := strings.Fields(strings.ToLower(s))
@@ -43,12 +41,12 @@ func Commit(m Message) bool {
 	return false
 }
 
-// Containing returns a Match for messages whose statement contains this text literally.
+// Containing returns a Match for messages whose statement contains the text literally.
 func Containing(text string) Match {
 	return func(m Message) bool { return strings.Contains(m.SQL, text) }
 }
 
-// Nth returns a Match for only the n-th message that `match` matches, counted from 1.
+// Nth returns a Match for only one message: the n-th message that the parameter match matches, counted from 1.
 func Nth(n int, match Match) Match {
 	var mu sync.Mutex
 	return func(m Message) bool {
@@ -89,13 +87,13 @@ type Rule struct {
 // not the request. A transaction that the request would have committed is rolled back.
 func (p *Proxy) CutRequest(match Match) *Rule { return p.rule(Request, match, cutBefore) }
 
-// CutInFlight forwards the request and closes the client's side at once. The server executes the request, but
-// the client cannot know that.
+// CutInFlight forwards the request and closes the client's side at once. The server executes the request, but the
+// client does not learn about it.
 func (p *Proxy) CutInFlight(match Match) *Rule { return p.rule(Request, match, cutAfter) }
 
-// CutReply forwards the request and waits for the reply. It drops the reply and all later messages, and
-// closes the connection. The server has executed the request, but the client cannot know that. Earlier
-// replies of the same pipeline reach the client.
+// CutReply forwards the request, waits for the reply, drops the reply and all later messages, and closes the
+// connection. The server has executed the request, but the client does not learn about it. Earlier replies of the same
+// pipeline reach the client.
 func (p *Proxy) CutReply(match Match) *Rule { return p.rule(Reply, match, cutBefore) }
 
 // HoldRequest holds the request and all later requests of its connection until the rule is removed.
@@ -120,8 +118,9 @@ func (r *Rule) Hits() int {
 	return r.hits
 }
 
-// Wait returns nil when the rule has been applied for the first time, or the error of ctx. A held message is
-// held by then. A connection that is cut may still be open for a moment.
+// Wait returns nil when the rule has been applied for the first time, or the error of ctx. If the rule holds messages,
+// the message is on hold when Wait returns. If the rule cuts the connection, the connection may still be open for a
+// moment.
 func (r *Rule) Wait(ctx context.Context) error {
 	select {
 	case <-r.first:
@@ -131,7 +130,7 @@ func (r *Rule) Wait(ctx context.Context) error {
 	}
 }
 
-// Remove removes the rule and forwards the messages that it holds. Remove may be called again.
+// Remove removes the rule, and forwards the messages that the rule was holding. Remove may be called again.
 func (r *Rule) Remove() {
 	p := r.proxy
 	p.mu.Lock()
@@ -154,7 +153,8 @@ func (r *Rule) hit() {
 	}
 }
 
-// judge passes a message to the watchers. It returns the rule that matches the message, or nil.
+// judge passes a message to the functions that Watch registered. The result is the rule that matches the message, or
+// nil.
 func (p *Proxy) judge(m Message) *Rule {
 	p.mu.Lock()
 	rules, watchers := p.rules, p.watchers

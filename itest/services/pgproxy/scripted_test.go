@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// peers are a client and a server that send the messages of a test, with the proxy between them. The startup
-// of the connection is complete.
+// peers has a client and a server that send the messages of a test, with the proxy between client and server. The
+// startup of the connection is complete.
 type peers struct {
 	t      *testing.T
 	proxy  *Proxy
@@ -79,13 +79,13 @@ func (p *peers) answer(messages ...pgproto3.BackendMessage) {
 	must.OK(p.t, p.server.Flush())
 }
 
-// gets checks the names of the messages that the client receives. "end" means the end of the connection.
+// The method gets checks the names of the messages that the client receives. "end" means the end of the connection.
 func (p *peers) gets(want ...string) {
 	p.t.Helper()
 	p.receives("client", want, func() (any, error) { return p.client.Receive() })
 }
 
-// serves checks the names of the messages that the server receives.
+// The method serves checks the names of the messages that the server receives.
 func (p *peers) serves(want ...string) {
 	p.t.Helper()
 	p.receives("server", want, func() (any, error) { return p.server.Receive() })
@@ -131,7 +131,7 @@ func pipeline(statements ...string) []pgproto3.FrontendMessage {
 	return append(all, &pgproto3.Sync{})
 }
 
-// done returns the server's replies to run.
+// The function done returns the server's replies to the messages of the function run.
 func done(tag string) []pgproto3.BackendMessage {
 	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.CommandComplete{CommandTag: []byte(tag)}}
 }

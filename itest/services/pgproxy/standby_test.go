@@ -39,8 +39,8 @@ func (w *world) untilItWaits() {
 	}
 }
 
-// Some drivers send a request to cancel when their connection breaks. The server then stops waiting for the
-// standby. The transaction becomes visible on the primary, although it is lost if the primary is lost.
+// Some drivers send a request to cancel when their connection breaks. After a request to cancel, the server stops
+// waiting for the standby. The transaction becomes visible on the primary, although it is lost if the primary is lost.
 func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 	visible := func(t *testing.T) (*world, *services.Server) {
 		server := services.StartPostgres(t, services.Options{Standby: true})
@@ -62,7 +62,7 @@ func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 	t.Run("trap_106_what_marking_again_has_seen_is_lost_in_a_failover", func(t *testing.T) {
 		_, server := visible(t)
 		server.Kill()
-		server.Standby().Kill() // as when the data in the kernel's buffers is lost
+		server.Standby().Kill() // like a loss of the data in the kernel's buffers
 		server.Standby().Start()
 		server.Standby().Promote()
 		services.Exec(t, server.Standby().DSN(), "insert into markers values (1)")

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Codes that a client may send first, in place of a protocol version.
+// Codes that a client may send at first instead of a protocol version.
 const (
 	cancelRequest = 80877102
 	sslRequest    = 80877103
@@ -15,8 +15,8 @@ const (
 
 var errNotTheProtocol = errors.New("pgproxy: the client does not speak PostgreSQL's protocol")
 
-// readStartup reads and returns a client's startup message, with its code. It first declines any requests for
-// encryption.
+// readStartup declines any requests for encryption, and then reads and returns a client's startup message with its
+// code.
 func readStartup(client io.ReadWriter) (message []byte, code int, err error) {
 	for {
 		message = make([]byte, 8)

@@ -2,7 +2,7 @@ package pgproxy
 
 import "strings"
 
-// statements splits a text at semicolons outside of quotes and comments, as the server splits a Query.
+// The function statements splits a text at semicolons outside of quotes and comments, as the server splits a Query.
 // Comments become a space. Empty statements are left out, because the server does not reply to them.
 func statements(sql string) []string {
 	var all []string
@@ -53,8 +53,8 @@ func token(sql string) int {
 	return 1
 }
 
-// upTo returns the position after the next occurrence of mark, searched from `from`, or the length of the
-// text if there is none.
+// upTo searches the text mark from the position given by the parameter from. The result is the position after mark, or
+// the length of sql if mark does not occur.
 func upTo(sql string, from int, mark string) int {
 	i := strings.Index(sql[from:], mark)
 	if i < 0 {
@@ -82,7 +82,7 @@ func blockComment(sql string) int {
 	return len(sql)
 }
 
-// escaped returns the length of a quote E'…'. In such a quote a backslash escapes the next byte.
+// The function escaped returns the length of a quote E'…'. In a quote E'…', a backslash escapes the next byte.
 func escaped(sql string) int {
 	for i := 2; i < len(sql); i++ {
 		switch sql[i] {

@@ -15,7 +15,7 @@ func (a awaited) endsAtReady() bool {
 	return a.kind == 'Q' || a.kind == 'S' || a.kind == 'F' || a.kind == 0
 }
 
-// current returns the text of the statement that the next reply answers.
+// The method current returns the text of the statement that the next reply answers.
 func (a awaited) current() string {
 	if a.done < len(a.texts) {
 		return a.texts[a.done]
@@ -23,8 +23,8 @@ func (a awaited) current() string {
 	return ""
 }
 
-// tracker follows the messages of one connection and determines which request each reply answers. It
-// implements the message flow in the PostgreSQL manual's chapter on the frontend/backend protocol.
+// tracker follows the messages of one connection and determines which request each reply answers. A tracker implements
+// the message flow in the PostgreSQL manual's chapter on the frontend/backend protocol.
 type tracker struct {
 	prepared map[string]string // texts by the name of the prepared statement
 	portals  map[string]string // texts by the name of the portal
@@ -40,8 +40,8 @@ func newTracker() *tracker {
 
 func (t *tracker) started() bool { return t.answered > 0 }
 
-// sent records a client's message. It returns the number of statements that the message runs, and their text
-// if there are any.
+// The method sent records a client's message. The results are the number of statements that the message runs, and the
+// text of the statements.
 func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
 	switch kind {
 	case 'P':
@@ -93,8 +93,8 @@ func (t *tracker) forget(body []byte) {
 	}
 }
 
-// received records a server's message. ends is true if the message is the last reply to a statement. sql is
-// the text of this statement.
+// The method received records a server's message. The result ends is true if the message is the last reply to a
+// statement. The result sql is the text of the answered statement.
 func (t *tracker) received(kind byte) (sql string, ends bool) {
 	if len(t.queue) == 0 {
 		return "", false
@@ -129,8 +129,8 @@ func (t *tracker) received(kind byte) (sql string, ends bool) {
 	return "", false
 }
 
-// fail drops the requests that the server ignores after an error. These are all requests before the next
-// Sync, which the client may not have sent yet.
+// fail drops the requests that the server ignores after an error: all requests before the next Sync. The client may not
+// have sent the next Sync yet.
 func (t *tracker) fail() {
 	for len(t.queue) > 0 {
 		if t.queue[0].kind == 'S' {
@@ -146,7 +146,7 @@ func (t *tracker) pop() {
 	t.queue = t.queue[1:]
 }
 
-// text returns the string before the first zero byte, and the bytes after it.
+// text returns the string before the first zero byte, and the bytes after this zero byte.
 func text(body []byte) (string, []byte) {
 	s, rest, _ := bytes.Cut(body, []byte{0})
 	return string(s), rest

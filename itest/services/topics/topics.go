@@ -1,4 +1,4 @@
-// Package topics gives tests direct access to Kafka. It writes and reads topics and the offsets of groups,
+// Package topics gives tests direct access to Kafka. The package writes and reads topics and the offsets of groups,
 // independently of the consumer under test.
 package topics
 
@@ -19,20 +19,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience is how long a request may take, including a restart of the broker.
+// The maximum duration of a request, including a restart of the broker.
 const patience = time.Minute
 
-// Cluster is a connection to a cluster. Its methods fail the test on errors.
+// Cluster is a connection to a Kafka cluster. The methods of Cluster fail the test on errors.
 type Cluster struct {
 	t       testing.TB
 	options []kgo.Opt
 	client  *kgo.Client
-	// Admin is a client for requests that Cluster has no method for.
+	// Admin is a client for requests for which Cluster has no method.
 	Admin *kadm.Client
 }
 
-// Open connects to a cluster. The connection is closed when the test ends. Records go to the partitions that
-// they name.
+// Open connects to a cluster. The connection is closed when the test ends. Each record goes to the partition that the
+// record names.
 func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
 	t.Helper()
 	options = append(append(services.Patient(), kgo.SeedBrokers(brokers...), kgo.DisableClientMetrics()), options...)
@@ -53,8 +53,7 @@ func Record(topic string, partition int32, id, value string) *kgo.Record {
 	return r
 }
 
-// Produce writes records and returns when all replicas have them. Produce also sets the offsets of the
-// records.
+// Produce writes records and returns when all replicas have the records. Produce also sets the offsets of the records.
 func (c *Cluster) Produce(records ...*kgo.Record) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -94,14 +93,14 @@ func offsets(listed kadm.ListedOffsets, err error, topic string) (map[int32]int6
 	return offsets, nil
 }
 
-// Committed returns the committed offsets of a group, for the partitions that have one.
+// Committed returns the committed offsets of a group, for the partitions that have a committed offset.
 func (c *Cluster) Committed(group, topic string) map[int32]int64 {
 	c.t.Helper()
 	return c.patiently(func(ctx context.Context) (map[int32]int64, error) { return c.TryCommitted(ctx, group, topic) })
 }
 
-// patiently calls ask until it succeeds. ask may fail at first, because a broker has just started or a topic
-// has just been created.
+// The method patiently calls the function ask until ask succeeds. At first, ask may fail, because a broker has just
+// started or a topic has just been created.
 func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) map[int32]int64 {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -125,7 +124,7 @@ func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) 
 	}
 }
 
-// TryCommitted does the same as Committed, but returns an error if brokers are not available.
+// TryCommitted is like Committed, but returns an error if brokers are not available.
 func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[int32]int64, error) {
 	listed, err := c.Admin.FetchOffsets(ctx, group)
 	if err == nil {
@@ -141,8 +140,8 @@ func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[in
 	return offsets, nil
 }
 
-// TryBehind returns the number of records between the committed offsets of a group and the ends of the
-// partitions. It returns an error if brokers are not available.
+// TryBehind returns the number of records between the committed offsets of a group and the ends of the partitions. If
+// brokers are not available, TryBehind returns an error.
 func (c *Cluster) TryBehind(ctx context.Context, group, topic string) (behind int64, err error) {
 	committed, err := c.TryCommitted(ctx, group, topic)
 	if err != nil {
@@ -172,8 +171,8 @@ func (c *Cluster) Read(topic string) []*kgo.Record {
 	return all
 }
 
-// Each does the same as Read for topics that do not fit in memory. It calls do with each record, in order
-// within each partition.
+// Each is like Read, for topics that do not fit in memory. Each calls the function do with each record, in order within
+// each partition.
 func (c *Cluster) Each(topic string, do func(*kgo.Record)) {
 	c.t.Helper()
 	ends := c.Ends(topic)
@@ -202,7 +201,7 @@ func (c *Cluster) Each(topic string, do func(*kgo.Record)) {
 	}
 }
 
-// poll waits for records and calls do with each.
+// poll waits for records and calls the function do with each record.
 func (c *Cluster) poll(reader *kgo.Client, do func(*kgo.Record)) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -214,7 +213,7 @@ func (c *Cluster) poll(reader *kgo.Client, do func(*kgo.Record)) {
 	fetches.EachRecord(do)
 }
 
-// Header returns the value of a record's header, or "" if there is none.
+// Header returns the value of a record's header, or "" if the record has no such header.
 func Header(r *kgo.Record, name string) string {
 	for _, h := range r.Headers {
 		if h.Key == name {

@@ -26,7 +26,7 @@ func (l *lanes) Given(source.Lane)                     { l.mu.Lock(); defer l.mu
 func (l *lanes) Lost(source.Lane)                      { l.mu.Lock(); defer l.mu.Unlock(); l.lost++ }
 func (l *lanes) Revoking(context.Context, source.Lane) {}
 
-// crew is a set of members of one group. The members acknowledge their deliveries.
+// crew is a set of members of one group, which ack all deliveries.
 type crew struct {
 	t        testing.TB
 	settings kafka.Config
@@ -36,7 +36,7 @@ type crew struct {
 	redone  int
 }
 
-// member starts a member of the group. It runs until stop is called.
+// member starts a member of the group. The member runs until stop is called.
 func (c *crew) member() (stop func()) {
 	s := must.Get(kafka.New(c.settings))(c.t)
 	s.Lanes(&lanes{})
@@ -184,7 +184,7 @@ func TestAMemberWhoseEpochRisesKeepsItsLanes(t *testing.T) {
 		owner.Lanes(told)
 		got := take(t, owner, 4)
 		ack(t, owner, got[0])
-		for i := 1; i < 4; i++ { // each of these members raises the group's epoch and gets no partition
+		for i := 1; i < 4; i++ { // each of the three members raises the group's epoch and gets no partition
 			idle := newSource(t, settings)
 			for err := error(context.DeadlineExceeded); err != nil; { // retried, because a busy broker may reject the member at first
 				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // longer than the heartbeat interval

@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// client returns a client. The test closes it at the end.
+// client returns a client, which is closed at the end of the test.
 func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(append(append(services.Patient(),
@@ -33,7 +33,7 @@ func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 // group returns a group name that no other test uses.
 func group() string { return "semel-" + strings.ToLower(rand.Text()) }
 
-// broker gives the suite direct access to a topic and a group.
+// broker gives the conformance suite direct access to a topic and a group.
 type broker struct {
 	producer *kgo.Client
 	config   kafka.Config
@@ -51,7 +51,7 @@ func (b *broker) End() error { return nil }
 
 func (b *broker) Open() (source.Source, error) { return kafka.New(b.config) }
 
-// Dead returns the dead letters. It waits until there is at least one.
+// Dead returns the dead letters. Dead waits until the topic has at least one dead letter.
 func (b *broker) Dead() ([]*semel.Message, error) {
 	settings := b.config
 	settings.Topics, settings.DeadLetters, settings.Group = []string{b.config.DeadLetters}, "", group()

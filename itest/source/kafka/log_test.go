@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// inTransaction writes values in a producer transaction and ends it. If end is nil, the transaction stays
+// inTransaction writes values in a producer transaction, and ends the transaction. If end is nil, the transaction stays
 // open.
 func inTransaction(t testing.TB, topic string, end *kgo.TransactionEndTry, values ...string) *kgo.Client {
 	t.Helper()
@@ -52,7 +52,7 @@ func wants(t testing.TB, got []source.Delivery, want ...string) {
 	}
 }
 
-// fetching fetches and acknowledges in the background until the test ends.
+// The function fetching fetches and acks messages in the background until the test ends.
 func fetching(t testing.TB, s *kafka.Source) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
@@ -212,7 +212,7 @@ func TestTopicsThatChange(t *testing.T) {
 		if err := fails(t, s); !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
 			t.Errorf("it says: %v", err)
 		}
-		ack(t, s, old[3:]...) // acknowledging in a lost lane returns no error and has no effect
+		ack(t, s, old[3:]...) // an ack for a lost lane returns no error and has no effect
 		put(t, client(t), topic, 0, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()

@@ -19,15 +19,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// patience is the time limit for events that a test waits for.
+// The time limit for all events that a test waits for.
 const patience = 3 * time.Minute
 
-// newSource opens a source. The test closes it at the end.
+// newSource opens a source, which is closed at the end of the test.
 func newSource(t testing.TB, c kafka.Config) *kafka.Source {
 	t.Helper()
 	s := must.Get(kafka.New(c))(t)
-	// Each source gets a store of its own that stores no positions. With a shared store, the new source
-	// would seem to be behind.
+	// Each source gets a store of its own that stores no positions. With a shared store, the new source would seem to
+	// be behind the stored position.
 	s.Info().Positions("billing", struct{ source.PositionStore }{memstore.New()})
 	t.Cleanup(func() { shut(t, s) })
 	return s
@@ -41,7 +41,7 @@ func shut(t testing.TB, s *kafka.Source) {
 	}
 }
 
-// take fetches until it has n deliveries.
+// take fetches until it has got n deliveries.
 func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -60,7 +60,7 @@ func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	return all
 }
 
-// fails fetches until Fetch returns an error, and returns the error.
+// The function fails fetches until Fetch returns an error, and returns the error.
 func fails(t testing.TB, s *kafka.Source) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -74,7 +74,7 @@ func fails(t testing.TB, s *kafka.Source) error {
 	return nil
 }
 
-// stands waits until a lane of the source is blocked, and returns the reason.
+// The function stands waits until a lane of the source is blocked, and returns the reason for the block.
 func stands(t testing.TB, s *kafka.Source) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -112,7 +112,7 @@ func put(t testing.TB, c *kgo.Client, topic string, partition int32, n int) {
 	must.OK(t, c.ProduceSync(t.Context(), records...).FirstErr())
 }
 
-// offset returns the group's committed offset of a partition, or -1 if there is none.
+// offset returns the group's committed offset of a partition, or -1 if the group has committed no offset.
 func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) int64 {
 	t.Helper()
 	all, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)
@@ -125,7 +125,7 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 	return -1
 }
 
-// awaitOffset waits until the group has committed this offset.
+// awaitOffset waits until the group has committed the offset want.
 func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
 	t.Helper()
 	if !services.Within(patience, func() bool { return offset(t, c, group, topic, partition) == want }) {
@@ -149,7 +149,7 @@ func members(t testing.TB, c *kgo.Client, group string) []kadm.DescribedGroupMem
 	return groups[group].Members
 }
 
-// takeOut removes a member in the same way as the group removes a member that sends no heartbeats.
+// takeOut removes a member from its group in the way in which a broker removes a member without heartbeats.
 func takeOut(ctx context.Context, c *kgo.Client, group, member string) error {
 	request := kmsg.NewPtrLeaveGroupRequest()
 	request.Group = group
@@ -163,8 +163,9 @@ func takeOut(ctx context.Context, c *kgo.Client, group, member string) error {
 	return errors.Join(kerr.ErrorForCode(response.ErrorCode), kerr.ErrorForCode(response.Members[0].ErrorCode))
 }
 
-// inherit fetches n deliveries of a group's only partition with another source, the new owner. If the former
-// member joins the group again first, it would keep the partition. inherit then removes it again.
+// inherit fetches n deliveries of a group's only partition with the source heir, the new owner of the partition. If the
+// former member joins the group again before the new owner joins, the former member keeps the partition; inherit then
+// removes the former member once more.
 func inherit(t testing.TB, c *kgo.Client, group, former string, heir *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -217,7 +218,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		settings.ClientID = "heir"
 		heir := newSource(t, settings)
 		ack(t, heir, inherit(t, c, settings.Group, "former", heir, 10)...)
-		ack(t, former, old[:3]...) // acknowledging in a lost lane is no error
+		ack(t, former, old[:3]...) // an ack for a lost lane is no error
 		awaitOffset(t, c, settings.Group, topic, 0, 10)
 	})
 	t.Run("trap_27_the_clients_own_commit_moves_it_back", func(t *testing.T) {
@@ -228,7 +229,7 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		former := plain(t, group, topic)
 		poll(t, former, 20)
 		heir := plain(t, group, topic)
-		moved := poll(t, heir, 10)[0].Partition // this partition moved to the new owner
+		moved := poll(t, heir, 10)[0].Partition // the partition that moved to the new owner
 		commit(t, heir, topic, moved, 10)
 		commit(t, former, topic, moved, 3)
 		if at := offset(t, c, group, topic, moved); at != 3 {
@@ -266,7 +267,7 @@ func topicID(t testing.TB, c *kgo.Client, topic string) [16]byte {
 	return all[topic].ID
 }
 
-// plain returns a member of the group that uses franz-go directly.
+// The function plain returns a member of the group that uses franz-go directly.
 func plain(t testing.TB, group, topic string) *kgo.Client {
 	t.Helper()
 	return client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))

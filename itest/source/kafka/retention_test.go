@@ -58,7 +58,8 @@ func TestHowFarTheLanesOfARealTopicAre(t *testing.T) {
 	}
 }
 
-// awaitAges waits until a source reports the ages of exactly these lanes and has no lane with an unknown age.
+// awaitAges waits until a source reports the ages of exactly the lanes of the parameter want, and has no lane with an
+// unknown age.
 func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 	t.Helper()
 	told, all := map[string]time.Time{}, false
@@ -76,9 +77,9 @@ func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 	}
 }
 
-// awaitHorizon waits until a source reports this horizon. It must wait because a broker acknowledges a
-// changed setting when the setting is in the log of the cluster's metadata, and uses it after it has read
-// that log.
+// awaitHorizon waits until a source reports the horizon want: the time for which the source can repeat messages. The
+// wait is needed because a broker confirms a changed setting when the setting is in the log of the cluster's metadata,
+// and uses the setting only after the broker has read that log.
 func awaitHorizon(t testing.TB, s *kafka.Source, want source.Horizon) {
 	t.Helper()
 	var h source.Horizon

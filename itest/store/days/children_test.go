@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package days tests daily partitions of markers with processes that are killed. Some processes drop
-// partitions, some move a consumer to daily partitions, and some consume at the same time. The tests check
-// that no message is lost or doubled and that no change is left half done.
+// Package days tests daily partitions of markers with processes that are killed. At the same time, some processes drop
+// partitions, some move a consumer to daily partitions, and some consume. The tests check that no message is lost or
+// doubled, and that no change is left half done.
 package days
 
 import (
@@ -38,22 +38,23 @@ type work string
 const (
 	reaps   work = "reaps"   // creates partitions for coming days, and drops due partitions
 	begins  work = "begins"  // begins to move a consumer to daily partitions
-	ends    work = "ends"    // ends such a move
+	ends    work = "ends"    // ends a move to daily partitions
 	before  work = "before"  // consumes like a release before the move, without partitions
 	handles work = "handles" // consumes with daily partitions over database/sql
 	pipes   work = "pipes"   // consumes with daily partitions over pgx
 )
 
-// order tells a child process what to do.
+// order is the task of a child process, with its settings.
 type order struct {
 	DSN, Consumer string
 	Work          work
-	// Statement is the number of the statement at which the child kills itself; 0 means never. The child
-	// kills itself before it sends the statement or, with After, after the server has answered.
+	// Statement is the number of the statement at which the child kills itself; 0 means never. The child kills itself
+	// before it sends the statement or, if After is set, after the server has answered.
 	Statement int64
 	After     bool
-	// Point and Hit say where a consumer kills itself. Seed determines the order of its messages, and First
-	// is the number of the first message. The times in the ids lie on Day and on the days before.
+	// A consumer kills itself when it passes Point for the Hit-th time. Seed determines the order of the consumer's
+	// messages, and First is the number of the first message. The times in the ids of messages lie on Day and on the
+	// days before.
 	Point       faults.Point
 	Hit         int64
 	Seed, First int
@@ -119,12 +120,12 @@ func live(o order) error {
 	return consume(ctx, o, s)
 }
 
-// dated returns the options of a store with daily partitions.
+// The function dated returns the options of a store with daily partitions.
 func dated(consumer string) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: consumer, IDTime: identity.UUIDv7, Back: 6}
 }
 
-// pass runs one pass of the reaper.
+// pass runs one pass of the reaper, which removes old markers.
 func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	if err := s.Progressed(ctx, consumer, nil); err != nil {
 		return err
@@ -142,11 +143,11 @@ func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	return nil
 }
 
-// messages is the number of messages of a consumer. Each process gets all of them, like a restarted process to
-// which the broker redelivers all messages.
+// The number of messages of a consumer. Each process gets all messages, like a restarted process to which the broker
+// redelivers all messages.
 const messages = 300
 
-// uuid returns an id whose time is the start of a day: `days` days after `day`.
+// uuid returns an id whose time is the start of a day: the parameter day plus the number of days in the parameter days.
 func uuid(day time.Time, days, n int) string {
 	ms := day.Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)
@@ -156,7 +157,7 @@ func message(day time.Time, i int) *semel.Message {
 	return &semel.Message{Body: fmt.Append(nil, i), Headers: semel.Headers{{Name: "id", Value: []byte(uuid(day, -(i % 5), i))}}}
 }
 
-// consume delivers every message again and again until each has been acknowledged.
+// consume delivers every message again and again until the message is acked.
 func consume(ctx context.Context, o order, s *sqlstore.Store) error {
 	var hits atomic.Int64
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
@@ -224,7 +225,7 @@ func deliver[Tx any](ctx context.Context, o order, c *consumer.Consumer[Tx]) err
 				return fmt.Errorf("%+v", all[i])
 			}
 		}
-		if ended { // not ended: another process works on this message, so it is delivered again
+		if ended { // if not ended, another process works on this message, so the message is delivered again
 			first += cap(some)
 		}
 	}

@@ -66,7 +66,7 @@ func (s *shop) start(t *testing.T, o order) *exec.Cmd {
 	return c
 }
 
-// killed runs a child process and reports whether it was killed. Any other failure fails the test.
+// The method killed runs a child process and reports whether it was killed. Any other failure fails the test.
 func (s *shop) killed(t *testing.T, o order) bool {
 	t.Helper()
 	return wasKilled(t, s.start(t, o).Wait())
@@ -89,7 +89,8 @@ func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
 	return n
 }
 
-// marks commits a batch with these ids, records the outcome `as` for new messages, and returns the verdicts.
+// The function marks commits a batch with the given ids, records the outcome as for new messages, and returns the
+// store's verdict (new, duplicate, …) for each id.
 func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
@@ -116,7 +117,7 @@ func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, i
 	return v
 }
 
-// asked returns a store's verdicts for ids, and rolls back.
+// The function asked asks the store whether ids are new or duplicates, returns the answers, and rolls back.
 func asked(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
@@ -147,8 +148,8 @@ func (s *shop) byDay(t *testing.T, consumer string) *sqlstore.Store {
 	return own
 }
 
-// everyStatement runs a child for each statement that the child sends, and kills it before or after this
-// statement. look checks the result each time.
+// everyStatement runs a child for each statement that the child sends, and kills the child before or after this
+// statement. The function look checks the result of each run.
 func everyStatement(t *testing.T, s *shop, do work, prepare func(consumer string), look func(t *testing.T, consumer string)) {
 	kills := 0
 	for _, after := range []bool{false, true} {
@@ -202,8 +203,8 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 			if v := asked(t, own, consumer, late, held, young); !slices.Equal(v, []store.Verdict{isOld, isParked, isApplied}) {
 				t.Errorf("when another had ended it the verdicts are %+v", v)
 			}
-			// the partition that is kept, those of today and of two days before, and those of the three
-			// coming days
+			// the partition that is kept, the partitions of today and of the two days before, and the partitions of the
+			// three coming days
 			if days := s.days(t, consumer); days != 7 {
 				t.Errorf("%d days stand", days)
 			}
@@ -214,7 +215,7 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 	})
 }
 
-// days returns the number of a consumer's partitions.
+// The method days returns the number of a consumer's partitions.
 func (s *shop) days(t *testing.T, consumer string) int {
 	t.Helper()
 	return s.count(t, `select count(*) from semel_dated d join pg_inherits h on h.inhparent = to_regclass('semel_markers_' || d.number)
@@ -277,7 +278,7 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 	})
 }
 
-// retried retries a parked row, and checks that its marker is in the state "waiting" again.
+// The method retried retries a parked row, and checks that the row's marker is in the state "waiting" again.
 func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id string) {
 	t.Helper()
 	rows, err := s.store.Rows(t.Context(), store.RowFilter{Consumer: consumer})

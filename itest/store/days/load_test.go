@@ -47,7 +47,7 @@ func (l *load) work(stop <-chan struct{}) error {
 	}
 }
 
-// until waits until `more` further messages are committed.
+// The method until waits until the number of committed messages has grown by more.
 func (l *load) until(ctx context.Context, more int64) {
 	for want := l.ended.Load() + more; l.ended.Load() < want && ctx.Err() == nil; {
 		processes.Pause(ctx, time.Millisecond)

@@ -1,5 +1,5 @@
-// Package former runs two releases of a service with different identities on the same store. Both processes
-// are killed.
+// Package former runs two releases of a service with different identities on the same store. The tests kill the
+// processes of both releases.
 package former
 
 import (
@@ -22,11 +22,11 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order tells a child process which release it is, which file it uses, and where it kills itself.
+// order contains the settings of a child process: its release, its file, and the point at which it kills itself.
 type order struct {
 	Path string
-	// Newer means that the identity is the event id and that the previous identity is the order id. The
-	// other release knows only the order id.
+	// Newer means that the identity is the event id and that the previous identity is the order id. A release without
+	// Newer knows only the order id.
 	Newer bool
 	// Point and Hit say where the child kills itself: when it passes the point for the Hit-th time. Without
 	// a point the child ends normally.
@@ -36,8 +36,8 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// messages is the number of messages. From number `coarse` on, two messages each have the same order id but
-// different contents.
+// The constant messages is the number of messages. From message number coarse on, two messages each have the same order
+// id but different contents.
 const messages, coarse = 60, 40
 
 func message(i int) *semel.Message {
@@ -58,7 +58,8 @@ func open(path string) (*sql.DB, *sqlstore.Store, error) {
 	return db, s, err
 }
 
-// live delivers every message again, as a broker does after a restart, and kills itself at its point.
+// The function live delivers every message again, as a broker does after a restart, and kills its own process at
+// order.Point.
 func live(o order) error {
 	db, s, err := open(o.Path)
 	if err != nil {
@@ -92,7 +93,7 @@ func live(o order) error {
 			return err
 		}
 		for i := range all {
-			if all[i].Kind != semel.Ack { // the other release works on this message, so it is delivered again
+			if all[i].Kind != semel.Ack { // the other release works on this message, so the message is delivered again
 				first -= 7
 				break
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// faults returns handlers with one fault each. With ends, there are also handlers that end their transaction.
+// faults returns handlers with one fault each. If ends is true, the result also contains handlers that end their
+// transaction.
 func faults[Tx any](ends bool) []sample[Tx] {
 	all := append(faultyWrites[Tx](), faultyOutputs[Tx]()...)
 	all = append(all, faultyCalls[Tx]()...)

@@ -41,7 +41,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// opened creates the tables of a store and the table of the effects.
+// The function opened creates the tables of a store and the table of the effects.
 func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.Store {
 	t.Helper()
 	must(t, err)
@@ -64,7 +64,7 @@ func sqlite(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
-// postgres does for PostgreSQL through database/sql what the function sqlite does for SQLite.
+// The function postgres is like the function sqlite, but for PostgreSQL through database/sql.
 func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
 	config, err := pgx.ParseConfig(services.Postgres(t))
@@ -103,7 +103,7 @@ func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) tables[*sql.Tx] {
 	}
 }
 
-// lines returns the rows of a query.
+// The function lines returns the rows of a query.
 func lines(rows *sql.Rows, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -141,7 +141,7 @@ func emptied(t testing.TB, p *pgxpool.Pool) {
 	must(t, err)
 }
 
-// listed returns all effects as text.
+// The function listed returns all effects as text.
 func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	rows, err := p.Query(ctx, all)
 	if err != nil {
@@ -151,7 +151,7 @@ func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	return strings.Join(found, "\n"), err
 }
 
-// direct does for PostgreSQL through pgx what the function sqlite does for SQLite.
+// The function direct is like the function sqlite, but for PostgreSQL through pgx.
 func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	t.Helper()
 	p, st := pool(t)
@@ -183,7 +183,7 @@ func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	}
 }
 
-// runs runs the test kit with a sample that must pass.
+// The function runs calls the test kit with a handler that must pass.
 func runs[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) {
 	t.Run(strings.ReplaceAll(s.Name, " ", "_"), func(t *testing.T) {
 		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.handler(t, in(t)) })
@@ -222,7 +222,7 @@ func TestAHandlerWithoutAFaultPasses(t *testing.T) {
 	})
 }
 
-// variable is the environment variable of the child process whose subtests must fail.
+// The name of the environment variable of a child process whose subtests must fail.
 const variable = "SEMEL_TEST_FAULTY"
 
 func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
@@ -253,7 +253,7 @@ func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	}
 }
 
-// faulty runs the test kit with samples that must fail.
+// The function faulty calls the test kit with handlers that must fail.
 func faulty[Tx any](t *testing.T, name string, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()

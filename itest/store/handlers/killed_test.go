@@ -35,7 +35,7 @@ func TestBillingInKilledProcesses(t *testing.T) {
 	})
 }
 
-// record is bill for SQLite.
+// record is the handler bill for SQLite.
 func record(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 	p, err := semel.JSON[struct{ Amount int64 }](m)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestKilledProcessesOnPostgreSQL(t *testing.T) {
 	})
 }
 
-// killedSubtests runs the subtests that kill a process of this test, and those that they need.
+// killedSubtests runs the subtests that kill a child process of this test, and the subtests that they need.
 func killedSubtests(t *testing.T, path string, handle func(ctx context.Context, tx *sql.Tx, m *semel.Message) error) map[string]error {
 	t.Helper()
 	found := map[string]error{}

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// memory does for a store in memory what the function sqlite does for SQLite.
+// memory is like the function sqlite, but for a store in memory.
 func memory(testing.TB) func(t testing.TB) tables[*memstore.Tx] {
 	return func(testing.TB) tables[*memstore.Tx] {
 		n := &names{store: memstore.New(), used: map[string]bool{}}

@@ -35,15 +35,15 @@ type tables[Tx any] struct {
 // sample is a handler with or without a fault.
 type sample[Tx any] struct {
 	Name string
-	// In is the name of the first subtest that finds the fault, and Says is a part of its message. Both are
-	// empty for a handler without a fault.
+	// In is the name of the first subtest that finds the fault, and Says is a part of the subtest's message. In and
+	// Says are empty for a handler without a fault.
 	In, Says string
 	// Make changes the correct handler into the sample.
 	Make func(t *testing.T, s *shop[Tx])
 }
 
-// onServers returns only the samples whose result depends on the store. The others do not run on servers,
-// because a server is slower.
+// onServers returns only the samples whose result depends on the store. Other samples do not run on servers, because a
+// server is slower.
 func onServers[Tx any](all []sample[Tx]) []sample[Tx] {
 	return slices.DeleteFunc(all, func(s sample[Tx]) bool {
 		return !slices.Contains([]string{
@@ -54,7 +54,7 @@ func onServers[Tx any](all []sample[Tx]) []sample[Tx] {
 	})
 }
 
-// shop is one test state with its handler.
+// shop is the state of one test, with the handler under test.
 type shop[Tx any] struct {
 	semeltest.Handler[Tx]
 	tables[Tx]
@@ -63,7 +63,7 @@ type shop[Tx any] struct {
 	outside map[string]int // effects outside of any transaction; mu guards the map
 }
 
-// handler returns the sample's handler on a new state.
+// The method handler returns the sample's handler on a new state.
 func (s sample[Tx]) handler(t *testing.T, in tables[Tx]) semeltest.Handler[Tx] {
 	made := &shop[Tx]{tables: in, outside: map[string]int{}}
 	made.Handler = semeltest.Handler[Tx]{
@@ -105,7 +105,7 @@ func (s *shop[Tx]) effect(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// also makes the handler call f before it adds the amount.
+// The method also makes the handler call the function f before the handler adds the amount.
 func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) error) {
 	s.Handle = func(ctx context.Context, tx Tx, m *semel.Message) error {
 		if err := f(ctx, tx, m); err != nil {
@@ -115,8 +115,8 @@ func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) err
 	}
 }
 
-// charging makes the handler charge a provider before it adds the amount. The function key returns the
-// idempotency key.
+// The method charging makes the handler charge a card at a provider before the handler adds the amount. The function
+// key returns the idempotency key.
 func (s *shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
 	s.Provider = semeltest.NewProvider(t)
 	s.also(func(ctx context.Context, _ Tx, m *semel.Message) error {

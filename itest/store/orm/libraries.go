@@ -45,7 +45,7 @@ func ByBun(ctx context.Context, db *bun.DB, tx *sql.Tx, p Payment) error {
 		Set("balance = balance + ?", p.Amount).Where("id = ?", p.Account).Exec(ctx))
 }
 
-// ByEnt applies a payment with ent's SQL builder. A generated client takes the same driver:
+// ByEnt applies a payment with ent's SQL builder. A client that ent generates takes the same driver:
 // ent.NewClient(ent.Driver(driver)).
 func ByEnt(ctx context.Context, tx *sql.Tx, p Payment) error {
 	driver := entsql.NewDriver(dialect.Postgres, entsql.Conn{ExecQuerier: tx})

@@ -66,7 +66,7 @@ func execute(t *testing.T, dsn string, statements ...string) {
 	}
 }
 
-// payments returns a source with ten payments of 1 for account a and ten payments of 2 for account b. Each
+// The function payments returns a source with ten payments of 1 for account a and ten payments of 2 for account b. Each
 // payment is delivered twice.
 func payments(t *testing.T) source.Source {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// adopt makes the shop's store also write its markers to the user's own table.
+// adopt makes the store also write its markers to a user's own table.
 func (h *shop) adopt(t testing.TB, create string, a sqlstore.Adopted) *shop {
 	t.Helper()
 	h.exec(t, create)
@@ -112,8 +112,8 @@ func bothCodes(t *testing.T, f form, h *shop) {
 	}
 }
 
-// byHand does what a consumer without Semel does with such a table: it writes a row and the effect in one
-// transaction.
+// byHand writes a row and the effect in one transaction, like a consumer without Semel that has a table of processed
+// messages.
 func (h *shop) byHand(ctx context.Context, id string) error {
 	return pgx.BeginFunc(ctx, h.pool, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, h.in("insert into in.processed (message_id) values ($1::text::bigint) on conflict do nothing"), id)

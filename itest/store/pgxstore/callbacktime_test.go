@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// pass waits, like a callback that works for this time.
+// pass waits for the duration d, like a callback that works for this time.
 func pass(t testing.TB, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()

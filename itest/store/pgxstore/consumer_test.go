@@ -23,7 +23,7 @@ func messages(first, last int) []*semel.Message {
 	return all
 }
 
-// process delivers messages to a consumer until each is acknowledged, at most ten times.
+// process delivers messages to a consumer until each message is acked, at most ten times.
 func process[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, ms []*semel.Message) {
 	t.Helper()
 	running, err := consumer.New(st, handler, consumer.Config{Name: "billing", Identity: identity.CloudEvents()})

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// batchOf returns an open batch of ten messages. Each message has queued its effect. Message 6 has also
-// queued the statements that `queue` adds.
+// batchOf returns an open batch of ten messages. Each message has queued its effect. Message 6 has also queued the
+// statements that the function queue adds.
 func batchOf(t testing.TB, h *shop, queue func(q *pgxstore.Queue)) store.Batch[*pgxstore.Queue] {
 	t.Helper()
 	ids := numbered(0, 10)

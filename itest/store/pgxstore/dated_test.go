@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// dated makes the shop keep its markers in daily partitions.
+// The method dated makes the store keep its markers in daily partitions.
 func (h *shop) dated(t testing.TB) *shop {
 	t.Helper()
 	store, err := h.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID})
@@ -25,8 +25,8 @@ func (h *shop) dated(t testing.TB) *shop {
 	return h
 }
 
-// byDay lends shops with one partition that covers all ids instead of one partition a day. Cases with ids of
-// their own then run with the statements of daily partitions.
+// byDay returns test stores with one partition that covers all ids, instead of one partition a day. With one partition,
+// test cases with ids that contain no time also run with the statements of daily partitions.
 func byDay(pool *pgxpool.Pool) *services.Lent[*shop] {
 	return &services.Lent[*shop]{
 		Make: func(t testing.TB) *shop {

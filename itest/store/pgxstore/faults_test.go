@@ -305,8 +305,8 @@ func deadlock(t *testing.T, h *shop) {
 	}
 }
 
-// copyInFlight delivers a copy of a message while the message is in flight. The store of the copy uses
-// another isolation level.
+// copyInFlight delivers a message a second time while the first delivery is in progress. The store of the second
+// delivery uses another isolation level.
 func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.TxIsoLevel) {
 	first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 	if _, err := first.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
@@ -337,7 +337,7 @@ func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.Tx
 	}
 }
 
-// takeTurns checks that two serial batches are never open at once. It also checks that a batch that waits for
+// takeTurns checks that two serial batches are never open at once. takeTurns also checks that a batch that waits for
 // its turn does not fail with a lock timeout.
 func takeTurns(t *testing.T, h *shop) {
 	serial := store.TxOptions{Serial: true, Consumer: "billing", MarkLock: time.Millisecond, EffectLock: time.Millisecond}

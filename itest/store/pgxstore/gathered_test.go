@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Several claims can share a transaction. The transaction ends when the last of its batches is killed. A
-// store that closes does not wait for another transaction's lock. Killing one batch does not kill another.
+// Several claims can share a transaction. A shared transaction ends when the last of its batches is killed. A store
+// that closes does not wait for another transaction's lock. Killing one batch does not kill another.
 func TestGatheredKilled(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	for name, c := range map[string]struct {

@@ -41,7 +41,7 @@ func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
 	}
 }
 
-// again is a callback that queues itself endlessly.
+// The function again is a callback that queues itself endlessly.
 func again(q *pgxstore.Queue, _ pgx.Rows) error {
 	q.Query("select 1").Do(func(rows pgx.Rows) error { return again(q, rows) })
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// part returns n ids that start with the name of a set.
+// The function part returns n ids that begin with the name of a set.
 func part(set string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(set, i))
@@ -20,8 +20,7 @@ func part(set string, n int) (ids []string) {
 	return ids
 }
 
-// run applies batches of new messages, so that the store assumes that the messages of the next batch are new
-// too.
+// run applies batches of new messages, so that the store assumes that the messages of the next batch are also new.
 func run(t testing.TB, h *shop, set string) {
 	t.Helper()
 	for i := range 32 {
@@ -29,15 +28,15 @@ func run(t testing.TB, h *shop, set string) {
 	}
 }
 
-// If the store assumes that all messages of a batch are new, it sends no query for each of them. A wrong
-// assumption costs one extra transaction, which this test counts in round trips.
+// If the store assumes that all messages of a batch are new, it sends no query for each message. A wrong assumption
+// costs one extra transaction, which this test counts in round trips.
 func TestMarksThatAreTakenToBeNew(t *testing.T) {
 	proxy := pgproxy.Start(t, services.Postgres(t))
 	alone := func(c *pgxpool.Config) { c.MaxConns = 1 }
 	for _, f := range forms() {
 		t.Run("B12_a_copy_is_no_effect_"+f.name, func(t *testing.T) {
 			h := newShop(t, open(t, proxy.DSN(), alone))
-			for range 2 { // the first run also prepares the statements for copies
+			for range 2 { // the first run also prepares the statements for duplicates
 				wantCommitted(t, f.deliver(t, h, part("first", 16)))
 			}
 			run(t, h, "a")
@@ -88,7 +87,7 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 	})
 }
 
-// trips returns the number of round trips that f causes.
+// The function trips returns the number of round trips that f causes.
 func trips(proxy *pgproxy.Proxy, f func()) int {
 	before := proxy.Counts().RoundTrips
 	f()

@@ -26,7 +26,7 @@ func (h *shop) marks(t testing.TB, ids ...string) []store.Mark {
 	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
 }
 
-// numbered returns the ids from first to last-1.
+// The function numbered returns the ids from first to last-1.
 func numbered(first, last int) (ids []string) {
 	for i := first; i < last; i++ {
 		ids = append(ids, fmt.Sprint(i))
@@ -34,12 +34,12 @@ func numbered(first, last int) (ids []string) {
 	return ids
 }
 
-// form is one of the ways in which handlers write.
+// form is one of the ways in which handlers write their effects.
 type form struct {
 	name string
 	// deliver applies the new messages of a batch and returns the result of the commit.
 	deliver func(t testing.TB, h *shop, ids []string) store.Result
-	// deliverUnder does the same but commits with another context.
+	// deliverUnder is like deliver, but commits with another context.
 	deliverUnder func(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result
 }
 
@@ -87,7 +87,7 @@ func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...st
 	return b.Commit(commit, store.Ending{})
 }
 
-// wantApplied checks that each of these messages has exactly one effect and a marker.
+// wantApplied checks that each of the given messages has exactly one effect and a marker.
 func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	t.Helper()
 	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
@@ -98,7 +98,7 @@ func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	}
 }
 
-// wantNothing checks that these messages have no effect and no marker.
+// wantNothing checks that the given messages have no effect and no marker.
 func (h *shop) wantNothing(t testing.TB, ids ...string) {
 	t.Helper()
 	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)

@@ -20,7 +20,7 @@ type listener struct {
 	stop  context.CancelFunc
 }
 
-// listening starts a listener for a consumer, and returns when the listener is connected.
+// The function listening starts a listener for a consumer, and returns when the listener is connected.
 func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -31,7 +31,7 @@ func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	return l
 }
 
-// hears fails unless a notification arrives within the time limit.
+// The method hears fails unless a notification arrives within the time limit.
 func (l *listener) hears(t *testing.T) {
 	t.Helper()
 	select {
@@ -43,7 +43,7 @@ func (l *listener) hears(t *testing.T) {
 	}
 }
 
-// silent fails if a notification arrived. Notifications arrive in order, so a later notification shows that
+// The method silent fails if a notification arrived. Notifications arrive in order, so a later notification shows that
 // none is missing.
 func (l *listener) silent(t *testing.T) {
 	t.Helper()

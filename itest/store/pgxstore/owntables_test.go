@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// throughSQL returns the shop's store through database/sql.
+// throughSQL returns a store through database/sql on the same tables.
 func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 	t.Helper()
 	db, err := sql.Open("pgx", h.pool.Config().ConnString())
@@ -32,7 +32,8 @@ func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 	return db, s
 }
 
-// received receives one message for each body in one call, and returns the verdicts.
+// The function received receives one message for each body in one call, and returns the store's verdicts (new,
+// duplicate, …).
 func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func() error), marks []store.Mark, bodies ...string) error {
 	t.Helper()
 	messages := make([]*semel.Message, len(marks))
@@ -47,7 +48,7 @@ func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func
 	return err
 }
 
-// ways are the ways to receive messages into the shop's tables: with pgx and with database/sql.
+// The method ways returns the two ways to receive messages into the test's tables: with pgx and with database/sql.
 func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...string) error {
 	db, inner := h.throughSQL(t)
 	return map[string]func(marks []store.Mark, bodies ...string) error{
@@ -72,7 +73,8 @@ func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...
 	}
 }
 
-// A message whose receipt wrote no row would be lost, because its copies would count as duplicates.
+// If the receipt of a message wrote no row, the message would be lost, because further deliveries would count as
+// duplicates.
 func TestARowThatIsKeptOutIsNotReceived(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	h.exec(t, "create function in.eat() returns trigger language plpgsql as 'begin return null; end'")
@@ -112,7 +114,8 @@ func TestArraysWithoutNulls(t *testing.T) {
 	})
 }
 
-// ended processes a batch of claims and commits it after spoil has damaged the tables.
+// The function ended processes a batch of claims, and commits the batch after the function spoil has damaged the
+// tables.
 func ended[Tx any](t *testing.T, st store.TxStore[Tx], marks []store.Mark, e store.Ending, spoil func()) store.Result {
 	t.Helper()
 	spoil()

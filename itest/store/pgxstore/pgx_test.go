@@ -1,4 +1,4 @@
-// Package pgxstore runs the suites of stores against pgxstore, with real PostgreSQL servers.
+// Package pgxstore runs the conformance suites of stores against pgxstore, with real PostgreSQL servers.
 package pgxstore
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// open opens a pool for the duration of the test. change changes the pool's configuration.
+// The function open opens a pool for the duration of the test. The functions of the parameter change adjust the pool's
+// configuration.
 func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
@@ -36,20 +37,20 @@ func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Po
 	return pool
 }
 
-// unnamed configures pgx to use unnamed prepared statements.
+// The function unnamed configures pgx to use unnamed prepared statements.
 func unnamed(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe }
 
-// plain configures pgx to send arguments as text and not to ask the server for types.
+// The function plain configures pgx to send arguments as text, without asking the server for types.
 func plain(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
 
-// shop is a store in a schema of its own. Its table of effects has no unique key.
+// shop is a store in a schema of its own, with a table of effects that has no unique key.
 type shop struct {
 	*pgxstore.Store
 	pool   *pgxpool.Pool
 	schema string
 }
 
-var schemas atomic.Int64 // the number in the name of the next schema; many tests share a database
+var schemas atomic.Int64 // number in the name of the next schema, because many tests share a database
 
 func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	t.Helper()
@@ -70,7 +71,8 @@ func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	return h
 }
 
-// lent lends shops to the cases of a suite. A shop is emptied and lent again.
+// The function lent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test
+// case.
 func lent(pool *pgxpool.Pool) *services.Lent[*shop] {
 	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, pool) }, Empty: emptied}
 }
@@ -86,7 +88,7 @@ func emptied(t testing.TB, used *shop) *shop {
 	return h
 }
 
-// onPool returns a shop on the same schema with another pool.
+// onPool returns a store on the same schema with another pool.
 func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	t.Helper()
 	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
@@ -96,7 +98,7 @@ func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	return &shop{Store: store, pool: pool, schema: h.schema}
 }
 
-// in replaces "in." in the text by the schema's name.
+// The method in replaces "in." in the text by the schema's name.
 func (h *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", h.schema))
 }
@@ -130,8 +132,8 @@ func (h *shop) count(t testing.TB, name string) int {
 
 // sound checks what must hold after every test: no connection is acquired and no guard row is left.
 func (h *shop) sound(t testing.TB) {
-	// The pool closes a broken connection in a goroutine, and counts the connection as acquired until then.
-	// The check polls every millisecond, because thousands of cases run it.
+	// The pool closes a broken connection in a goroutine, and counts the connection as acquired until it is closed. The
+	// check polls every millisecond, because thousands of test cases run this check.
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); h.pool.Stat().AcquiredConns() != 0; <-look.C {
@@ -157,7 +159,7 @@ func (h *shop) damage(t testing.TB, number int64) {
 
 const insert = "insert into in.effects values ($1)"
 
-// direct returns the store whose handlers get a pgx.Tx.
+// The method direct returns the store whose handlers get a pgx.Tx.
 func (h *shop) direct() storetest.Instance[pgx.Tx] {
 	return storetest.Instance[pgx.Tx]{
 		Store: h.Store,
@@ -184,7 +186,7 @@ func (h *shop) direct() storetest.Instance[pgx.Tx] {
 	}
 }
 
-// queued returns the store whose handlers queue their statements.
+// The method queued returns the store whose handlers queue their statements.
 func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 	return storetest.Instance[*pgxstore.Queue]{
 		Store: h.Queued(),

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// preparing configures a pool with a single connection and a small cache of prepared statements.
+// The function preparing configures a pool with a single connection and a small cache of prepared statements.
 func preparing(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
 
 func TestPreparedStatements(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// committing is an argument that makes pgx send COMMIT in place of the statement.
+// committing is an argument that makes pgx send COMMIT instead of the statement.
 type committing struct{}
 
 // RewriteQuery implements pgx.QueryRewriter.
@@ -22,7 +22,8 @@ func (committing) RewriteQuery(context.Context, *pgx.Conn, string, []any) (strin
 	return "commit", nil, nil
 }
 
-// claimed returns the mark of a message that was received and claimed, and the ending for its batch.
+// The method claimed returns the marker to write for a message that was received and claimed, and the results to commit
+// its batch with.
 func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 	t.Helper()
 	marks := h.marks(t, id)
@@ -37,11 +38,11 @@ func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 	return marks, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}}
 }
 
-// If handlers of a batch of claims queue statements, the store sends everything together with COMMIT. The
-// batch needs no guard row until a handler reads.
+// If handlers of a batch of claims queue statements, the store sends everything together with COMMIT. The batch needs
+// no guard row (which makes other COMMITs fail) until a handler reads.
 func TestQueuedClaims(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
-	// claimed returns a batch with the claim of a waiting message, and the ending for the batch.
+	// claimed returns a batch with the claim of a waiting message, and the results to commit the batch with.
 	claimed := func(t *testing.T, id string) (store.Batch[*pgxstore.Queue], store.Ending) {
 		t.Helper()
 		marks, end := h.claimed(t, id)

@@ -14,10 +14,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// raised are error codes that suggest a broken or vanished server, although a trigger raised them.
+// Error codes that suggest a broken or vanished server, although a trigger raised them.
 var raised = []string{"XX000", "XX001", "58000", "58030", "F0000", "08006", "08P01", "57P01"}
 
-// raising creates functions and triggers in the shop's schema that raise any code.
+// The method raising creates functions and triggers in the test's schema that raise any error code.
 func (h *shop) raising(t testing.TB) {
 	t.Helper()
 	h.exec(t, "create function in.raises(code text) returns text language plpgsql as $$ begin raise exception 'no' using errcode = code; end $$")

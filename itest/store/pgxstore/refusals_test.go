@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// elsewhere returns a server error that comes from another connection than the batch's.
+// The function elsewhere returns a server error from another connection than the connection of the batch.
 func elsewhere(code string) error {
 	return &pgconn.PgError{Severity: "ERROR", Code: code, Message: "refused"}
 }

@@ -38,7 +38,7 @@ func (s *varied) Fetch(ctx context.Context, most source.Bound) (all []source.Del
 
 func (s *varied) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// BenchmarkSources receives messages into the inbox and applies them, once from ten sources and once from as
+// BenchmarkSources receives messages into the inbox and applies these messages, once from ten sources and once from as
 // many sources as messages. SEMEL_BENCH_MESSAGES sets the number of messages; the default is 20,000.
 func BenchmarkSources(b *testing.B) {
 	n, err := strconv.Atoi(os.Getenv("SEMEL_BENCH_MESSAGES"))

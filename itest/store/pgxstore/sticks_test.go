@@ -23,8 +23,8 @@ func TestACallbackThatSticks(t *testing.T) {
 		running, err := consumer.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 			q.ExecOne(h.in(insert), m.Body)
 			if string(m.Body) == "3" {
-				// The answer is larger than the read buffer. If the store stops reading it, the
-				// connection is broken.
+				// The answer is larger than the read buffer. If the store stops reading the answer, the connection is
+				// broken.
 				q.Query("select repeat('x', 1000) from generate_series(1, 50000)").Do(func(pgx.Rows) error { <-release; return nil })
 			}
 			return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// deadlocked is a statement that fails with the code of a deadlock. It returns a row first, so that the query
-// starts without an error.
+// A statement that fails with the code of a deadlock. The statement returns a row first, so that the query starts
+// without an error.
 const deadlocked = `select case when n = 1 then 'here' else fail() end from generate_series(1, 2) n`
 
-// ways are the ways in which a handler can send a statement and ignore the error that the server returns.
+// ways has the ways in which a handler can send a statement and ignore the error that the server returns.
 var ways = map[string]func(t *testing.T, tx pgx.Tx){
 	"Exec": func(t *testing.T, tx pgx.Tx) { _, _ = tx.Exec(t.Context(), deadlocked) },
 	"Query": func(t *testing.T, tx pgx.Tx) {

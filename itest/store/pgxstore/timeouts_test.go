@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// told has the events of a consumer by kind.
+// told contains the events of a consumer by kind.
 type told struct {
 	mu     sync.Mutex
 	events map[semel.EventKind]int
@@ -39,7 +39,7 @@ func (o *told) of(kind semel.EventKind) int {
 	return o.events[kind]
 }
 
-// work runs a consumer with one worker until all messages are acknowledged or parked.
+// work runs a consumer with one worker until each message is acked or parked.
 func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*consumer.Config)) (semel.Counts, *told) {
 	t.Helper()
 	inlet := workload.NewInlet()
@@ -67,7 +67,8 @@ func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Conte
 	return running.Counts(), observer
 }
 
-// slow queues an effect that takes `seconds` on the server.
+// The method slow returns a handler that queues an effect; the parameter seconds is the duration of the effect on the
+// server.
 func (h *shop) slow(seconds string) func(context.Context, *pgxstore.Queue, *semel.Message) error {
 	return func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		q.ExecOne(h.in("insert into in.effects select $1 from pg_sleep($2::float8)"), m.Body, seconds)

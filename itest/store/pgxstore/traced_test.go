@@ -35,7 +35,7 @@ func (q *queries) note(list *[]string, open int, text string) {
 	}
 }
 
-// asTold returns the first words of a statement, followed by its command tag or error.
+// asTold returns the first words of a statement, followed by the command tag or the error of the statement.
 func asTold(sql string, tag fmt.Stringer, err error) string {
 	words := strings.Fields(sql)
 	text := strings.Join(words[:min(2, len(words))], " ")
@@ -103,7 +103,7 @@ func (b *batches) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 
 func (q *queries) forget() { q.ended, q.prepared = nil, nil }
 
-// traced configures a pool with a tracer.
+// The function traced configures a pool with a tracer.
 func traced(t pgx.QueryTracer) func(*pgxpool.Config) {
 	return func(c *pgxpool.Config) { c.ConnConfig.Tracer = t }
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// doing is a tracer of queries and prepared statements that calls a function for each.
+// doing is a tracer that calls a function for each query and each prepared statement.
 type doing struct {
 	do func(call string) // may be nil; set only while no batch is open
 }
@@ -57,7 +57,7 @@ func (d *doingBatches) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchE
 	d.is("batch end")
 }
 
-// tracing is a kind of tracer, with the names of the calls that pgx makes to it.
+// tracing is a kind of tracer, with the names of the methods that pgx calls.
 type tracing struct {
 	name  string
 	calls []string

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// cutting returns two shops on the same tables. The connections of `through` go through the proxy, and those
-// of `straight` do not.
+// cutting returns two stores on the same tables: the store through, which uses connections through the proxy, and the
+// store straight, which uses direct connections.
 func cutting(t *testing.T) (through, straight *shop, proxy *pgproxy.Proxy) {
 	t.Helper()
 	dsn := services.Postgres(t)

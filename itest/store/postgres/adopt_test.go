@@ -9,13 +9,13 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// anySource is the user's own table of processed messages. Its ids have up to 2,000 bytes, and a column has
-// the source.
+// anySource is a user's own table of processed messages. The ids in this table have up to 2,000 bytes, and a column
+// contains the source.
 var anySource = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id", SourceColumn: "origin", AtColumn: "processed_at"}
 
 const makeAnySource = `create table if not exists in.processed (message_id bytea not null, origin text not null, processed_at timestamptz not null, unique (origin, message_id))`
 
-// adopt makes the shop's store also write its markers to the user's own table.
+// adopt makes the store also write its markers to a user's own table.
 func (s *shop) adopt(t testing.TB, a sqlstore.Adopted) *shop {
 	t.Helper()
 	a.Table = s.in(a.Table)

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// simple is the simplest table of processed messages: it has only a column for the id.
+// simple is the simplest table of processed messages, with only a column for the id.
 var simple = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id"}
 
 const makeSimple = `create table in.processed (message_id text primary key, processed_at timestamptz default now())`
@@ -28,7 +28,7 @@ func newSimple(t testing.TB, db *sql.DB) *shop {
 	return s.adopt(t, simple)
 }
 
-// processed returns how many rows the table of processed messages has for an id.
+// The method processed returns the number of rows that the table of processed messages has for an id.
 func (s *shop) processed(t testing.TB, id string) int {
 	t.Helper()
 	return one[int](t, s.db, s.in("select count(*) from in.processed where message_id = $1"), id)
@@ -80,7 +80,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 	}
 }
 
-// delivered commits a batch, whatever the verdicts are.
+// The method delivered commits a batch, whether its messages are new or not.
 func (s *shop) delivered(t testing.TB, ids ...string) {
 	t.Helper()
 	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != store.Committed {
@@ -121,8 +121,8 @@ func newRows(t *testing.T, db *sql.DB) {
 	}
 }
 
-// noRows checks that trimmed, parked and rolled back messages leave the user's table unchanged, even if the
-// old code has inserted a row in the meantime.
+// noRows checks that trimmed, parked and rolled back messages leave the user's table unchanged, even if the program
+// that Semel replaces has inserted a row at the same time.
 func noRows(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
 	b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
@@ -167,7 +167,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	if r := b.Commit(t.Context(), store.Ending{Rows: rows}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
-	s.exec(t, "insert into in.processed values ('second')") // the old code inserts a row in the meantime
+	s.exec(t, "insert into in.processed values ('second')") // the program that Semel replaces inserts a row now
 	stored, err := s.store.Rows(t.Context(), store.RowFilter{})
 	if err != nil || len(stored) != 2 {
 		t.Fatal(stored, err)
@@ -190,7 +190,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	s.wants(t, "second", 0, 1)
 }
 
-// unfit makes a consumer process messages with unusable ids.
+// The function unfit makes a consumer process messages with unusable ids.
 func unfit(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.processed (message_id uuid primary key)")

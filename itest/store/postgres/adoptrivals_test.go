@@ -24,8 +24,8 @@ func TestRivalsForAnAdoptedTable(t *testing.T) {
 	t.Run("J2_two_consumers_and_the_old_code_have_one_effect_a_message", func(t *testing.T) { bothEngines(t, db) })
 }
 
-// byHand does what a consumer without Semel does with such a table: it writes a row and the effect in one
-// transaction.
+// byHand writes a row and the effect in one transaction, like a consumer without Semel that has a table of processed
+// messages.
 func (s *shop) byHand(ctx context.Context, id string) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -148,7 +148,7 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 	}
 }
 
-// bare returns a store on the shop's tables that does not use the user's table.
+// The method bare returns a store on the same tables that does not use the user's own table.
 func (s *shop) bare(t testing.TB) *sqlstore.Store {
 	return bare(t, s.db, sqlstore.Options{Schema: s.schema})
 }
@@ -158,7 +158,7 @@ func (s *shop) named(a sqlstore.Adopted) sqlstore.Adopted {
 	return a
 }
 
-// bothEngines runs two consumers, as in two processes, and the old code on the same messages.
+// bothEngines runs two consumers, as in two processes, and code without Semel on the same messages.
 func bothEngines(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
 	ids := make([]string, 200)

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// refuseCuts makes the server reject each update that moves the changed_at of a row back.
+// SQL that makes the server reject each update that moves the changed_at of a row back.
 const refuseCuts = `create function in.refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$;
 create trigger refuse before update on in.semel_inbox for each row when (new.changed_at < old.changed_at) execute function in.refuse()`
 

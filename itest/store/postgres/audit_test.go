@@ -137,7 +137,8 @@ func (w *waits) open(t testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// A consumer applies batches while eight operators change rows and two processes seal the log of changes.
+// A consumer applies batches while eight operators change rows and two processes extend the audit chain (the hash chain
+// over recorded changes).
 func TestActsCostAConsumerNoLockWait(t *testing.T) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)

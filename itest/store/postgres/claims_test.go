@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waitingRows creates many waiting rows of two consumers, and the same number of finished rows.
+// SQL that creates many waiting rows of two consumers, and the same number of finished rows.
 const waitingRows = `insert into in.semel_inbox (revision, scope, consumer, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, due_at, started, finished, repeated, first_error, last_error)
 select 1, s.number, s.consumer, ('\x00'::bytea || n::text::bytea), '', 0, false,
@@ -57,8 +57,8 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 	})
 }
 
-// findsByNumber checks the plans of the statements for claims. The server must find each row by its number
-// and each marker by its identity.
+// findsByNumber checks the query plans of the statements for claims. The server must find each row by its number and
+// each marker by its identity.
 func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
 	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, Event: store.RowCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, Event: store.RowCompleted}}

@@ -74,8 +74,8 @@ func TestCommitsThatEndInTime(t *testing.T) {
 	s := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
 	t.Run("trap_94_a_deadline_that_passes_in_flight_leaves_the_commit_unknown", func(t *testing.T) {
 		marks := s.marks(t, "f")
-		// On a busy machine the time may pass before any message is in flight. The test is then repeated
-		// with a longer time.
+		// On a busy machine, the time may pass before the consumer has begun a batch. The test is then repeated with a
+		// longer time.
 		for in := 100 * time.Millisecond; ; in *= 4 {
 			b, _ := s.begin(t, store.TxOptions{}, marks)
 			if err := s.Effect(t.Context(), b.Tx(0), "f"); err != nil {

@@ -113,7 +113,7 @@ func TestTimesAndNumbers(t *testing.T) {
 			t.Fatal(r)
 		}
 		early, late := park("early"), park("later")
-		// The transaction `early` gets its row numbers first and commits last.
+		// The transaction of the batch early gets its row numbers first and commits last.
 		if _, err := early.Tx(0).Exec(s.in(copyRow), []byte("\x00early too")); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestTimesAndNumbers(t *testing.T) {
 	})
 }
 
-// copyRow inserts a copy of an existing row.
+// A statement that inserts a copy of an existing row.
 const copyRow = `insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
 	broker_id, type, schema, envelope, received_at, changed_at, started, finished, repeated, first_error, last_error)
 	select 1, scope, $1, conflict, version, surrogate, state, reason, topic, partition, "offset", broker_id, type, schema, envelope,

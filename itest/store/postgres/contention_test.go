@@ -208,7 +208,7 @@ func TestOwnersOfTheConsumersLock(t *testing.T) {
 	t.Run("law_11_an_owner_of_the_lock_that_freezes_before_its_marks_loses_it_too", func(t *testing.T) {
 		p := pgproxy.Start(t, dsn)
 		frozen := *s
-		// With the simple protocol each message to the server has one whole statement. A server that has
+		// With the simple protocol, each protocol message to the server contains one whole statement. A server that has
 		// received half of a statement would wait for the rest without a timeout.
 		frozen.store = bare(t, openDB(t, p.DSN(), "default_query_exec_mode=simple_protocol"), sqlstore.Options{Schema: s.schema})
 		p.HoldRequest(pgproxy.Containing("with settings"))
@@ -284,7 +284,7 @@ func TestIsolation(t *testing.T) {
 	})
 }
 
-// untilApplied delivers the marks like a consumer: it delivers contended messages again.
+// untilApplied applies messages like a consumer: messages whose marker is locked elsewhere are delivered again.
 func untilApplied(t testing.TB, s *shop, marks []store.Mark) {
 	for {
 		r, err := s.attempt(t, marks)

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// counting returns a database with a single connection, and the proxy that counts its round trips.
+// The function counting returns a database with a single connection, and the proxy that counts its round trips.
 func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
 	t.Helper()
 	p := pgproxy.Start(t, services.Postgres(t))
@@ -78,8 +78,8 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	}
 }
 
-// A call of the reaper has these round trips: BEGIN with its lock, the lock timeout, the policy with the
-// table of partitions, rows, markers, bodies, COMMIT.
+// A call of the reaper, which removes old markers, has these round trips: BEGIN with its lock, the lock timeout, the
+// policy with the table of partitions, rows, markers, bodies, COMMIT.
 func TestRoundTripsOfASlice(t *testing.T) {
 	const slice = 8
 	p, db := counting(t)

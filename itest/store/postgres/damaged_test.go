@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// damages are changes that a user may have made to the tables. For each change there is the fault that the
-// check reports and the statement that repairs the fault. "in." is replaced by the schema.
+// damages contains changes that a user may have made to the tables, each with the fault that the check reports and the
+// statement that repairs the fault. In statements, "in." is replaced by the schema.
 var damages = []struct{ done, says, remedy string }{
 	{"alter table in.semel_markers set unlogged", "semel_markers is not kept through a crash", "alter table in.semel_markers set logged"},
 	{"alter table in.semel_edits drop constraint semel_edits_row_fkey; alter table in.semel_inbox set unlogged", "semel_inbox is not kept through a crash", "alter table in.semel_inbox set logged"},
@@ -58,17 +58,17 @@ var damages = []struct{ done, says, remedy string }{
 	{partitioned + "alter table in.part set unlogged", "part is not kept through a crash", "alter table in.part set logged"},
 }
 
-// mine creates a trigger that prevents inserts of markers.
+// SQL that creates a trigger that prevents inserts of markers.
 const mine = "create trigger mine before insert on in.semel_markers for each row execute function suppress_redundant_updates_trigger(); "
 
-// partitioned replaces the table of markers by a table with two partitions. The second partition is in.part.
+// SQL that replaces the table of markers by a table with two partitions. The second partition is in.part.
 const partitioned = `create table in.parts (like in.semel_markers including all) partition by hash (scope, id);
 	create table in.whole partition of in.parts for values with (modulus 2, remainder 0);
 	create table in.part partition of in.parts for values with (modulus 2, remainder 1);
 	alter table in.semel_markers rename to former; alter table in.parts rename to semel_markers; `
 
-// guardTriggers applies a command to at most `most` of the two triggers that enforce the foreign key of the
-// guard. The names of these triggers contain a number.
+// guardTriggers returns SQL that applies a command to the two triggers that enforce the foreign key of the guard, but
+// to at most as many triggers as most says. The names of these triggers contain a number.
 func guardTriggers(do string, most int) string {
 	return fmt.Sprintf(`do $do$ declare n text; begin
 		for n in select tgname from pg_trigger where tgrelid = 'in.semel_guard'::regclass and tgisinternal order by tgname limit %d loop
@@ -137,7 +137,7 @@ func TestDamagedTables(t *testing.T) {
 	})
 }
 
-// mend runs the remedy, if the remedy is a statement, and checks that the store accepts the tables again.
+// mend runs the remedy if the remedy is an SQL statement, and checks that the store accepts the tables again.
 func (s *shop) mend(t *testing.T, remedy, done string) {
 	t.Helper()
 	if first, _, _ := strings.Cut(remedy, " "); first != "alter" && first != "drop" && first != "delete" {

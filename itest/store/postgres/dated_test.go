@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// dated makes the shop keep its markers in daily partitions.
+// The method dated makes the store keep its markers in daily partitions.
 func (s *shop) dated(t testing.TB, back int) *shop {
 	t.Helper()
 	sqlsuite.Today(t)
@@ -32,8 +32,8 @@ func (s *shop) dated(t testing.TB, back int) *shop {
 	return s
 }
 
-// anyDay replaces the daily partitions by one partition for all ids. Cases with ids of their own then run
-// with the statements of daily partitions.
+// anyDay replaces the daily partitions by one partition for all ids. With one partition, test cases with ids that
+// contain no time also run with the statements of daily partitions.
 func (s *shop) anyDay(t testing.TB) *shop {
 	t.Helper()
 	s.dated(t, 0)
@@ -45,7 +45,7 @@ func (s *shop) anyDay(t testing.TB) *shop {
 	return s
 }
 
-// partitions returns the names of the daily partitions.
+// The method partitions returns the names of the daily partitions.
 func (s *shop) partitions(t testing.TB) []string {
 	t.Helper()
 	rows, err := s.db.Query(s.in(`select i.inhrelid::regclass::text from pg_inherits i where i.inhparent = 'in.semel_markers_1'::regclass
@@ -65,7 +65,8 @@ and i.inhrelid::regclass::text ~ '_[0-9]{8}"?$' order by 1`))
 	return all
 }
 
-// dayStart returns the start, in UTC, of the day that is `days` days after today.
+// dayStart returns the start of a day in UTC. The parameter days is the number of days between today and the returned
+// day.
 func dayStart(days int) time.Time {
 	return time.Now().UTC().Truncate(aDay).Add(time.Duration(days) * aDay)
 }
@@ -92,7 +93,8 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 	})
 }
 
-// ends processes ids, commits the new ones with the outcome `as`, and returns the verdicts.
+// The method ends processes ids, commits the new ids with the outcome as, and returns the store's verdict (new,
+// duplicate, …) for each id.
 func (s *shop) ends(t testing.TB, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
@@ -112,7 +114,7 @@ func (s *shop) ends(t testing.TB, as store.Outcome, ids ...string) []store.Verdi
 	return v
 }
 
-// Verdicts that the cases expect.
+// The store's verdicts that the test cases expect.
 var (
 	isFresh   = store.Verdict{Kind: store.Fresh}
 	isOld     = store.Verdict{Kind: store.Old}
@@ -128,10 +130,10 @@ func wantVerdicts(t testing.TB, got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// kept returns the store with the interface that the reaper uses.
+// The method kept returns the store with the interface for removing old markers.
 func (s *shop) kept() store.Reaper { return s.store }
 
-// retained stores a retention for the consumer.
+// The method retained stores a retention for the consumer.
 func (s *shop) retained(t testing.TB, keep time.Duration) {
 	t.Helper()
 	if err := s.kept().Retain(t.Context(), store.Retention{Consumer: "billing", Keep: keep}); err != nil {
@@ -139,7 +141,7 @@ func (s *shop) retained(t testing.TB, keep time.Duration) {
 	}
 }
 
-// pass lets the reaper advance its low-water mark and make one pass.
+// pass lets the reaper, which removes old markers, advance its low-water mark and make one pass over the markers.
 func (s *shop) pass(t testing.TB) store.Reaped {
 	t.Helper()
 	if err := s.kept().Progressed(t.Context(), "billing", nil); err != nil {
@@ -174,7 +176,7 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 	t.Run("trap_T19_uniqueness_does_not_end_at_the_border_of_a_day", func(t *testing.T) {
 		s := open(t, 2)
 		for day := -2; day <= 3; day++ {
-			wantVerdicts(t, s.ends(t, store.Applied, uuid(day, 1)), isFresh) // the time is a part of the id, so this is a new message
+			wantVerdicts(t, s.ends(t, store.Applied, uuid(day, 1)), isFresh) // the time is a part of the id, so the message is new
 		}
 		id := uuid(3, 7)
 		s.ends(t, store.Parked, id)
@@ -193,7 +195,7 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 		s := open(t, 0)
 		id := uuid(5, 1)
 		s.ends(t, store.Parked, id)
-		// an unrelated partition must not prevent the creation of further partitions
+		// an unrelated partition must not prevent the creation of daily partitions
 		s.exec(t, "create table in.coming partition of in.semel_markers_1 for values from ('\\x02'::bytea) to ('\\x03'::bytea)")
 		s.exec(t, "update in.semel_dated set high = '\\x02'")
 		wantVerdicts(t, s.ends(t, store.Applied, id), isParked)
@@ -266,8 +268,8 @@ func TestADayIsDropped(t *testing.T) {
 		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
-		// After the low-water mark has passed a day and before its partition is dropped, for example after
-		// a kill, ids of this day are not new.
+		// Ids of a day are not new after the low-water mark has passed the day, even if the day's partition still
+		// exists, for example after a kill.
 		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1), uuid(-4, 2)), isApplied, isOld)
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the next pass removed %+v", r)

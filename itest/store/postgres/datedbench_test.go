@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// BenchmarkADayIsDropped measures how long it takes to drop a daily partition with a million markers. For
-// comparison it deletes as many markers one by one.
+// BenchmarkADayIsDropped measures how long it takes to drop a daily partition with a million markers. For comparison,
+// the benchmark deletes as many markers one by one.
 func BenchmarkADayIsDropped(b *testing.B) {
 	const markers = 1_000_000
 	db := fresh(b)
@@ -44,9 +44,9 @@ from generate_series(1, $1::bigint) n`, markers)
 	}
 }
 
-// BenchmarkBytesOfAMarker measures the size of a million markers, once in a daily partition and once in the
-// single table. The markers have fingerprints. Their ids are UUIDs of version 7 of one day, written in the
-// order of their times in transactions of a thousand.
+// BenchmarkBytesOfAMarker measures the size of a million markers, once in a daily partition and once in the single
+// table. The markers have fingerprints. The markers' ids are UUIDs of version 7 of one day, written in the order of
+// their times, a thousand in each transaction.
 func BenchmarkBytesOfAMarker(b *testing.B) {
 	const markers, atOnce = 1_000_000, 1000
 	db := fresh(b)

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// rowOf inserts an inbox row for a marker. The row was changed `ago` before now.
+// rowOf inserts an inbox row for a marker. The parameter ago says how long ago the row was changed.
 func (s *shop) rowOf(t *testing.T, state, conflict, ago string) {
 	t.Helper()
 	s.exec(t, `insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
@@ -21,7 +21,7 @@ func (s *shop) rowOf(t *testing.T, state, conflict, ago string) {
 select 1, scope, id, decode($2, 'hex'), 0, false, $1, '', '', 0, 0, '', '', '', '{}', 'x', at, now() - $3::text::interval, 0, 0, 0, '', '' from in.semel_markers_1`, state, conflict, ago)
 }
 
-// comes creates the partitions of the next ten days.
+// The method comes creates the daily partitions of the next ten days.
 func (s *shop) comes(t *testing.T) {
 	t.Helper()
 	const day = "in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date + "
@@ -122,7 +122,7 @@ func TestWhatStandsAside(t *testing.T) {
 		}
 		past, present, gone := uuid(-3650, 1), uuid(0, 1), uuid(-2, 1)
 		s.ends(t, store.Applied, gone)
-		// the partition still exists
+		// the low-water mark has passed the day, but the day's partition still exists
 		s.exec(t, "update in.semel_dated set low_day = (now() at time zone 'UTC')::date, low = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date - 1)")
 		for id, want := range map[string]int{past: 1, present: 0, gone: 0} {
 			done, err := db.ExecContext(t.Context(), sqlstore.DatedStatements(s.store, sqlform.Revision12{}).Aside,

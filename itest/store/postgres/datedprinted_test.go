@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// printed makes the database itself run the reaper's statements for the consumer.
+// The method printed makes the database itself run the reaper's statements for the consumer.
 func (s *shop) printed(t *testing.T) {
 	t.Helper()
 	var text strings.Builder

@@ -37,7 +37,7 @@ func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 	})
 	t.Run("trap_88_ten_years_ago_or_ahead_is_not_fresh", func(t *testing.T) {
 		v := s.ends(t, store.Applied, snowflake(3650, 1), snowflake(-3650, 1))
-		if v[0] != isAhead || v[1].Kind != store.Old { // with fewer digits an id may seem to be in the future
+		if v[0] != isAhead || v[1].Kind != store.Old { // the time of an id with fewer digits may seem to lie in the future
 			t.Errorf("the verdicts are %+v", v)
 		}
 	})

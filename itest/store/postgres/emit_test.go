@@ -46,7 +46,7 @@ func TestTheIndexOfCauses(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{})
 		for _, broken := range []string{
 			"drop index in.semel_inbox_cause",
-			// as after a build of the index that was interrupted
+			// an invalid index, as after an interrupted build of the index
 			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_cause'::regclass",
 		} {
 			s.exec(t, broken)

@@ -24,7 +24,7 @@ func TestNothingIsLeftInTheTables(t *testing.T) {
 	})
 }
 
-// tablesWith returns the tables of a schema in which a row contains one of these forms of a word.
+// tablesWith returns the tables of a schema in which a row contains a word in one of the given encodings.
 func tablesWith(t testing.TB, db *sql.DB, schema string, forms [][]byte) []string {
 	t.Helper()
 	return sqlsuite.TablesWith(t, schema, forms, func(query string, args ...any) (texts []string) {
@@ -62,7 +62,7 @@ func TestNothingIsLeftInADump(t *testing.T) {
 	})
 }
 
-// An erasure does not wait for rows that another transaction has locked. It erases all other rows.
+// An erasure does not wait for rows that another transaction has locked, but erases all other rows.
 func TestAnErasureWaitsForNobody(t *testing.T) {
 	t.Run("P4_a_row_that_is_locked_is_left_as_busy", func(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{})

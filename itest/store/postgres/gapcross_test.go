@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// gapped parks version 3 of a stream because of a gap, and parks a conflict with the same identity. It
-// returns the mark of the missing version and the row of the conflict.
+// The function gapped parks version 3 of a stream because of a gap, and parks a conflict with the same identity. The
+// results are the marker to write for the missing version, and the row of the conflict.
 func gapped(t *testing.T, s *shop) (missing store.Mark, conflict store.StoredRow) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "one", "two", "three", "three")
@@ -55,8 +55,8 @@ func rowsOf(t *testing.T, s *shop) []store.StoredRow {
 	return rows
 }
 
-// A conflict is retried in an open transaction while the end of a gap frees the first content, and the other
-// way around.
+// In one case, a conflict is retried in an open transaction while the missing version arrives and unblocks the first
+// content. In another test case, the missing version arrives before the conflict is retried.
 func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 	ctx := t.Context()
 	act := store.Act{Verb: "retry", Who: "test"}
@@ -89,7 +89,7 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 		}
 		said := [2]chan error{make(chan error, 1), make(chan error, 1)}
 		go func() { said[0] <- first(s, missing, conflict) }()
-		s.waits(t, 1) // the transaction has done everything except its last statement
+		s.waits(t, 1) // the transaction has sent all statements except the last one
 		go func() { said[1] <- second(s, missing, conflict) }()
 		s.waits(t, 2)
 		if err := holder.Rollback(); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// abilities are the abilities of a store in PostgreSQL.
+// abilities contains the abilities of a store in PostgreSQL.
 var abilities = storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true}
 
-// suite runs the cases of storetest that `only` selects.
+// suite runs the cases of storetest that the function only selects.
 func suite(t *testing.T, db *sql.DB, only func(name string) bool) {
 	shops := lent(db)
 	storetest.Run(t, storetest.Harness[*sql.Tx]{

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waits returns when the given number of transactions wait for a lock.
+// The method waits returns when the given number of transactions wait for a lock.
 func (s *shop) waits(t *testing.T, transactions int) {
 	t.Helper()
 	const text = "select count(distinct pid) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())"
@@ -53,7 +53,7 @@ func TestTwoBatchesThatEnterOneLineAtOnce(t *testing.T) {
 				results <- b.Commit(context.WithoutCancel(t.Context()), store.Ending{Rows: []store.Row{row}})
 			}()
 		}
-		s.waits(t, 2) // both transactions have inserted their rows, and neither row has its place in the lane yet
+		s.waits(t, 2) // both transactions have inserted their rows, and neither row is in its lane yet
 		if err := holder.Rollback(); err != nil {
 			t.Fatal(err)
 		}

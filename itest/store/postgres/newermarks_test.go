@@ -57,8 +57,8 @@ func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
 	})
 }
 
-// heldAmongOthers delivers the message "held" among other messages to a consumer. The marker of "held" has an
-// outcome of a newer release until that release records the outcome applied.
+// heldAmongOthers delivers the message "held" among other messages to a consumer. The marker of the message "held" has
+// an outcome that only a newer release knows, until the newer release records the outcome applied.
 func (s *shop) heldAmongOthers(t *testing.T, outcome int) {
 	running, err := consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		return s.effect(ctx, tx, m.Identity.ID)

@@ -1,4 +1,4 @@
-// Package postgres runs the suites of sqlstore against PostgreSQL servers.
+// Package postgres runs the conformance suites of sqlstore against PostgreSQL servers.
 package postgres
 
 import (
@@ -26,7 +26,7 @@ func openDB(t testing.TB, dsn string, options ...string) *sql.DB {
 	return openTraced(t, strings.Join(append([]string{dsn}, options...), "&"), nil)
 }
 
-// openTraced does the same as openDB and adds a tracer to the connections.
+// openTraced is like openDB, and adds a tracer to the connections.
 func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
 	t.Helper()
 	config, err := pgx.ParseConfig(dsn)
@@ -40,7 +40,7 @@ func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
 	return db
 }
 
-// fresh creates an empty database and opens it.
+// The function fresh creates an empty database and opens it.
 func fresh(t testing.TB, options ...string) *sql.DB {
 	t.Helper()
 	dsn := services.Postgres(t)
@@ -57,7 +57,7 @@ func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	return s
 }
 
-// migrated returns a store whose tables exist.
+// The function migrated returns a store whose tables exist.
 func migrated(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	t.Helper()
 	s := bare(t, db, o)
@@ -77,7 +77,7 @@ func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// one returns the value of a query that returns a single value.
+// The function one returns the value of a query that returns a single value.
 func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
@@ -86,9 +86,9 @@ func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	return v
 }
 
-var schemas atomic.Int64 // the number in the name of the next schema; many tests share a database
+var schemas atomic.Int64 // number in the name of the next schema, because many tests share a database
 
-// shop is a store in a schema of its own. Its table of effects has no unique key.
+// shop is a store in a schema of its own, with a table of effects that has no unique key.
 type shop struct {
 	storetest.Instance[*sql.Tx]
 	db     *sql.DB
@@ -104,7 +104,8 @@ func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
 	return s
 }
 
-// lent lends shops to the cases of a suite. A shop is emptied and lent again.
+// The function lent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test
+// case.
 func lent(db *sql.DB) *services.Lent[*shop] {
 	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, db, sqlstore.Options{}) }, Empty: emptied}
 }
@@ -139,7 +140,7 @@ func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *sho
 	return s
 }
 
-// in replaces "in." in the text by the schema's name.
+// The method in replaces "in." in the text by the schema's name.
 func (s *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", `"`+s.schema+`".`)
 }
@@ -204,26 +205,26 @@ func (s *shop) begin(t testing.TB, o store.TxOptions, marks []store.Mark) (store
 	return sqlsuite.Begin(t, s.Store, o, marks)
 }
 
-// attempt runs one batch that writes an effect for each new mark.
+// attempt runs one batch that writes an effect for each message that is new.
 func (s *shop) attempt(t testing.TB, marks []store.Mark) (store.Result, error) {
 	t.Helper()
 	r, _, err := sqlsuite.Attempt(t, s.Instance, marks)
 	return r, err
 }
 
-// works checks, after the end of a fault, that a new attempt applies the marks once.
+// The method works checks, after the end of a fault, that a new attempt applies the messages once.
 func (s *shop) works(t testing.TB, marks []store.Mark) {
 	t.Helper()
 	sqlsuite.Works(t, s.Instance, marks)
 }
 
-// is checks the class and the text of an error.
+// The method is checks the class and the text of an error.
 func (s *shop) is(t testing.TB, err error, class store.Class, says string) {
 	t.Helper()
 	sqlsuite.Is(t, s.Store, err, class, says)
 }
 
-// until waits until the condition is true in the database.
+// The function until waits until the condition is true in the database.
 func until(t testing.TB, db *sql.DB, condition string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -16,11 +16,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// placeholders stand in the statements; Semel replaces them before it sends a statement.
+// placeholders replaces the placeholders in statements, as Semel does before it sends a statement.
 var placeholders = strings.NewReplacer("{filter}", "", "{order}", "i.number", "{by}", "i.number", "{statement}", "select 1", "{busy}", " skip locked")
 
-// unprepared lists texts that are parts of other statements, and statements that PostgreSQL cannot prepare.
-// These statements call no operators.
+// unprepared lists texts that are parts of other statements, and statements that PostgreSQL cannot prepare. The listed
+// statements call no operators.
 var unprepared = map[string]bool{"Bounds": true, "CallEnds": true, "ClaimEnds": true, "Cutoff": true, "Due": true, "ExecOne": true, "Inbox": true, "Index": true, "IndexCauses": true,
 	"IndexDue": true, "IndexLow": true, "LeaseEnds": true, "Markers": true, "Migrations": true, "Owned": true, "Part": true, "Reaper": true, "RowColumns": true, "RowEnds": true, "RowFreed": true, "SeedFirst": true, "SeedNext": true, "StreamFreed": true,
 	"Unindex": true, "UnindexCauses": true, "UnindexDue": true, "UnindexLow": true, "Vacuum": true, "Writing": true,
@@ -30,12 +30,12 @@ var unprepared = map[string]bool{"Bounds": true, "CallEnds": true, "ClaimEnds": 
 // terminator matches the semicolon at the end of a statement and any comments after the semicolon.
 var terminator = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
 
-// exactOwn lists Semel's own functions.
+// exactOwn contains Semel's own functions.
 var exactOwn = map[string]bool{"semel_expect(bigint)": true, "semel_stand(bigint,bigint)": true, "semel_day_bound(pg_catalog.text,pg_catalog.date)": true, "semel_readable(pg_catalog.bytea)": true}
 
-// resolved returns the objects that PostgreSQL chose for a statement, except built-in objects and objects of
-// Semel's schema. resolved reads them from the catalogue, where PostgreSQL records them for a function whose
-// body is the statement.
+// The function resolved returns the objects that PostgreSQL chose for a statement, except built-in objects and objects
+// of Semel's schema. resolved reads these objects from the catalogue: PostgreSQL records the objects of a function
+// whose body is the statement.
 func resolved(t testing.TB, db *sql.DB, statement string) (objects []string, _ error) {
 	t.Helper()
 	tx, err := db.Begin()
@@ -93,8 +93,8 @@ func resolve(t *testing.T, db *sql.DB, statements any) {
 	}
 }
 
-// beside creates Semel's tables in a database that also has a user's functions and operators. The search_path
-// of the returned store finds the user's objects too.
+// The function beside creates Semel's tables in a database that also has a user's functions and operators. The
+// search_path of the returned store also finds the user's objects.
 func beside(t *testing.T, dsn string) (*sql.DB, *shop) {
 	t.Helper()
 	db := openDB(t, dsn, "default_query_exec_mode=exec")
@@ -153,8 +153,8 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 	})
 }
 
-// movesResolve checks the statements of a move to daily partitions while the move is in progress. Then it
-// ends the move.
+// movesResolve checks the statements of a move to daily partitions while the move is in progress. After the checks,
+// movesResolve ends the move.
 func movesResolve(t *testing.T, dsn string) {
 	db, s := beside(t, dsn)
 	s.ends(t, store.Applied, uuid(-1, 1), uuid(-60, 2))

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// results applies messages and stores a result for each.
+// The method results applies messages and stores a result for each message.
 func (s *shop) results(t *testing.T, ids ...string) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
@@ -35,7 +35,7 @@ func (s *shop) hasResults(t *testing.T, want int) {
 	}
 }
 
-// many returns n ids of one day.
+// The function many returns n ids of one day.
 func many(days, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, uuid(days, i))

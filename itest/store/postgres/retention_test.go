@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// oldMarkers creates the markers of a year, and as many for another consumer. One marker in a thousand
-// belongs to a parked row.
+// SQL that creates the markers of a year, and as many markers for another consumer. One marker in a thousand belongs to
+// a parked row.
 var oldMarkers = []string{
 	`insert into in.semel_markers (scope, id, outcome, version, at)
 select (select number from in.semel_scopes where consumer = case n % 2 when 0 then 'billing'::bytea else 'audit'::bytea end),
@@ -29,7 +29,8 @@ from in.semel_markers where outcome = 3`,
 	"analyze in.semel_markers", "analyze in.semel_inbox",
 }
 
-// keeping returns a shop whose consumer "billing" has this retention and has just made progress.
+// The function keeping returns a store whose consumer "billing" has the retention keep and has just recorded its
+// progress.
 func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	t.Helper()
 	s := newShop(t, db, sqlstore.Options{})
@@ -47,7 +48,7 @@ func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	return s
 }
 
-// left returns the number of markers of a consumer.
+// The method left returns the number of markers of a consumer.
 func (s *shop) left(t *testing.T, consumer string) (n int) {
 	t.Helper()
 	err := s.db.QueryRowContext(t.Context(), s.in("select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope where s.consumer = $1"), []byte(consumer)).Scan(&n)
@@ -59,8 +60,8 @@ func (s *shop) left(t *testing.T, consumer string) (n int) {
 
 const month = 30 * 24 * time.Hour
 
-// ofAMonth is the number of markers that are younger than a month. parkedAll is the number of markers of
-// parked rows.
+// The constant ofAMonth is the number of markers that are younger than a month. The constant parkedAll is the number of
+// markers of parked rows.
 const ofAMonth, parkedAll = 30 * 24 * 60 / 5 / 2, 50000 * 2 / 1000
 
 func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
@@ -238,7 +239,7 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 		s := keeping(t, fresh(t), month)
 		for _, broken := range []string{
 			"drop index in.semel_inbox_bodies",
-			// as after a build of the index that was interrupted
+			// an invalid index, as after an interrupted build of the index
 			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_bodies'::regclass",
 		} {
 			s.exec(t, broken)

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// entitled makes a shop's store use a role that has the privileges of Grants and no other privileges in
+// The function entitled makes a test's store use a role that has the privileges of Grants and no other privileges in
 // Semel's schema. The suite itself reads and damages the tables as the owner.
 func entitled(t testing.TB, s *shop, role string, db *sql.DB) *shop {
 	t.Helper()
@@ -32,7 +32,7 @@ func entitled(t testing.TB, s *shop, role string, db *sql.DB) *shop {
 // nameOf returns the role of a connection.
 func nameOf(t testing.TB, db *sql.DB) string { return one[string](t, db, "select current_user::text") }
 
-// aRoleWithTheGrantsKeepsTheLaws runs the cases with a store that uses such a role.
+// aRoleWithTheGrantsKeepsTheLaws runs the test cases with a store whose role has only the privileges of Grants.
 func aRoleWithTheGrantsKeepsTheLaws(t *testing.T, only func(name string) bool) {
 	t.Run("a_role_with_the_grants_that_are_printed_may_do_what_the_suite_of_stores_does", func(t *testing.T) {
 		dsn := services.Postgres(t)

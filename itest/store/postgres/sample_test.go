@@ -37,7 +37,7 @@ func TestASampleReadsLittle(t *testing.T) {
 		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
 			return s.store.SampleRows(ctx, store.StateReceived)
 		})
-		// On a busy machine a sample may reach its time limit, and then counts fewer rows.
+		// On a busy machine, a sample may reach its time limit and count fewer rows.
 		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n != sqlstore.MostSampled+1 && n != sqlstore.MostSampled/5+1 && n != sqlstore.MostSampled/25+1 {
 			t.Errorf("%+v: %v", rows, err)
 		}

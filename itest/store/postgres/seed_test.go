@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// olds are the possible types of an id column. Each has a value, and the id that messages have for this
+// olds contains the possible types of an id column, each with a value of the column and the id of the message for this
 // value.
 var olds = []struct{ column, value, id string }{
 	{"text", "'ä/7'", "ä/7"},
@@ -25,7 +25,7 @@ var olds = []struct{ column, value, id string }{
 	{"integer", "7", "7"},
 }
 
-// verdict returns the verdict for an id and rolls back.
+// verdict asks the store whether an id is new or a duplicate, and rolls back.
 func (s *shop) verdict(t testing.TB, id string) store.Verdict {
 	t.Helper()
 	b, v := s.begin(t, store.TxOptions{}, s.marks(t, id))
@@ -130,8 +130,9 @@ func interruptedSeeding(t *testing.T, db *sql.DB) {
 	}
 }
 
-// seedingBeside checks seeding while a consumer runs. After the id of a row is seeded, a message with this id
-// has no effect. Seeding waits for a message in flight.
+// seedingBeside checks seeding (which writes markers for messages that were processed without Semel) while a consumer
+// runs. After an id is seeded, a message with this id has no effect. Seeding waits for a message that a consumer is
+// processing.
 func seedingBeside(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.old as select lpad(n::text, 4, '0') as id from generate_series(0, 999) n")

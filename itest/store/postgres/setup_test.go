@@ -32,7 +32,7 @@ func TestSetupFilesThatEndTheirTransaction(t *testing.T) {
 		}
 	})
 	t.Run("trap_T103_an_ending_that_cannot_be_read_is_found_when_it_has_run", func(t *testing.T) {
-		// With this setting, the server alone treats a backslash as an escape of a quote.
+		// With this setting, the server treats a backslash as an escape of a quote, and Semel does not.
 		odd := bare(t, openDB(t, dsn, "standard_conforming_strings=off"), sqlstore.Options{Schema: s.schema})
 		text := s.in(`create table in.first (id text); insert into in.first values ('x\''); commit; create table in.second (id int); insert into in.first values ('x\'')`)
 		ran, err := odd.Setup(t.Context(), "odd.sql", text)

@@ -9,12 +9,12 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// sqlSources are the files with SQL that Semel sends to PostgreSQL.
+// The files with SQL that Semel sends to PostgreSQL.
 var sqlSources = []string{"../../../sqlstore/postgres/*.sql", "../../../sqlstore/postgres/migrations/*.sql", "../../../sqlstore/*.go", "../../../internal/adoption/*.go",
 	"../../../pgxstore/*.go", "../../../cmd/semel/internal/assembly/*.go", "../../../cmd/semel/internal/check/*.go"}
 
-// shadowed returns a database in which a user's functions and operators match calls better than the built-in
-// ones. They raise errors when they are called.
+// The function shadowed returns a database in which a user's functions and operators match calls better than the
+// built-in ones. The user's functions and operators raise errors when they are called.
 func shadowed(t testing.TB) (dsn string) {
 	t.Helper()
 	dsn = services.Postgres(t)
@@ -22,7 +22,7 @@ func shadowed(t testing.TB) (dsn string) {
 	return services.Shadow(t, dsn, sqlSources...)
 }
 
-// objectsOfOtherSchemasAreNeverCalled runs the cases in such a database.
+// objectsOfOtherSchemasAreNeverCalled runs the test cases in the database that shadowed returns.
 func objectsOfOtherSchemasAreNeverCalled(t *testing.T, only func(name string) bool) {
 	t.Run("P4_by_what_the_suite_of_stores_does", func(t *testing.T) {
 		dsn := shadowed(t)

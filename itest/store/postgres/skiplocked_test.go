@@ -63,7 +63,7 @@ func TestADayThatIsWrittenToWhileItIsLocked(t *testing.T) {
 			}
 		}
 		committed := make(chan error, 1)
-		go func() { // commits as soon as another transaction waits to drop the partition
+		go func() { // this goroutine commits as soon as another transaction waits to drop the partition
 			waits := false
 			for !waits && t.Context().Err() == nil {
 				if err := s.db.QueryRowContext(t.Context(), "select exists (select 1 from pg_locks where not granted and mode = 'AccessExclusiveLock')").Scan(&waits); err != nil {

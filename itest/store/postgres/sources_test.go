@@ -25,7 +25,7 @@ from in.semel_scopes where number % 100 = 0`)
 	s.exec(t, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, 2, 0, now() from in.semel_inbox")
 }
 
-// blocksRead returns the number of blocks that a statement read, according to an analyzed plan. It is the
+// blocksRead returns the number of blocks that a statement read, according to an analyzed plan. The result is the
 // highest number in the plan, because the top step does not count the blocks of a change in a WITH clause.
 func blocksRead(t *testing.T, plan string) (most int) {
 	t.Helper()

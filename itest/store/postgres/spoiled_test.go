@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// ofPool returns a database whose connections come from a pgx pool. Closing such a connection only returns it
-// to the pool.
+// ofPool returns a database whose connections come from a pgx pool. Closing a connection of the database only returns
+// the connection to the pool.
 func ofPool(t *testing.T) *sql.DB {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), services.Postgres(t))

@@ -29,7 +29,7 @@ func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
 	sqlsuite.Drawn(t, followed)
 }
 
-// followers creates many rows of one stream that wait for earlier versions.
+// SQL that creates many rows of one stream that wait for earlier versions.
 const followers = `insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, due_at, started, finished, repeated, first_error, last_error, stream, stream_version)
 select 1, (select number from in.semel_scopes), ('\x00'::bytea || n::text::bytea), '', 0, false, 'BLOCKED', 'gap', '', 0, n, '', '', '', '{}', ''::bytea, now(), now(),

@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// walked makes calls until the pass has ended and returns the sum of their results.
+// The method walked calls the reaper, which removes old markers, until the pass over the markers has ended, and returns
+// the sum of the results.
 func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	t.Helper()
 	o.Consumer = "billing"
@@ -26,7 +27,7 @@ func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	return sum
 }
 
-// block returns the block of the table at which the reaper continues.
+// block returns the block of the table at which the removal of markers continues.
 func (s *shop) block(t *testing.T) (n int64) {
 	t.Helper()
 	if err := s.db.QueryRowContext(t.Context(), s.in("select walk_block from in.semel_retention where consumer = 'billing'")).Scan(&n); err != nil {
@@ -61,8 +62,8 @@ func TestTheReaperWalksThroughTheTable(t *testing.T) {
 		if first.Markers == 0 || first.Next.Done {
 			t.Fatalf("the first part of a walk removed %+v", first)
 		}
-		// The pass was not continued, as if its process had died. Meanwhile earlier markers have become due
-		// too.
+		// The pass is interrupted, as if its process had died. Now markers that the pass has already walked over become
+		// due for removal.
 		s.exec(t, "update in.semel_markers set at = now() - interval '2 years' where ctid < '(20,0)'")
 		if done, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 1000}); err != nil || done.Next.Block < began {
 			t.Errorf("the next walk is at block %d and began at %d, %v", done.Next.Block, began, err)

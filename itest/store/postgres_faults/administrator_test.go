@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// inPublic writes the effect to the schema public, whatever the search_path is. It rejects the message "bad".
+// inPublic writes the effect to the schema public, with any search_path. The handler rejects the message "bad".
 func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	if m.Identity.ID == "bad" {
 		return semel.Permanent(errors.New("no such order"))
@@ -22,8 +22,8 @@ func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return exec(ctx, `insert into public.effects (id, worker) values ($1, 'here')`, m.Identity.ID)
 }
 
-// at starts a consumer of a new database and delivers some messages. It returns the ids of these messages,
-// which are applied.
+// The function at starts a consumer with a new database and delivers some messages. The result before contains the ids
+// of the delivered messages, which are applied.
 func at(t *testing.T, driver workload.Driver) (w *world, before []string) {
 	t.Helper()
 	w, before = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), handler: inPublic}), numbered("before", 20)

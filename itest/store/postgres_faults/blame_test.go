@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// around delivers the bad messages in the middle of ten good messages, in one batch. It checks that the good
-// messages are applied and that the consumer continues to work.
+// The function around delivers the bad messages in the middle of ten good messages, in one batch. The function checks
+// that the good messages are applied and that the consumer continues to work.
 func around(t *testing.T, w *world, bad ...*semel.Message) {
 	t.Helper()
 	good := numbered("good", 10)
@@ -42,8 +42,8 @@ func twoAttempts(c *consumer.Config) {
 	c.Retry.MaxAttempts = 2
 }
 
-// refusedAtCommit makes a deferred trigger fail for one message of a batch. It checks that only this message
-// is parked, with the error code `state`.
+// refusedAtCommit makes a deferred trigger fail for one message of a batch. The function checks that only this message
+// is parked, with the error code of the parameter state.
 func refusedAtCommit(t *testing.T, driver workload.Driver, does, state string) {
 	dsn := migrated(t, services.Postgres(t),
 		`create function late() returns trigger language plpgsql as

@@ -9,16 +9,16 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// countOne updates the row of counters, which every handler updates.
+// A statement that updates the row of counters, which every handler updates.
 const countOne = `update counters set n = n + 1`
 
-// counted returns a migrated database in which the counter is 0.
+// The function counted returns a migrated database in which the counter is 0.
 func counted(t testing.TB) (dsn string) {
 	t.Helper()
 	return migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
 }
 
-// wantCounter checks how often the counter was increased.
+// wantCounter checks that the counter was increased n times.
 func (w *world) wantCounter(n int) {
 	w.t.Helper()
 	if got := one[int](w.t, w.db, `select n from counters`); got != n {
@@ -26,7 +26,7 @@ func (w *world) wantCounter(n int) {
 	}
 }
 
-// countImpatiently increases the counter in a handler, and waits at most 50 ms for its lock.
+// countImpatiently increases the counter in a handler, and waits at most 50 ms for the lock of the counter.
 func countImpatiently(ctx context.Context, exec workload.Exec) error {
 	if err := exec(ctx, `set local lock_timeout = '50ms'`); err != nil {
 		return err
@@ -34,7 +34,7 @@ func countImpatiently(ctx context.Context, exec workload.Exec) error {
 	return exec(ctx, countOne)
 }
 
-// lockCounter opens another transaction that has increased the counter and so holds its lock.
+// lockCounter opens another transaction that has increased the counter, and so has locked the counter's row.
 func (w *world) lockCounter() (stranger *sql.Tx) {
 	w.t.Helper()
 	stranger, err := w.db.BeginTx(w.t.Context(), nil)

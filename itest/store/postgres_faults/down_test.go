@@ -11,8 +11,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// goesOn delivers messages before, during and after a fault of the store. It checks that each message is
-// applied once.
+// goesOn delivers messages before, during and after a fault of the store, and checks that each message is applied once.
 func goesOn(t *testing.T, w *world, breakIt, mend func(), says string) {
 	t.Helper()
 	before, during, after := numbered("before", 20), numbered("during", 20), numbered("after", 20)
@@ -30,7 +29,7 @@ func goesOn(t *testing.T, w *world, breakIt, mend func(), says string) {
 	w.applied(during...)
 	w.deliver(after...)
 	w.applied(after...)
-	until(t, "the consumer says that it is ready", func() bool { // the consumer tries again after a while
+	until(t, "the consumer says that it is ready", func() bool { // the consumer tries to connect again after a while
 		ready, _ := w.consumer.Ready()
 		return ready
 	})
@@ -62,7 +61,7 @@ func cutOff(t testing.TB, db *sql.DB, database string) {
 	exec(t, db, `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`, database)
 }
 
-// withRole creates a role that is not a superuser, and a database for it. It returns the administrator's
+// withRole creates a role that is not a superuser, and a database for this role. The results are the administrator's
 // connection and the role's connection string.
 func withRole(t testing.TB) (admin *sql.DB, dsn string) {
 	t.Helper()
@@ -104,7 +103,7 @@ func TestAPasswordThatIsChanged(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			admin, dsn := withRole(t)
 			exec(t, admin, `alter role app password 'the first'`)
-			// Only a superuser can write this file. The administrator's role is a superuser.
+			// Only a superuser can write pg_hba.conf. The administrator's role is a superuser.
 			exec(t, admin, `copy (values ('host all app 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust')) to '`+
 				one[string](t, admin, `show hba_file`)+`'`)
 			exec(t, admin, `select pg_reload_conf()`)

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// elsewhere are errors of a handler that look like errors of the consumer's own store.
+// elsewhere contains errors of a handler that look like errors of the consumer's own store.
 var elsewhere = map[string]func(ctx context.Context, other *sql.DB) error{
 	"end":      func(context.Context, *sql.DB) error { return fmt.Errorf("reading the body: %w", io.EOF) },
 	"cut":      func(context.Context, *sql.DB) error { return io.ErrUnexpectedEOF },

@@ -16,13 +16,14 @@ func TestAFailoverToAStandbyThatLagged(t *testing.T) {
 			kept, lost := numbered("kept", 10), numbered("lost", 10)
 			w.deliver(kept...)
 			w.applied(kept...)
-			// The next commit is synchronous. When it returns, the standby has all earlier commits too.
+			// The next commit is synchronous. When a synchronous commit returns, the standby also has all earlier
+			// commits.
 			exec(t, w.db, `create table barrier ()`)
 			server.Standby().Freeze()
 			w.deliver(lost...)
-			w.applied(lost...) // the messages were acknowledged, so nobody can detect that they are lost
+			w.applied(lost...) // the messages were acked, so nobody can detect that they are lost
 			server.Kill()
-			server.Standby().Kill() // as when data in the kernel's buffers is lost
+			server.Standby().Kill() // like a loss of data in the kernel's buffers
 			server.Standby().Start()
 			server.Standby().Promote()
 			for _, id := range lost {

@@ -16,16 +16,17 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// order tells the child process which database and driver to use.
+// order contains the database and the driver that a child process uses.
 type order struct{ DSN, Driver string }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// frozenTimeout is the handler timeout in these tests. The server ends a transaction that has been idle for
-// frozenTimeout plus ten seconds.
+// The handler timeout in these tests. The server ends a transaction that has been idle for frozenTimeout plus ten
+// seconds.
 const frozenTimeout = time.Second
 
-// child runs a consumer whose handler writes its effect, reports it, and never returns.
+// The function child runs a consumer whose handler writes its effect, reports that the effect is written, and never
+// returns.
 func child(o order) error {
 	inlet := workload.NewInlet()
 	inlet.Put(message("held", `{}`))
@@ -51,7 +52,7 @@ func child(o order) error {
 	return fmt.Errorf("no driver %q", o.Driver)
 }
 
-// freeze starts a child process and stops it with SIGSTOP while its transaction is open.
+// freeze starts a child process, and stops the process with SIGSTOP while its transaction is open.
 func freeze(t *testing.T, dsn, driver string) {
 	t.Helper()
 	c := children.Command(context.WithoutCancel(t.Context()), t, order{dsn, driver})

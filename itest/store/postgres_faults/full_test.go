@@ -30,7 +30,7 @@ func onSmallDisk(t *testing.T, server *services.Server, db *sql.DB, table string
 	fill = func() {
 		exec(t, db, `create table ballast (filler text) tablespace small`)
 		exec(t, db, `alter table ballast alter filler set storage plain`)
-		// The table keeps the space that a failed insert used.
+		// A table keeps the disk space that a failed insert used.
 		_, err := db.Exec(`insert into ballast select repeat('x', 7000) from generate_series(1, 1000)`)
 		var server *pgconn.PgError
 		if !errors.As(err, &server) || server.Code != "53100" {
@@ -40,8 +40,7 @@ func onSmallDisk(t *testing.T, server *services.Server, db *sql.DB, table string
 	return fill, func() { exec(t, db, `drop table ballast`) }
 }
 
-// saidToBeFull is for machines on which no small disk can be mounted. A trigger raises the error of a full
-// disk.
+// saidToBeFull is for machines on which no small disk can be mounted: a trigger raises the error of a full disk.
 func saidToBeFull(t *testing.T, db *sql.DB, table string) (fill, empty func()) {
 	t.Helper()
 	exec(t, db, `create function full_disk() returns trigger language plpgsql as
@@ -52,7 +51,7 @@ func saidToBeFull(t *testing.T, db *sql.DB, table string) (fill, empty func()) {
 	return func() { exec(t, db, `alter table `+table+` enable trigger full_disk`) }, empty
 }
 
-// outOfDisk returns a world in which the disk of one table can be filled.
+// outOfDisk returns a running consumer and a database in which a test can fill the disk of one table.
 func outOfDisk(t *testing.T, driver workload.Driver, table string, handler workload.Handler) (w *world, fill, empty func()) {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{Small: true, Settings: []string{"autovacuum = off"}})

@@ -15,11 +15,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// german starts a private server whose error messages are in German.
+// The function german starts a server whose error messages are in German.
 func german(t *testing.T) *services.Server {
 	t.Helper()
-	// The setting only enables translation, and the environment variable selects the language. In this way
-	// the machine needs no German locale.
+	// The machine needs no German locale: the setting lc_messages only enables translation, and the environment
+	// variable LANGUAGE selects the language.
 	server := services.StartPostgres(t, services.Options{Settings: []string{"lc_messages = 'C.UTF-8'"}, Environment: []string{"LANGUAGE=de"}})
 	if _, err := look(t, server.DSN()).Exec(`select 1 / 0`); err == nil || !strings.Contains(err.Error(), "Division durch Null") {
 		t.Fatalf("the server says %v, and was to say it in German: PostgreSQL's translations (postgres-*.mo below /usr/share/locale/de, of Debian's package postgresql) or the locale C.UTF-8 are missing", err)
@@ -27,7 +27,7 @@ func german(t *testing.T) *services.Server {
 	return server
 }
 
-// worded causes the error that the message's id names.
+// The function worded is a handler that causes the error named by the message's id.
 func worded(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	if err := workload.Effect("here")(ctx, exec, m); err != nil {
 		return err

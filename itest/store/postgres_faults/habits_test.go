@@ -44,7 +44,7 @@ func TestSavepoints(t *testing.T) {
 	})
 }
 
-// shown returns the query on a documentation page that begins with this text.
+// The function shown returns the query of a documentation page that begins with a given text.
 func shown(t *testing.T, page, begins string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/" + page)

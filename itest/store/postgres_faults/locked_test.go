@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// meetings is how often a message is blocked by another transaction's lock while other messages commit. It is
-// larger than the number of attempts.
+// The number of times that another transaction's lock blocks a message while other messages commit. The message is
+// blocked more often than the number of attempts.
 const meetings = 6
 
 func TestALockThatSomebodyHoldsForLong(t *testing.T) {

@@ -53,9 +53,9 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		statements []string
-		bad        string // what the handler of the bad message does before its effect
+		bad        string // the statement that the handler of the bad message runs before its effect
 		text       string
-		reason     string // reason that a driver reports which knows more about the error
+		reason     string // the reason with a driver that reports more details of the error
 	}{
 		"a_trigger_that_raises_40001":              {raise("40001"), "", "40001", ""},
 		"a_trigger_that_raises_40P01":              {raise("40P01"), "", "40P01", ""},
@@ -94,7 +94,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	}
 }
 
-// deferred returns statements that create a trigger. The trigger raises the error code at COMMIT.
+// The function deferred returns statements that create a trigger. The trigger raises the error code at COMMIT.
 func deferred(state string) []string {
 	return []string{
 		`create function late() returns trigger language plpgsql as

@@ -16,7 +16,7 @@ func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 	for _, cut := range []struct {
 		name string
 		rule func(p *pgproxy.Proxy) *pgproxy.Rule
-		// runs is how often the handler runs for a message of this commit.
+		// The number of handler runs for a message of this commit.
 		runs int
 	}{
 		{"trap_89_the_commit_happened_and_markers_tell", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutReply(pgproxy.Nth(1, pgproxy.Commit)) }, 1},

@@ -33,8 +33,8 @@ func (w *world) hold(id string) *sql.Tx {
 	return stranger
 }
 
-// held delivers ten messages, one of which another transaction has locked. It checks that nine messages are
-// applied and one message waits.
+// The function held delivers ten messages, one of which another transaction has locked. The function checks that nine
+// messages are applied and one message waits.
 func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 	t.Helper()
 	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
@@ -126,8 +126,8 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 	})
 }
 
-// meeting returns a function that two parties call with their number, 1 or 2. The first call of each party
-// returns when both parties have called or ctx ends.
+// The function meeting returns a function that two goroutines call with their number, 1 or 2. The first call of each
+// goroutine returns when both goroutines have called the function, or when ctx ends.
 func meeting() func(ctx context.Context, party int) {
 	var once [3]sync.Once
 	var here [3]chan struct{}

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// stalled runs a consumer behind a proxy that withholds the server's reply to one statement.
+// The function stalled runs a consumer behind a proxy that withholds the server's reply to one statement.
 func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told semel.EventKind) {
 	t.Helper()
 	dsn := migrated(t, services.Postgres(t))

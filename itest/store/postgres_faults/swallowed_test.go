@@ -13,11 +13,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failing creates a function that fails with a code.
+// SQL that creates a function that fails with a given error code.
 const failing = `create function fail(code text) returns void language plpgsql as $$ begin raise exception 'no' using errcode = code; end $$`
 
-// swallower writes its effect. For the message "bad" it also runs a statement that fails, and ignores the
-// error, the first `times` times.
+// swallower returns a handler that writes its effect. For the message "bad", the handler also runs a failing statement
+// and ignores the error, but only as often as the parameter times says.
 func swallower(times int64, statement string, args ...any) workload.Handler {
 	var swallowed atomic.Int64
 	return func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -31,7 +31,7 @@ func swallower(times int64, statement string, args ...any) workload.Handler {
 	}
 }
 
-// tells reports whether the driver's store notices an error that the handler ignored.
+// The function tells reports whether the driver's store notices an error that the handler ignored.
 func tells(driver workload.Driver) bool { return driver.Name == "pgx" }
 
 func TestAHandlerThatSwallows(t *testing.T) {
@@ -78,8 +78,8 @@ func TestAHandlerThatSwallows(t *testing.T) {
 	})
 }
 
-// uncharged tests an error that no message caused and that the handler ignored twice. It checks that the
-// message is charged no attempt or, if the driver does not report the error, two.
+// The function uncharged tests an error that no message caused and that the handler ignored twice. The error must not
+// count as an attempt of the message; if the driver does not report the error, two attempts are counted.
 func uncharged(t *testing.T, code string, change func(*consumer.Config)) {
 	eachDriver(t, func(t *testing.T, driver workload.Driver) {
 		w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), failing), change: change, handler: swallower(2, `select fail($1)`, code)})

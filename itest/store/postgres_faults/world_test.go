@@ -1,6 +1,6 @@
-// Package postgresfaults runs consumers on PostgreSQL servers that fail in different ways, with both drivers.
-// Each test checks the outcome of each message, that only the faulty message is charged, and that the
-// consumer works again afterwards.
+// Package postgresfaults runs consumers on PostgreSQL servers that fail in different ways, with both drivers. Each test
+// checks the outcome of each message, that attempts are counted only for the faulty message, and that the consumer
+// works again after the fault.
 package postgresfaults
 
 import (
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// patience is the time limit of tests for events that normally take a moment.
+	// The time limit for all events that a test waits for.
 	patience = 3 * time.Minute
-	// brief is a timeout that tests wait for. Successful work takes less time even on a busy machine.
+	// A timeout whose end tests wait for. Successful work takes less time, even on a busy machine.
 	brief = 2 * time.Second
 )
 
@@ -39,16 +39,17 @@ type world struct {
 	attempts map[string][]int // by message id: the value of Attempt in each run of the handler
 }
 
-// settings are the settings of a world. The zero value means a consumer that writes the effect log.
+// settings contains the settings of a consumer and its server. The zero value means a consumer that writes the effect
+// log.
 type settings struct {
 	driver workload.Driver
-	// dsn is the connection string for checks and preparation. through is the connection string for the
-	// consumer; "" means dsn.
+	// The field dsn is the connection string for checks and preparation. The field through is the connection string for
+	// the consumer; "" means dsn.
 	dsn, through string
 	handler      workload.Handler
 	change       func(*consumer.Config)
 	isolation    sql.IsolationLevel
-	// connections is the size of the pool. 0 means two more than the number of workers.
+	// The size of the connection pool; 0 means two more than the number of workers.
 	connections int
 	outside     *workload.Exec
 }
@@ -70,12 +71,12 @@ func look(t testing.TB, dsn string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.SetMaxIdleConns(-1) // no idle connections, because they would be broken after a restart of the server
+	db.SetMaxIdleConns(-1) // no idle connections, because a restart of the server would break them
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-// migrated creates Semel's tables and the tables of the test in a database.
+// The function migrated creates Semel's tables and the tables of the test in a database.
 func migrated(t testing.TB, dsn string, statements ...string) string {
 	t.Helper()
 	if err := workload.Migrate(t.Context(), dsn); err != nil {
@@ -156,7 +157,7 @@ func (w *world) Observe(e semel.Event) {
 	w.events = append(w.events, e)
 }
 
-// told counts the events of this kind whose error contains the text.
+// The method told counts the events of the given kind whose error contains the text.
 func (w *world) told(kind semel.EventKind, text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +170,7 @@ func (w *world) told(kind semel.EventKind, text string) int {
 	return n
 }
 
-// until waits until the function returns true.
+// The function until waits until the function is returns true.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	if !services.Within(patience, is) {
@@ -177,8 +178,8 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// retained waits until the consumer's own writes at its start are committed. The next commit then belongs to
-// one of its messages.
+// The method retained waits until the writes of the consumer's start are committed, so that the next commit belongs to
+// a message.
 func (w *world) retained() {
 	w.t.Helper()
 	until(w.t, "how long markers are kept is written down", func() bool {
@@ -186,13 +187,13 @@ func (w *world) retained() {
 	})
 }
 
-// untilTold waits for an event of this kind whose error contains the text.
+// untilTold waits for an event of the given kind whose error contains the text.
 func (w *world) untilTold(kind semel.EventKind, text string) {
 	w.t.Helper()
 	until(w.t, fmt.Sprintf("the consumer tells %q with %q", kind, text), func() bool { return w.told(kind, text) > 0 })
 }
 
-// numbered returns n ids that consist of the name and a number.
+// The function numbered returns n ids that consist of the name and a number.
 func numbered(name string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(name, i))
@@ -200,7 +201,7 @@ func numbered(name string, n int) (ids []string) {
 	return ids
 }
 
-// deliver delivers messages with these ids.
+// deliver delivers messages with the given ids.
 func (w *world) deliver(ids ...string) {
 	var all []*semel.Message
 	for _, id := range ids {
@@ -215,7 +216,7 @@ func message(id, body string) *semel.Message {
 	return m
 }
 
-// settled waits until all messages are acknowledged, and checks that each was acknowledged once.
+// The method settled waits until all messages are acked, and checks that each message was acked once.
 func (w *world) settled(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -226,7 +227,7 @@ func (w *world) settled(ids ...string) {
 	}
 }
 
-// untouched checks that none of the messages is acknowledged.
+// The method untouched checks that none of the messages is acked.
 func (w *world) untouched(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -236,8 +237,8 @@ func (w *world) untouched(ids ...string) {
 	}
 }
 
-// applied waits until all messages are acknowledged. It checks that each has one effect, a marker with the
-// outcome applied, and no charged attempt.
+// The method applied waits until all messages are acked. The method checks that each message has one effect, a marker
+// with the outcome applied, and no counted attempt.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.settled(ids...)
@@ -262,8 +263,8 @@ func (w *world) applied(ids ...string) {
 	}
 }
 
-// parked waits until a message is acknowledged. It checks that the message is parked with this reason, has no
-// effect, and has an error that contains the text.
+// The method parked waits until a message is acked. The method checks that the message is parked with the given reason,
+// has no effect, and has an error that contains the text.
 func (w *world) parked(id, reason, text string) {
 	w.t.Helper()
 	w.settled(id)
@@ -289,17 +290,17 @@ func (w *world) marker(id string) int {
 	return one[int](w.t, w.db, `select coalesce(max(outcome), 0) from semel_markers where id = $1`, stored(id))
 }
 
-// runs returns the attempt number of each run of the handler for a message.
+// The method runs returns the attempt number of each run of the handler for a message.
 func (w *world) runs(id string) []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]int(nil), w.attempts[id]...)
 }
 
-// stored returns the bytes that the tables contain for a short id.
+// The function stored returns the bytes that the tables contain for a short id.
 func stored(id string) []byte { return append([]byte{0}, id...) }
 
-// one returns the value of a query that returns a single value.
+// The function one returns the value of a query that returns a single value.
 func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {

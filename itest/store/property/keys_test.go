@@ -1,5 +1,5 @@
-// Package property generates random histories of messages and checks that effects are in the required order.
-// If a history fails, the library shrinks it.
+// Package property generates random histories of messages and checks that effects are in the required order. If a
+// history fails, the library rapid searches a shorter history that also fails.
 package property
 
 import (
@@ -45,11 +45,11 @@ func (s step) message() *semel.Message {
 // history is the input of a consumer.
 type history struct {
 	steps []step // each message occurs once
-	// runs has the deliveries of one process after the other, as indexes of steps. Each process except the
-	// last is stopped after a certain time.
+	// The field runs contains the deliveries of one process after the other, as indexes of steps. Each process except
+	// the last is stopped after a certain time.
 	runs [][]int
 	ends []time.Duration
-	// workers, most and hold are settings of the consumer.
+	// The fields workers, most and hold are settings of the consumer.
 	workers, most int
 	hold          time.Duration
 }
@@ -113,7 +113,7 @@ func (s *generated) Settle(_ context.Context, all []source.Settlement) ([]int, e
 	return nil, nil
 }
 
-// lives runs the processes of the history one after the other with the same store, and returns the store.
+// The method lives runs the processes of the history one after the other with the same store, and returns the store.
 func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) {
 	store, left := memstore.New(), map[string]int{}
 	for _, s := range h.steps {
@@ -179,7 +179,7 @@ func (h *history) run(ctx context.Context, store *memstore.Store, c consumer.Con
 	return process.Run(ctx)
 }
 
-// wants returns, for each key, the expected effects in order.
+// The method wants returns the expected effects of each key, in order.
 func (h *history) wants() map[string]string {
 	want := map[string]string{}
 	for _, s := range h.steps {
@@ -190,9 +190,9 @@ func (h *history) wants() map[string]string {
 	return want
 }
 
-// checked checks random histories. Goroutines run in no fixed order, so a history that failed may pass when
-// it is repeated. After the first failure checked therefore tries each history many times, so that shrinking
-// works.
+// The function checked checks random histories. Goroutines run in no fixed order, so a history that failed may pass
+// when it is repeated. After the first failure, checked therefore tries each history many times, so that the library
+// rapid can find a shorter history that fails.
 func checked(t *testing.T, policy func(*consumer.Config)) {
 	tries := 1
 	rapid.Check(t, func(rt *rapid.T) {
@@ -206,7 +206,7 @@ func checked(t *testing.T, policy func(*consumer.Config)) {
 	})
 }
 
-// holds runs the history in virtual time and returns an error if the result is wrong.
+// The method holds runs the history in virtual time and returns an error if the result is wrong.
 func (h *history) holds(t *testing.T, policy func(*consumer.Config)) error {
 	var st *memstore.Store
 	var err error

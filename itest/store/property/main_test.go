@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checks is the number of histories unless -rapid.checks is set. It is small because a history takes ten
-// times as long with the race detector.
+// The number of histories, unless -rapid.checks is set. The number is small because a history takes ten times as long
+// with the race detector.
 const checks = "30"
 
 func TestMain(m *testing.M) {

@@ -31,9 +31,9 @@ type shop struct {
 	calls map[string]int             // number of calls by message id; guarded by mutex
 	keys  map[string]map[string]bool // idempotency keys by message id; guarded by mutex
 	codes map[string]bool            // Redis error codes that the consumer reported; guarded by mutex
-	waits map[string]bool            // ids of messages that waited for a copy in another process; guarded by mutex
-	// first has functions by message id that run in the first call for the message. second has functions for
-	// the second call.
+	waits map[string]bool            // ids of messages that waited for another process with the same message; guarded by mutex
+	// Functions by message id. The functions in first run in the first call for the message, and the functions in
+	// second in the second call.
 	first, second map[string]func()
 }
 
@@ -41,7 +41,6 @@ func newShop() *shop {
 	return &shop{calls: map[string]int{}, keys: map[string]map[string]bool{}, codes: map[string]bool{}, waits: map[string]bool{}}
 }
 
-// call is the handler.
 func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error {
 	id, do := m.Identity.ID, map[int]map[string]func(){1: s.first, 2: s.second}
 	if do := do[s.called(id, m.IdempotencyKey("call"))][id]; do != nil {
@@ -50,7 +49,7 @@ func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error 
 	return nil
 }
 
-// called counts a call, and returns the number of calls for the message so far.
+// The method called counts a call, and returns the number of calls for the message so far.
 func (s *shop) called(id, key string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -75,7 +74,8 @@ func (s *shop) Observe(e semel.Event) {
 	}
 }
 
-// waited reports whether a consumer has reported that the message waits for a copy in another process.
+// The method waited reports whether a consumer has reported that the message waits for another process with the same
+// message.
 func (s *shop) waited(id string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -88,8 +88,8 @@ func (s *shop) told(code string) bool {
 	return s.codes[code]
 }
 
-// want fails unless each of the messages was called for at least once and at most `most` times, each time
-// with the same idempotency key.
+// want fails unless there was at least one call for each message, and at most as many calls as the parameter most says,
+// all with the same idempotency key.
 func (s *shop) want(t *testing.T, messages, most int) {
 	t.Helper()
 	s.mutex.Lock()
@@ -108,7 +108,8 @@ func (s *shop) want(t *testing.T, messages, most int) {
 	}
 }
 
-// lines returns a source with the given number of messages, each delivered `copies` times.
+// The function lines returns a source with the given number of messages, each message as often as the parameter copies
+// says.
 func lines(messages, copies int) source.Source {
 	var b strings.Builder
 	for n := range messages * copies {
@@ -125,16 +126,16 @@ func policy(src source.Source) consumer.Config {
 	}
 }
 
-// workers is the maximum number of concurrent calls of a consumer.
+// The maximum number of concurrent calls of a consumer.
 const workers = 8
 
-// lease is the default time for which a consumer holds a key.
+// The default time for which a consumer holds a key.
 const lease = 30 * time.Second
 
-// kept is the key policy of all consumers in this package.
+// The key policy of all consumers in this package.
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// over returns a consumer of a source with the given store of keys.
+// The method over returns a consumer that reads the source src and uses the given store of keys.
 func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := policy(src)
@@ -149,7 +150,7 @@ func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change
 	return made
 }
 
-// runs runs consumers at the same time until their sources end, and returns the sum of their counts.
+// The function runs runs consumers at the same time until their sources end, and returns the sum of their counts.
 func runs(t *testing.T, all ...*consumer.Consumer[consumer.Call]) (sum semel.Counts) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -224,7 +225,7 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 	if sum.Applied+sum.Duplicates != 2*messages || sum.Applied < messages {
 		t.Errorf("%+v", sum)
 	}
-	s.want(t, messages, 2) // the replica had not received one call, which is therefore repeated with the same key
+	s.want(t, messages, 2) // one call was not replicated before the failover, so it is repeated with the same key
 	if s.calls["m20"] != 1 {
 		t.Errorf("the replica knew of the claim, and it was called for %d times", s.calls["m20"])
 	}
@@ -244,7 +245,7 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 		},
 		"READONLY": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
 			run(t, c, "REPLICAOF", "127.0.0.1", "1")
-			// Meanwhile the completions of all other workers are rejected. If these workers waited until
+			// During the fault, the completions of all other workers are rejected. If the other workers waited until
 			// their leases end, their calls would be repeated after half a minute.
 			began := time.Now()
 			eventually(t, func() bool { return s.told("READONLY") })
@@ -254,16 +255,16 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 			run(t, c, "REPLICAOF", "NO", "ONE")
 		},
 		"LOADING": func(t *testing.T, s *shop, r *services.Redis, _ rueidis.Client) {
-			// A completion reports its first error, and then one error a minute. The completions of other
-			// workers may report the lost connection. This call ends while the server loads its data, so
-			// its completion reports LOADING.
+			// A completion (the record that a call has ended) reports its first error, and then one error a minute. The
+			// completions of other workers may report the lost connection. The call of this test ends while the server
+			// loads its data, so the call's completion reports LOADING.
 			r.Kill()
 			r.StartLoading()
 		},
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			// Without this option the client would retry until leases end, and calls would be repeated.
+			// Without the option DisableRetry, the client would retry until leases end, and calls would be repeated.
 			settings := durable
 			if code == "LOADING" { // loading the data takes two seconds
 				settings = append(slices.Clone(durable), "key-load-delay 1000", "loading-process-events-interval-bytes 1024", "enable-debug-command yes")

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// at returns a client that is connected to this server.
+// The function at returns a client that is connected to a given server.
 func at(t testing.TB, r *services.Redis) rueidis.Client {
 	t.Helper()
 	return client(t, rueidis.ClientOption{InitAddress: []string{r.Address()}, DisableRetry: true, ConnWriteTimeout: 5 * time.Second})
@@ -141,13 +141,13 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	a := claim("a")
 	a.Lease = time.Second
 	want(t, s, a, keystore.Claimed)
-	// If a clock is set back by an hour, deadlines that were written before are an hour away. This value is
-	// such a deadline.
+	// If a clock is set back by an hour, deadlines that were written before are an hour too late. The test writes a
+	// deadline that is an hour too late into the value.
 	value, err := c.Do(t.Context(), c.B().Get().Key("clock:billing:shop:a").Build()).AsBytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const until = 10 // offset of the deadline in the value: it follows the format, the event and the token
+	const until = 10 // offset of the deadline in the value: the deadline follows the format, the event and the token
 	binary.BigEndian.PutUint64(value[until:], binary.BigEndian.Uint64(value[until:])+uint64(time.Hour.Milliseconds()))
 	run(t, c, "SET", "clock:billing:shop:a", string(value), "KEEPTTL")
 	if b := want(t, s, claim("a"), keystore.Held); b.Left > a.Lease {
@@ -252,7 +252,7 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	}
 }
 
-// eventually waits until the condition holds, and fails the test after a while.
+// The function eventually waits until the condition so holds, and fails the test after a while.
 func eventually(t testing.TB, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); storetest.RealTime(t, 50*time.Millisecond) {
@@ -286,7 +286,7 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 		_, err := s.ClaimKey(ctx, claim("new"))
 		return err == nil
 	})
-	want(t, s, claim("done"), keystore.Completed) // the replica still has the keys that it received
+	want(t, s, claim("done"), keystore.Completed) // the replica still has the keys that it received from the master
 	want(t, s, claim("claimed"), keystore.Held)
 	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour}); err != nil {
 		t.Error(err)

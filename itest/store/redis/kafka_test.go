@@ -29,7 +29,7 @@ import (
 	"github.com/semel-go/semel/redisstore"
 )
 
-// member is a consumer in a topic's group. Its keys are in a Redis server.
+// member is a member of a topic's consumer group whose idempotency keys are in a Redis server.
 type member struct {
 	Brokers             []string
 	Topic, Group, Redis string
@@ -37,13 +37,14 @@ type member struct {
 }
 
 const (
-	// partitions is the number of partitions of the topic. Records go to the partitions in turn.
+	// The number of partitions of the topic. Records go to the partitions in turn.
 	partitions = 3
-	// held is the id of the message whose call is running when a fault happens.
+	// The id of the message whose call is running when a fault happens.
 	held = "m20"
 )
 
-// topicOf creates a topic with the given number of messages, each twice, and returns a member of its group.
+// topicOf creates a topic with the given number of messages, each message twice, and returns a member of a group that
+// reads the topic.
 func topicOf(t *testing.T, messages int) (member, *topics.Cluster, *services.Redis) {
 	t.Helper()
 	brokers := services.Kafka(t)
@@ -67,7 +68,7 @@ func (m member) source() (*kafka.Source, error) {
 	})
 }
 
-// over returns the consumer of the member. It ends when the group has read all records.
+// The method over returns the consumer of the member. The consumer ends when the group has read all records.
 func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	source, err := m.source()
@@ -78,7 +79,7 @@ func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	return s.over(t, keys, source, m.lasts)
 }
 
-// lasts sets the timeouts of the member.
+// The method lasts sets the timeouts of the member.
 func (m member) lasts(c *consumer.Config) {
 	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
 }
@@ -93,8 +94,8 @@ func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs a member in a process of its own. It writes a line when a call begins. The call for the message
-// `held` lasts until standard input is closed.
+// The function live runs a member in a process of its own, and writes a line when a call begins. The call for the
+// message held lasts until standard input is closed.
 func live(m member) error {
 	source, err := m.source()
 	if err != nil {
@@ -133,15 +134,15 @@ func live(m member) error {
 type other struct {
 	*exec.Cmd
 	input io.Closer
-	// calling is closed when the call for the message `held` has begun.
+	// The channel calling is closed when the call for the message held has begun.
 	calling chan struct{}
-	// over is closed when the process has written its last line.
+	// The channel over is closed when the process has written its last line.
 	over chan struct{}
-	// applied is the last line of the process. It is valid after over is closed.
+	// The last line of the process, valid after the channel over is closed.
 	applied string
 }
 
-// starts starts a member in another process. The shop also counts the calls of this process.
+// The method starts starts a member in another process. The calls of the other process are also counted in s.
 func (m member) starts(t *testing.T, s *shop) *other {
 	t.Helper()
 	o := &other{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}
@@ -218,8 +219,8 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 			s.second = map[string]func(){held: func() { again = time.Now() }}
 			heir := m.over(t, s)
 			runs(t, heir)
-			// The process extends a lease after a third of it, so at least two thirds were left when the
-			// process was silenced.
+			// The process extends a lease after a third of the lease, so at least two thirds of the lease were left
+			// when the process was frozen or killed.
 			if least := m.Lease * 2 / 3; !s.waited(held) || again.Sub(silenced) < least {
 				t.Errorf("it was called for again after %v, with %v left at least; waited for: %t", again.Sub(silenced), least, s.waited(held))
 			}
@@ -236,7 +237,7 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 	}
 }
 
-// twice returns the number of messages with two calls.
+// The method twice returns the number of messages with two calls.
 func (s *shop) twice() (n int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -264,7 +265,7 @@ func (o *other) silence(t *testing.T, frozen bool) {
 	}
 }
 
-// goesOn lets a frozen process end its call. It fails unless the process then succeeds and reports the given
+// goesOn lets a frozen process end its call, and fails the test unless the process succeeds and reports the given
 // number of applied messages.
 func (o *other) goesOn(t *testing.T, applied int64) {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// client returns a client of these servers. The test closes it at the end.
+// client returns a client for the given options, which is closed at the end of the test.
 func client(t testing.TB, o rueidis.ClientOption) rueidis.Client {
 	t.Helper()
 	o.DisableCache = true
@@ -32,8 +32,8 @@ func newStore(t testing.TB, c rueidis.Client, o redisstore.Options) *redisstore.
 	return s
 }
 
-// suite runs the suite of cases for leased keys. Each case has its own names on the same servers. The servers
-// use real time.
+// suite runs the conformance suite for leased keys. The test cases run on the same servers, each with key names of its
+// own. The servers use real time.
 func suite(t *testing.T, c rueidis.Client) {
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
 		return storetest.KeyInstance{

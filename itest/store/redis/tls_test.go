@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// encrypted starts a server with TLS, and returns its address and its self-signed certificate.
+// The function encrypted starts a server with TLS, and returns its address and its self-signed certificate.
 func encrypted(t *testing.T) (address string, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// In SQLite only one transaction can write. If the program's transaction has written before Mark or Receive,
-// the store must write a new source in that transaction too.
+// In SQLite, only one transaction can write. If the program's transaction has written before Mark or Receive, the store
+// must also write a new source in this transaction.
 func TestATransactionThatHasWritten(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	exec(t, db, "create table orders (id text primary key)")
@@ -22,7 +22,7 @@ func TestATransactionThatHasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// in calls `do` for a message in a transaction that has already written.
+	// The function in calls the function do for a message, in a transaction that has already written.
 	in := func(t *testing.T, id string, do func(tx *sql.Tx, m *semel.Message) (store.Verdict, error)) (store.Verdict, *sql.Tx) {
 		t.Helper()
 		tx, err := db.BeginTx(t.Context(), nil)

@@ -22,7 +22,8 @@ func TestEachForgeryIsFoundInAFile(t *testing.T) {
 	})
 }
 
-// If sealing is killed between two steps, the database rolls back the whole seal.
+// If the process that extends the audit chain is killed between two steps, the database rolls back all lines that the
+// process added.
 func TestSealingThatIsKilledGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -55,5 +56,5 @@ func TestSealingThatIsKilledGoesOn(t *testing.T) {
 	}
 }
 
-// sealedThen is the number of sealed lines after the commit.
+// The number of lines in the audit chain after the commit.
 const sealedThen = 100

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// BenchmarkBatch measures the time for a message in batches of 500, with one insert as effect. For comparison
-// it measures the inserts alone.
+// BenchmarkBatch measures the time for a message in batches of 500, with one insert as effect. For comparison, the
+// benchmark measures the inserts alone.
 func BenchmarkBatch(b *testing.B) {
 	i := instance(b, pragmas+foreignKeys)
 	scope, err := i.Store.Scope(b.Context(), "billing", "", 0)

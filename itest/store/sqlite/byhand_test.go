@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// If a person makes a row due with SQL, the row's marker is not in the state "waiting". A claim of such a row
-// cannot end.
+// If a person makes a row due with SQL, the row's marker is not in the state "waiting". A claim of a row that was made
+// due by hand cannot end.
 func TestARowThatIsMadeDueByHand(t *testing.T) {
 	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row store.StoredRow) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -55,7 +55,7 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 	}
 }
 
-// A claim ends only if the marker still waits for its row. Otherwise a marker "applied" could be overwritten,
+// A claim ends only if the marker still waits for its row. Without this check, a marker "applied" could be overwritten,
 // or a row could be completed a second time.
 func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	for name, event := range map[string]store.RowEvent{
@@ -90,7 +90,7 @@ func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	}
 }
 
-// parked returns the number of a parked row.
+// The function parked returns the number of a parked row.
 func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), "billing", "shop", 0)

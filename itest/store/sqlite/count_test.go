@@ -16,19 +16,20 @@ import (
 	"modernc.org/sqlite"
 )
 
-// counter opens connections that count their statements, including BEGIN, COMMIT and ROLLBACK. In SQLite a
-// statement is a function call and not a round trip.
+// counter opens connections that count their statements, including BEGIN, COMMIT and ROLLBACK. With SQLite, a statement
+// is a function call and not a round trip.
 type counter struct {
 	path   string
 	n      atomic.Int64 // number of statements
 	opened atomic.Int64 // number of connections
-	// prepared is the number of statements that were prepared for repeated use.
+	// The number of statements that were prepared for repeated use.
 	prepared atomic.Int64
-	// connected, if not nil, is called for each new connection with the number of connections so far.
+	// If not nil, the function connected is called for each new connection, with the number of connections so far.
 	connected func(n int64)
-	// queried, if not nil, is called with the text of each query that has begun.
+	// If not nil, the function queried is called with the text of each query that has begun.
 	queried func(text string)
-	// committed, if not nil, is called after a successful COMMIT. The caller of COMMIT gets its result.
+	// If not nil, the function committed is called after a successful COMMIT, and the caller of COMMIT gets the result
+	// of committed.
 	committed func() error
 }
 
@@ -183,7 +184,7 @@ func TestStatementsOfABatch(t *testing.T) {
 			}
 		})
 	}
-	// Statements that write and check markers exist in five lengths. The only connection prepares each once.
+	// Statements that write and check markers exist in five lengths. The only connection prepares each statement once.
 	if got, opened := c.prepared.Load(), c.opened.Load(); got != 10*opened {
 		t.Errorf("%d statements were prepared on %d connections, want 10 on each", got, opened)
 	}
@@ -292,7 +293,7 @@ func TestAPoolThatKeepsNoConnectionPreparesNothing(t *testing.T) {
 			}
 		}
 		b, _, err := s.Begin(t.Context(), store.TxOptions{}, all)
-		if err == nil { // the connection has the deleted file open and commits nothing
+		if err == nil { // the connection still uses the deleted file, so its commits must fail
 			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome == store.Committed {
 				t.Error("it is committed to a file that is gone")
 			}

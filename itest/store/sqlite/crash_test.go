@@ -16,25 +16,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// order tells the child process which file to use and at which point it waits to be killed.
+// order contains the file that a child process uses, and the point at which the child waits to be killed.
 type order struct {
 	Path  string
 	Point faults.Point
-	// Seal makes the child seal the log of changes instead. Lines is the number of lines after which it
-	// waits to be killed.
+	// With Seal, the child extends the audit chain instead of processing a batch. Lines is the number of lines of the
+	// chain after which the child waits to be killed.
 	Seal  bool
 	Lines int
 }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// ready reports that the child is at its point, and waits there until the child is killed.
+// The function ready reports that the child is at its point, and waits there until the child is killed.
 func ready() {
 	fmt.Println("ready")
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
-// seals seals the log of changes. It waits to be killed after `lines` lines, or at the end.
+// The function seals extends the audit chain, and waits to be killed after the number of lines that the parameter lines
+// says, or at the end.
 func seals(s *sqlstore.Store, lines int) error {
 	_, err := s.Seal(context.Background(), admin.Sealing{At: func(n int) {
 		if n == lines {
@@ -45,7 +46,8 @@ func seals(s *sqlstore.Store, lines int) error {
 	return err
 }
 
-// child processes one batch. At its point it reports that it is ready and waits to be killed.
+// The function child processes one batch. At the point of its order, the child reports that it is ready and waits to be
+// killed.
 func child(o order) error {
 	at := func(p faults.Point) {
 		if p == o.Point {
@@ -114,7 +116,7 @@ func killed(t *testing.T, point faults.Point, want store.Verdict) {
 	sound(t, db)
 }
 
-// killWith runs the child to its point and kills it there.
+// killWith runs a child to the point of its order, and kills the child at this point.
 func killWith(t *testing.T, o order) {
 	t.Helper()
 	c := children.Command(t.Context(), t, o)

@@ -27,7 +27,7 @@ func TestALookAtRowsInPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The rows wait, although their marker does not have the state "waiting".
+	// The test covers rows that wait although their markers do not have the state "waiting".
 	states := []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked, store.StateCompleted}
 	for i := range 15 {
 		of := scope
@@ -65,7 +65,7 @@ values (1, ?, ?, x'', 0, 0, ?, '', '', 0, 0, '', '', '', '{}', x'', 0, 0, 0, 0, 
 	})
 }
 
-// denied returns a store with records of a consumer that uses versions. The messages m1 and m2 of a stream
+// The function denied returns a store with records of a consumer that uses versions. The messages m1 and m2 of a stream
 // took effect, and m4 waits for an earlier version. Each applied message wrote an intent.
 func denied(t *testing.T) (*sqlstore.Store, *sql.DB) {
 	t.Helper()
@@ -95,7 +95,7 @@ func denied(t *testing.T) (*sqlstore.Store, *sql.DB) {
 
 func TestWhatNoCommitWritesIsDenied(t *testing.T) {
 	const marker = "update semel_markers set outcome = %d where cast(substr(id, 2) as text) = 'm1'"
-	// The waiting row is changed so that it seems to belong to a message that wrote an intent.
+	// The statement changes the waiting row so that the row seems to belong to a message that wrote an intent.
 	became := "update semel_inbox set state = 'PARKED', stream = null, id = (select id from semel_markers where cast(substr(id, 2) as text) = 'm1') where state = 'BLOCKED'; " + fmt.Sprintf(marker, store.Parked)
 	stream := sqlstore.Mismatch{State: store.StateBlocked, By: sqlstore.MismatchStream}
 	intent := sqlstore.Mismatch{State: store.StateReceived, By: sqlstore.MismatchCause, Cause: semel.Key{Consumer: "billing", ID: "m1"}}

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// encryptingOn returns a store with a cipher on this database.
+// encryptingOn returns a store with a cipher on a given database.
 func encryptingOn(t testing.TB, db *sql.DB, c store.Cipher, since time.Time) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.SQLite(db, sqlstore.Options{Cipher: c, EncryptedSince: since})
@@ -49,8 +49,8 @@ func TestAFileIsEncrypted(t *testing.T) {
 	})
 }
 
-// refusing runs a consumer of an encrypted store until the consumer is idle. Before that, a user without the
-// key has inserted a row in plain text that seems to be years old.
+// The function refusing runs a consumer of an encrypted store until the consumer is idle. Before the run, a user
+// without the encryption key has inserted a row in plain text that seems to be years old.
 func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []store.StoredRow) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -129,7 +129,7 @@ func TestARowInPlainText(t *testing.T) {
 
 // The suite runs on encrypted data, with keyed hashes as fingerprints.
 func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
-	if sqlsuite.OneWay() { // elsewhere the cases run without encryption
+	if sqlsuite.OneWay() { // in this mode, the cases run only without encryption
 		return
 	}
 	storetest.Run(t, storetest.Harness[*sql.Tx]{

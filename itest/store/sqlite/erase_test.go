@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// left returns the names of the database's files that contain one of the forms of a word.
+// The function left returns the names of the database's files that contain a word in one of the given encodings.
 func left(t testing.TB, path string, forms [][]byte) (found []string) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-journal"} {
@@ -24,7 +24,7 @@ func left(t testing.TB, path string, forms [][]byte) (found []string) {
 	return found
 }
 
-// The test searches the database file and its log byte by byte, without looking at tables and columns.
+// The test searches the bytes of the database file and of its log, and ignores tables and columns.
 func TestNothingIsLeftInAFile(t *testing.T) {
 	for name, options := range map[string]string{
 		"with_a_write-ahead_log":  pragmas + foreignKeys,

@@ -125,7 +125,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// halfDone returns an open batch of two marks. Only the first message has written its effect.
+// halfDone returns an open batch of two messages. Only the first message has written its effect.
 func halfDone(t *testing.T) (storetest.Instance[*sql.Tx], []store.Mark, store.Batch[*sql.Tx]) {
 	t.Helper()
 	i := instance(t, pragmas+foreignKeys)

@@ -21,14 +21,14 @@ func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
 	return instanceOn(t, storeOn(t, db), db)
 }
 
-// templates has migrated database files by the options of their connections.
+// templates contains database files with Semel's tables, by the options of their connections.
 var templates = struct {
 	sync.Mutex
 	files map[string][]byte
 }{files: map[string][]byte{}}
 
-// openMigrated opens a new database file that is already migrated. It copies a template, because hundreds of
-// tests need such a file and migrating took a third of their time.
+// openMigrated opens a new database file in which Semel's tables exist. The file is a copy of a template, because
+// hundreds of tests need such a file, and creating the tables took a third of their time.
 func openMigrated(t testing.TB, options string) *sql.DB {
 	t.Helper()
 	templates.Lock()

@@ -18,7 +18,7 @@ func TestActsOnManyRows(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	s := storeOn(t, db)
 	_, coded := db.Exec("no statement")
-	answers := []error{coded, io.ErrUnexpectedEOF} // neither error says that nothing was committed
+	answers := []error{coded, io.ErrUnexpectedEOF} // no error proves that nothing was committed
 	lose := func() func() {
 		answer := answers[0]
 		answers = answers[1:]
@@ -71,7 +71,7 @@ func TestActsFindTheirRowsByKeys(t *testing.T) {
 	}
 }
 
-// parameters returns the highest number of a parameter in a statement.
+// The function parameters returns the highest number of a parameter in a statement.
 func parameters(text string) (n int) {
 	for i := 1; strings.Contains(text, fmt.Sprint("?", i)); i++ {
 		n = i

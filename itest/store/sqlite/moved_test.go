@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// beside has the suffixes of the files that belong to a database.
+// The suffixes of the files that belong to one database.
 var beside = []string{"", "-wal", "-shm"}
 
 func moveFile(t testing.TB, from, to string) {

@@ -37,7 +37,8 @@ func TestRivalsOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// conflict delivers a mark and checks its verdict. If the content differs, conflict also writes a row.
+// conflict delivers a message and checks the store's verdict (new, duplicate or conflict). If the content differs,
+// conflict also writes an inbox row.
 func conflict(t *testing.T, s *sqlstore.Store, mark store.Mark, want store.VerdictKind) {
 	b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
 	if err != nil {

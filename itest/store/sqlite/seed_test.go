@@ -29,7 +29,7 @@ func TestSeeding(t *testing.T) {
 			t.Fatalf("%+v, %v", sum, err)
 		}
 		sum, err := s.Seed(t.Context(), o)
-		// The integer 7 and the text "7" are the same id, so this id is read twice and written once.
+		// The integer 7 and the text "7" are the same id, so the id 7 is read twice, and one marker is written.
 		if err != nil || sum != (sqlstore.Seeded{Read: 5, Written: 4, Resumed: true}) {
 			t.Errorf("%+v, %v", sum, err)
 		}

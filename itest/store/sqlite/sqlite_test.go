@@ -1,4 +1,4 @@
-// Package sqlite runs the suites of stores against SQLite.
+// Package sqlite runs the conformance suites of stores against SQLite.
 package sqlite
 
 import (

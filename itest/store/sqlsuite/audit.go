@@ -13,16 +13,16 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// AuditStore is a store that can seal its log of changes.
+// AuditStore is a store with an audit chain: a hash chain over the recorded changes.
 type AuditStore interface {
 	admin.Auditor
 	admin.Recorder
 }
 
-// AuditKey is a key for tests. It is not secret.
+// AuditKey is the key of the audit chain in tests. This key is not secret.
 var AuditKey = []byte("0123456789abcdef0123456789abcdef")
 
-// Acted records one change for each number from `from` to `to`.
+// Acted records one change for each number between the parameters from and to, including both.
 func Acted(t testing.TB, s AuditStore, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
@@ -30,7 +30,7 @@ func Acted(t testing.TB, s AuditStore, from, to int) {
 	}
 }
 
-// SealedAll seals all changes and returns the number of written lines.
+// SealedAll adds all recorded changes to the audit chain, and returns the number of added lines.
 func SealedAll(t testing.TB, s AuditStore, key []byte) int {
 	t.Helper()
 	done, err := s.Seal(t.Context(), admin.Sealing{Key: key, Whole: true, Most: math.MaxInt32})
@@ -40,8 +40,8 @@ func SealedAll(t testing.TB, s AuditStore, key []byte) int {
 	return done.Lines
 }
 
-// AuditFindings verifies the chain of a store against its changes and against heads that were stored
-// elsewhere.
+// AuditFindings verifies the audit chain of a store against the recorded changes, and against ends of the chain that
+// were stored elsewhere.
 func AuditFindings(t testing.TB, s AuditStore, key []byte, kept ...audit.Point) (found []string, r audit.Report) {
 	t.Helper()
 	v := audit.NewVerifier(key)
@@ -66,11 +66,12 @@ type forgery struct {
 	name string
 	does []string
 	want []string
-	// kept is true if only a head that was stored elsewhere reveals the forgery.
+	// The field kept is true if only an end of the chain that was stored elsewhere reveals the forgery.
 	kept bool
 }
 
-// forgeries are manipulations of a chain of ten lines. The table in.semel_acts contains the changes.
+// forgeries contains manipulations of an audit chain of ten lines. The table in.semel_acts contains the recorded
+// changes.
 var forgeries = []forgery{
 	{name: "G6_an_act_that_was_changed", does: []string{"update in.semel_acts set why = 'forged' where number = 3"},
 		want: []string{`line 3, change 3: changed: in the table of changes: why was sealed as "reason 3" and is "forged"`}},
@@ -96,7 +97,7 @@ var forgeries = []forgery{
 		want: []string{"lines 8 to 10: cut off: the lines end before the head that was kept"}},
 }
 
-// Forged is a store for one forgery. exec runs the forger's statements with triggers disabled.
+// Forged is a store for one forgery. The function exec runs the forger's statements with triggers disabled.
 type Forged struct {
 	Store AuditStore
 	Exec  func(t testing.TB, statement string)
@@ -159,9 +160,9 @@ func forge(t *testing.T, w Forged, f forgery, key []byte) {
 	}
 }
 
-// LateActs seals changes while a change with a smaller number is not committed yet. Verification must not
-// report the missing number as a loss. The late change must be sealed after its commit. late writes an
-// uncommitted change and returns the function that commits the change.
+// LateActs extends the audit chain while a change with a smaller number is not committed yet. Verification must not
+// report the missing number as a loss, and after its commit, the late change must be added to the chain. The function
+// late writes an uncommitted change and returns the function that commits the change.
 func LateActs(t *testing.T, s AuditStore, late func(t testing.TB) (commit func())) {
 	t.Helper()
 	Acted(t, s, 1, 2)

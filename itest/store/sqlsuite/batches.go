@@ -1,5 +1,5 @@
-// Package sqlsuite contains what the test suites of the SQL stores share. It has helpers that write and read
-// with every driver, and cases that are the same for all SQL stores.
+// Package sqlsuite contains the common parts of the test suites of the SQL stores: helpers that write and read with
+// every driver, and test cases that are the same for all SQL stores.
 package sqlsuite
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// Marks returns marks of the consumer "billing" with the outcome applied.
+// Marks returns the markers to write for messages of the consumer "billing", with the outcome applied.
 func Marks[Tx any](t testing.TB, s store.TxStore[Tx], source string, ids ...string) []store.Mark {
 	t.Helper()
 	scope := must.Get(s.Scope(context.WithoutCancel(t.Context()), "billing", source, 0))(t)
@@ -33,7 +33,7 @@ func Begin[Tx any](t testing.TB, s store.TxStore[Tx], o store.TxOptions, marks [
 	return b, v
 }
 
-// Asked returns the verdicts for marks and rolls back.
+// Asked asks the store whether messages are new, duplicates or conflicts, returns the answers, and rolls back.
 func Asked[Tx any](t testing.TB, s store.TxStore[Tx], marks ...store.Mark) []store.Verdict {
 	t.Helper()
 	b, v := Begin(t, s, store.TxOptions{}, marks)
@@ -41,7 +41,7 @@ func Asked[Tx any](t testing.TB, s store.TxStore[Tx], marks ...store.Mark) []sto
 	return v
 }
 
-// Attempt runs one batch that writes an effect for each new mark.
+// Attempt runs one batch that writes an effect for each message that is new.
 func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) (store.Result, []store.Verdict, error) {
 	t.Helper()
 	b, v, err := i.Store.Begin(t.Context(), store.TxOptions{}, marks)
@@ -60,7 +60,7 @@ func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark)
 	return b.Commit(t.Context(), store.Ending{}), v, nil
 }
 
-// Works checks, after the end of a fault, that a new attempt applies the marks once.
+// Works checks, after the end of a fault, that a new attempt applies the messages once.
 func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) {
 	t.Helper()
 	for range 2 {

@@ -10,11 +10,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// CalledAhead starts calls for a received row. A clock that was a day ahead dated the first call, and the
-// clock is correct again. The age of the first call is therefore unknown. It counts as longer than any
-// window, even after that day has passed. With cut, the time until which the row waits was also too late, and
-// the store shortens the wait. setCalled moves the date of the first call by days. setRow moves the other
-// dates of the row.
+// CalledAhead starts calls for a received row. The time of the first call comes from a clock that was a day ahead; the
+// clock is now correct. The age of the first call is therefore unknown, and counts as longer than any window, even
+// after the day has passed. If cut is true, the time until which the row waits was also too late, and the store
+// shortens the wait. The function setCalled moves the date of the first call by days. The function setRow moves the
+// other dates of the row.
 func CalledAhead[Tx any](t *testing.T, s store.TxStore[Tx], cut bool, setCalled, setRow func(days int)) {
 	t.Helper()
 	receiveCalled(t, s)
@@ -45,7 +45,7 @@ func receiveCalled[Tx any](t *testing.T, s store.TxStore[Tx]) {
 	}
 }
 
-// startCall claims the row, calls the function `claimed`, and starts a call.
+// startCall claims the row, calls the function claimed, and starts a call.
 func startCall[Tx any](t *testing.T, s store.TxStore[Tx], claimed func()) store.CallStarted {
 	t.Helper()
 	rows, err := s.(store.Inbox).Rows(t.Context(), store.RowFilter{})

@@ -24,8 +24,8 @@ func (p place) String() string { return fmt.Sprintf("%c%d", 'a'+p.stream, p.vers
 // GoString returns a short text for the output of the library rapid.
 func (p place) GoString() string { return p.String() }
 
-// drawnMessage is a message with a version. If another producer sent it, the message has the same content but
-// another identity.
+// drawnMessage is a message with a version. A message that another producer sent has the same content but another
+// identity.
 type drawnMessage struct {
 	place
 	other bool
@@ -41,7 +41,7 @@ func (m drawnMessage) String() string {
 // GoString returns a short text for the output of the library rapid.
 func (m drawnMessage) GoString() string { return m.String() }
 
-// call is the nth handler call for a version, counted from 1.
+// call is one handler call for a version. Calls are counted from 1.
 type call struct {
 	place
 	nth int
@@ -54,12 +54,13 @@ func (c call) GoString() string { return fmt.Sprintf("call %d of %v", c.nth, c.p
 type drawn struct {
 	lengths []int
 	order   []drawnMessage
-	// late are versions that arrive after all other versions are processed.
+	// Versions that arrive after all other versions are processed.
 	late []place
-	// fails are the handler calls that fail. discards are the handler calls that discard the message.
+	// The field fails contains the handler calls that fail. The field discards contains the handler calls that discard
+	// the message.
 	fails    []call
 	discards []place
-	// stops has, for each of the first runs, the number of handler calls after which the run is stopped.
+	// For each of the first runs, the number of handler calls after which the run is stopped.
 	stops  []int
 	config consumer.Config
 	fetch  int
@@ -101,7 +102,7 @@ func (m drawnMessage) message(stream string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(m.String())}}, Body: fmt.Appendf(nil, `{"order":%q,"version":%d}`, stream, m.version)}
 }
 
-// wants returns the versions of a stream that must take effect: all versions before the first late version.
+// The method wants returns the versions of a stream that must take effect: all versions before the first late version.
 func (d *drawn) wants(stream int, late []place) (all []int) {
 	for n := 1; n <= d.lengths[stream] && !slices.Contains(late, place{stream, n}); n++ {
 		if !slices.Contains(d.discards, place{stream, n}) {
@@ -111,7 +112,7 @@ func (d *drawn) wants(stream int, late []place) (all []int) {
 	return all
 }
 
-// drawnSource delivers in each run the messages that were not acknowledged in earlier runs.
+// drawnSource delivers in each run the messages that were not acked in earlier runs.
 type drawnSource struct {
 	once
 	most int
@@ -126,7 +127,7 @@ func (s *drawnSource) add(m *semel.Message) {
 	s.all, s.settled = append(s.all, m), append(s.settled, false)
 }
 
-// again returns the source for the next run.
+// The method again returns the source for the next run.
 func (s *drawnSource) again() *drawnSource {
 	left := &drawnSource{most: s.most}
 	for i, m := range s.all {
@@ -170,10 +171,10 @@ type played[Tx any] struct {
 	called map[place]int
 }
 
-// stream returns the name of a stream. No other case on this store uses this name.
+// stream returns the name of a stream. No other test case with the same store uses the same name.
 func (p *played[Tx]) stream(n int) string { return fmt.Sprintf("%s-%c", p.name, 'a'+n) }
 
-// handle writes an effect and an intent. Afterwards it may fail.
+// handle writes an effect and an intent, and fails if the random case requires it.
 func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
 	v, err := semel.JSON[step](m)
 	if err != nil {

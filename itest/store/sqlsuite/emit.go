@@ -28,8 +28,8 @@ type Emission[Tx any] struct {
 	Pass func(t testing.TB)
 }
 
-// Sends delivers copies in two processes at the same time. The intents of the message must be sent once more,
-// and not again before the interval has passed.
+// Sends delivers duplicates of a message in two processes at the same time. The intents of the message must be sent
+// once more, and not a third time before the interval has passed.
 func (e Emission[Tx]) Sends(t *testing.T) {
 	var keys sync.Map
 	var calls atomic.Int64
@@ -73,8 +73,8 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 	}
 }
 
-// comes delivers copies of the message to a new consumer, as in a process of its own. It returns how many
-// intents are sent again.
+// The method comes delivers duplicates of the message to a new consumer, as in a process of its own, and returns the
+// number of intents that are sent again.
 func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	t.Helper()
 	intents, err := consumer.NewIntents(e.Sender)

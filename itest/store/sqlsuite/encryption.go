@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeyOf returns a key for tests. It is not secret.
+// KeyOf returns an encryption key for tests, which is not secret.
 func KeyOf(b byte) []byte { return bytes.Repeat([]byte{b}, encryption.KeySize) }
 
-// CipherOf returns a cipher with one key for each of these bytes. The first key is the current key.
+// CipherOf returns a cipher with one key for each byte of the parameter keys. The first key is the current key.
 func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 	t.Helper()
 	var former [][]byte
@@ -32,10 +32,10 @@ func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 
 // Encrypting is one database that stores with different ciphers open.
 type Encrypting[Tx any] struct {
-	// Open opens a store with a cipher. Encryption is required for rows that were written after since; zero
-	// means that it is never required.
+	// Open opens a store with a cipher. Encryption is required for rows that were written after the time since; a zero
+	// time means that encryption is never required.
 	Open func(t testing.TB, c store.Cipher, since time.Time) EncryptingStore[Tx]
-	// Where returns the tables that contain one of these forms of a word.
+	// Where returns the tables that contain a word in one of the given encodings.
 	Where func(t testing.TB, forms [][]byte) []string
 	// Exec runs a statement as a user that may write the tables but does not have the key. "{prefix}" is
 	// replaced by the prefix of the table names.
@@ -57,7 +57,7 @@ func hiddenMessage() *semel.Message {
 	return (&person{word: hiddenWord}).message()
 }
 
-// Encrypted checks that a store encrypts the messages that it stores, however they were written.
+// Encrypted checks that a store encrypts all stored messages, on every way in which a message can be stored.
 func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	t.Run("P4_what_is_kept_of_messages_is_encrypted_and_read_again", func(t *testing.T) {
 		s := e.Open(t, CipherOf(t, 1), time.Time{})
@@ -85,7 +85,8 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	keyed(t, e)
 }
 
-// moved checks that a store rejects rows that a user without the key has moved to another consumer or source.
+// The function moved checks that a store rejects rows that a user without the encryption key has moved to another
+// consumer or source.
 func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 	for _, to := range []struct{ from, consumer, source, set, says string }{
 		{"consumer", "audit", "shop", "scope = %[1]d, consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to something else"},
@@ -119,7 +120,7 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 	}
 }
 
-// hiddenMarks returns marks with new identities.
+// hiddenMarks returns the markers to write for messages with new identities.
 func hiddenMarks[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	t.Helper()
 	var ids []string
@@ -129,7 +130,7 @@ func hiddenMarks[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	return Marks(t, s, "shop", ids...)
 }
 
-// keepHidden parks a message in a batch and another one in the program's transaction. It also receives a
+// keepHidden parks one message in a batch and another message in the program's own transaction, receives a third
 // message, and stores a result.
 func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark) {
 	t.Helper()
@@ -209,7 +210,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, 
 	}
 }
 
-// wantHidden checks that the rows are listed but none of their messages can be read.
+// wantHidden checks that the rows are listed, but that no message of these rows can be read.
 func wantHidden[Tx any](t testing.TB, s EncryptingStore[Tx], why string) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), store.RowFilter{Bodies: true})

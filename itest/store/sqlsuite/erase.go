@@ -22,15 +22,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Personal is a store, with a function that searches a word in the store's database.
+// Personal is a store, with a function that searches the store's database for a word.
 type Personal struct {
 	Store *sqlstore.Store
-	// Where returns the places that contain one of these forms of a word.
+	// Where returns the places in the database that contain a word in one of the given encodings.
 	Where func(t testing.TB, forms [][]byte) []string
 }
 
-// Forms returns the forms that a word can have in a database or in a dump: plain text, hexadecimal digits,
-// and base64 at every alignment.
+// Forms returns the encodings of a word that can occur in a database or in a dump: plain text, hexadecimal digits, and
+// base64 at every alignment.
 func Forms(word string) [][]byte {
 	all := [][]byte{[]byte(word), []byte(hex.EncodeToString([]byte(word))), []byte(strings.ToUpper(hex.EncodeToString([]byte(word))))}
 	for before := range 3 { // the first and the last digits also depend on the neighbouring bytes
@@ -40,7 +40,7 @@ func Forms(word string) [][]byte {
 	return all
 }
 
-// Has reports whether a text contains one of the forms of a word.
+// Has reports whether a text contains a word in one of the given encodings.
 func Has(text []byte, forms [][]byte) bool {
 	for _, form := range forms {
 		if bytes.Contains(text, form) {
@@ -55,12 +55,12 @@ type person struct {
 	t    testing.TB
 	s    *sqlstore.Store
 	word string
-	// scope is the number under which the store keeps the person's source.
+	// The number under which the store keeps the person's source.
 	scope int64
 }
 
-// traces lists the places where a store can keep a user's text, each with the operation that writes it. Add
-// every new place here. The suite then checks that an erasure removes the text from this place.
+// traces lists the places where a store can keep a user's text, each with the operation that writes it. Add every new
+// place to this list, so that the suite checks that an erasure removes the text from this place.
 var traces = []struct {
 	name   string
 	leaves func(p *person, id string)
@@ -168,7 +168,7 @@ func (p *person) discard(id string) {
 	}
 }
 
-// work claims the row of an identity in a batch and ends the claim with `e`.
+// work claims the row of an identity in a batch, and ends the claim as the parameter e says.
 func (p *person) work(id string, e store.ClaimEnding) {
 	p.t.Helper()
 	claims, err := p.s.Claim(p.t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{p.rows(id)[0].Number}, Most: 1, Lease: time.Minute})
@@ -183,7 +183,8 @@ func (p *person) work(id string, e store.ClaimEnding) {
 	}
 }
 
-// causes writes an intent of a message, lets its sender store a result, and discards the intent.
+// The method causes writes an intent of a message, lets the sender of the intent store a result, and discards the
+// intent.
 func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	p.t.Helper()
 	scope, err := p.s.Scope(p.t.Context(), sender, "", 0)
@@ -198,8 +199,8 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	return semel.Key{Consumer: sender, ID: id}
 }
 
-// NothingIsLeft tests each place in which a text can be stored. It writes the words of two persons there,
-// erases the first person in several transactions, and searches for both words.
+// NothingIsLeft tests each place in which a text can be stored. The test writes the words of two persons into all
+// places, erases the first person in several transactions, and searches for the words of both persons.
 func NothingIsLeft(t *testing.T, open func(t testing.TB) Personal) {
 	for _, trace := range traces {
 		t.Run("P4_of_"+strings.ReplaceAll(trace.name, " ", "_"), func(t *testing.T) {
@@ -258,7 +259,7 @@ func wantNowhere(t testing.TB, p Personal, word string) {
 	}
 }
 
-// erase erases identities, at most `most` of them in each transaction.
+// erase erases identities. The parameter most is the maximum number of identities in one transaction.
 func (p *person) erase(ids []string, most int) {
 	p.t.Helper()
 	o := admin.Erasing{Filter: admin.ErasureFilter{IDs: ids}, Most: most, Act: store.Act{Verb: "erase", Who: "ana", Why: "ticket 7"}}
@@ -272,7 +273,7 @@ func (p *person) erase(ids []string, most int) {
 	}
 }
 
-// erasedBy checks that the log of changes names the erased identity if the identity has no row.
+// erasedBy checks that the recorded changes name the erased identity if the identity has no row.
 func (p *person) erasedBy(id string) {
 	p.t.Helper()
 	acts, err := p.s.Erased(p.t.Context(), p.key(id))
@@ -282,7 +283,8 @@ func (p *person) erasedBy(id string) {
 	}
 }
 
-// absorbs checks that a copy of a message has no effect. A message that has only a leased key is not checked.
+// The method absorbs checks that a duplicate of a message has no effect. A message that has only a leased key is not
+// checked.
 func (p *person) absorbs(id string) {
 	p.t.Helper()
 	_, there, err := p.s.Marker(p.t.Context(), p.key(id))
@@ -295,7 +297,7 @@ func (p *person) absorbs(id string) {
 	}
 }
 
-// stays checks that the rows of an identity have not lost any data.
+// The method stays checks that the rows of an identity have not lost any data.
 func (p *person) stays(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
@@ -305,8 +307,8 @@ func (p *person) stays(id string) {
 	}
 }
 
-// TablesWith returns the tables of a PostgreSQL schema in which a row contains one of these forms, in any
-// column. query runs a query and returns the first column of the rows.
+// TablesWith returns the tables of a PostgreSQL schema in which any column of a row contains one of the given
+// encodings. The function query runs a query and returns the first column of the rows.
 func TablesWith(t testing.TB, schema string, forms [][]byte, query func(text string, args ...any) []string) (found []string) {
 	t.Helper()
 	tables := query("select table_name::text from information_schema.tables where table_schema = $1 and table_type = 'BASE TABLE'", schema)

@@ -20,7 +20,8 @@ import (
 // Account is a store with an account in the same database.
 type Account[Tx any] struct {
 	Store store.TxStore[Tx]
-	// Add adds to the account in a handler's transaction. Balance reads the committed balance.
+	// The function Add adds an amount to the account in a handler's transaction. The function Balance reads the
+	// committed balance.
 	Add     func(ctx context.Context, tx Tx, amount int) error
 	Balance func(t testing.TB) int
 	// OneWriter is true if an open transaction blocks all other transactions.
@@ -58,7 +59,7 @@ func (s *once) Settle(_ context.Context, all []source.Settlement) ([]int, error)
 	return nil, nil
 }
 
-// idle is longer than any pause in the cases that use it.
+// A time that is longer than any pause in the cases that use it.
 const idle = time.Second
 
 func payment() *semel.Message {
@@ -121,7 +122,7 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 	t.Run("law_5_trap_T1_trap_T2_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.rescued(t) })
 }
 
-// runs runs a consumer until no more messages arrive.
+// The function runs runs a consumer until no more messages arrive.
 func runs[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -138,8 +139,8 @@ func (a Account[Tx]) wants(t testing.TB, want int) {
 	}
 }
 
-// rescued freezes a worker for longer than its lease, and lets it continue after another worker has taken
-// over. If other transactions can work at the same time, the frozen worker has its effect in an open
+// The method rescued freezes a worker for longer than its lease, and lets it continue after another worker has taken
+// over. If other transactions can work at the same time, the frozen worker has written its effect in an open
 // transaction.
 func (a Account[Tx]) rescued(t *testing.T) {
 	scope := must.Get(a.Store.Scope(t.Context(), "billing", "", 0))(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyed checks the fingerprints of an encrypted store. A person without the key must not be able to verify a
-// guessed content with a stored hash. The store must still recognise contents.
+// The function keyed checks the fingerprints of an encrypted store. A person without the key must not be able to verify
+// a guessed content with a stored hash. The store must still recognise contents.
 func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	long := time.Now().Add(-time.Hour)
 	t.Run("P4_no_hash_of_a_content_is_kept_by_which_it_could_be_guessed", func(t *testing.T) {
@@ -55,7 +55,7 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 			}
 			before, after := open(o.before, o.sinceThen), open(o.after, o.sinceNow)
 			back := before
-			if o.before == nil { // this store does not have the key that the other store uses
+			if o.before == nil { // this store does not have the encryption key of the other store
 				back = after
 			}
 			recognised(t, before, after, back)
@@ -74,13 +74,13 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	})
 }
 
-// printed returns the mark with the fingerprint of a body.
+// The function printed returns the marker m with the fingerprint of a body.
 func printed(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m
 }
 
-// hashes returns all forms in which a store could keep hashes of these bodies.
+// The function hashes returns all encodings in which a store could keep hashes of the given bodies.
 func hashes(t testing.TB, bodies []string) (all [][]byte) {
 	t.Helper()
 	for _, body := range bodies {
@@ -129,9 +129,9 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	}
 }
 
-// recognised stores contents with one store, and checks that another store recognises them. Copies must be
-// duplicates, other contents must be conflicts, and a repeated conflict must be counted in its row. The store
-// `back` must recognise the contents that the other store wrote.
+// The function recognised stores contents with one store, and checks that another store recognises these contents.
+// Equal contents must be duplicates, other contents must be conflicts, and a repeated conflict must be counted in its
+// row. The store back must recognise the contents that the other store wrote.
 func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	name := strings.ReplaceAll(t.Name(), "/", " ")
 	marks := Marks[Tx](t, before, "shop", name+" applied", name+" waits", name+" version")
@@ -207,8 +207,7 @@ func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	}
 }
 
-// sameKey claims a leased key with one store. It checks that the other store distinguishes the key's content
-// from another content.
+// sameKey claims a leased key with one store. The other store must distinguish the key's content from another content.
 func sameKey(t *testing.T, before, after any, name string, own, other semel.Fingerprint) {
 	t.Helper()
 	first, is := before.(keystore.Store)

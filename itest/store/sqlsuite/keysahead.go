@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// KeysAhead checks leases of keys that were set while the store's clock was ahead. Each lease must end after
-// its own length. move changes columns of all keys, as if the clock had jumped.
+// KeysAhead checks leases of keys that were set while the store's clock was ahead. Each lease must end after its own
+// length. The function move changes columns of all keys, as if the clock had jumped.
 func KeysAhead(t *testing.T, s keystore.Store, move func(by time.Duration, columns ...string)) {
 	const lease = time.Minute
 	const first, leased, until = "first_at", "leased_at", "locked_until"

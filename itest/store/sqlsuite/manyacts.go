@@ -30,19 +30,19 @@ type ManyActs[Tx any] struct {
 	Poison func(t testing.TB, number int64) (end func())
 	// Hold locks a row until end is called. Hold is nil if each writer locks the whole database.
 	Hold func(t testing.TB, number int64) (end func())
-	// Lose makes each COMMIT succeed but return an error that leaves the outcome open, until end is called.
-	// The first error comes from the server, the next from the connection. Lose is nil if the driver cannot
-	// do that.
+	// Lose makes each COMMIT succeed but return an error that leaves the outcome open, until end is called. The first
+	// error comes from the server, the next from the connection. Lose is nil if a test cannot lose the answer of COMMIT
+	// with this driver.
 	Lose func() (end func())
 }
 
 const (
-	// The test changes `many` rows and allows at most mostStatements statements.
+	// The test changes as many rows as the constant many says, and allows at most mostStatements statements.
 	many           = 1000
 	mostStatements = 30
 )
 
-// Run checks that a store changes many rows with few statements, even if one of the rows cannot be changed.
+// Run checks that a store changes many rows with few statements, even if one of these rows cannot be changed.
 func (w ManyActs[Tx]) Run(t *testing.T) {
 	w.few(t, w.park(t, many))
 	w.lines(t)
@@ -62,7 +62,7 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 	}
 }
 
-// unanswered changes rows while the answer of COMMIT is lost. The result must be an unknown outcome, and the
+// The method unanswered changes rows while the answer of COMMIT is lost. The result must be an unknown outcome, and the
 // store must not retry.
 func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer/"+by, func(t *testing.T) {
@@ -83,7 +83,7 @@ func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	})
 }
 
-// few runs every command that does not concern lanes on all rows. At the end the rows are discarded.
+// The method few runs every command that does not concern lanes on all rows. At the end the rows are discarded.
 func (w ManyActs[Tx]) few(t *testing.T, rows []int64) {
 	t.Run("many_rows_take_few_statements", func(t *testing.T) {
 		w.act(t, rows, "retry", w.Store.Requeue, store.StateFailedRetryable)
@@ -129,7 +129,7 @@ func (w ManyActs[Tx]) act(t *testing.T, rows []int64, verb string, do func(conte
 	}
 }
 
-// doubt claims due rows, starts a call for each, and parks them with unknown outcomes.
+// doubt claims due rows, starts a call for each row, and parks the rows with unknown outcomes.
 func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	t.Helper()
 	claimed, err := w.Store.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Numbers: rows, Token: store.NewToken(), Most: len(rows), Lease: time.Minute})
@@ -145,8 +145,8 @@ func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
 }
 
-// lines skips and discards rows that are each the first row of a lane. Both commands must free the rows
-// behind them.
+// The method lines skips and discards rows that are each the first row of a lane. After each of the two commands, the
+// rows behind the first rows must no longer be blocked.
 func (w ManyActs[Tx]) lines(t *testing.T) {
 	t.Run("many_first_rows_of_lines_take_few_statements", func(t *testing.T) {
 		first, behind := w.parkInLines(t, many)
@@ -162,7 +162,7 @@ func (w ManyActs[Tx]) lines(t *testing.T) {
 	})
 }
 
-// one runs commands on rows of which one cannot be changed.
+// The method one runs commands on several rows; one of the rows cannot be changed.
 func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context, int64) (context.Context, func())) {
 	t.Run(name, func(t *testing.T) {
 		rows := w.park(t, 100)
@@ -192,14 +192,15 @@ func (w ManyActs[Tx]) park(t *testing.T, n int) []int64 {
 	return w.numbers(t, store.StateParked)
 }
 
-// parkInLines parks messages that are each the first of a lane, with one message behind each.
+// parkInLines parks the first message of each of n lanes. In each lane, another message waits behind the parked
+// message.
 func (w ManyActs[Tx]) parkInLines(t *testing.T, n int) (first, behind []int64) {
 	t.Helper()
 	w.enter(t, n, store.StateParked, store.StateBlocked)
 	return w.numbers(t, store.StateParked), w.numbers(t, store.StateBlocked)
 }
 
-// enter writes n lanes of rows with these states. With a single state, the rows are in no lane.
+// enter writes n lanes of rows with the given states. With a single state, the rows are in no lane.
 func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
 	t.Helper()
 	var ids []string
@@ -224,7 +225,7 @@ func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
 	}
 }
 
-// numbers returns the numbers of all rows in this state.
+// The method numbers returns the numbers of all rows in a given state.
 func (w ManyActs[Tx]) numbers(t *testing.T, state store.RowState) (numbers []int64) {
 	t.Helper()
 	for after := int64(0); ; {

@@ -23,16 +23,16 @@ type NewerStore[Tx any] interface {
 // UnknownOutcomes are outcome numbers that have no meaning in this release.
 var UnknownOutcomes = []int{6, 257, 0, -3}
 
-// NewerRelease is a store with a parked message "a" and an applied message "b". The test changes their
-// markers with SQL to values of a newer release. storetest tests the values that a store can write itself.
+// NewerRelease is a store with a parked message "a" and an applied message "b". The test uses SQL to change the markers
+// of both messages to values of a newer release. Package storetest tests the values that a store can write itself.
 type NewerRelease[Tx any] struct {
 	store NewerStore[Tx]
 	exec  func(t testing.TB, statement string)
 	scope int64
 }
 
-// Newer writes both messages. exec runs a statement in which in.semel_markers is the table of markers. This
-// table must accept any outcome.
+// Newer writes the messages "a" and "b". The function exec runs a statement in which in.semel_markers is the table of
+// markers. The table of markers must accept any outcome.
 func Newer[Tx any](t testing.TB, st NewerStore[Tx], exec func(t testing.TB, statement string)) *NewerRelease[Tx] {
 	t.Helper()
 	scope := must.Get(st.Scope(t.Context(), "billing", "shop", 0))(t)
@@ -54,8 +54,8 @@ func (w *NewerRelease[Tx]) asked(t testing.TB, marks ...store.Mark) []store.Verd
 	return Asked[Tx](t, w.store, marks...)
 }
 
-// HoldsOutcome checks a marker with an unknown outcome number. The store must not read it as an outcome of
-// this release and must not change it.
+// HoldsOutcome checks a marker with an unknown outcome number. The store must neither read this number as an outcome of
+// the present release nor change the marker.
 func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 	w.exec(t, fmt.Sprintf("update in.semel_markers set outcome = %d, version = 0", outcome))
 	v := w.asked(t, w.mark("c", store.Applied), w.mark("b", store.Applied), w.mark("a", store.Applied))
@@ -79,7 +79,7 @@ func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 	}
 }
 
-// HoldsVersion checks the same for a marker whose fingerprint has a later version.
+// HoldsVersion is like HoldsOutcome, for a marker whose fingerprint has a later version.
 func (w *NewerRelease[Tx]) HoldsVersion(t *testing.T) {
 	w.exec(t, "update in.semel_markers set outcome = 1, version = 300")
 	if v := w.asked(t, w.mark("b", store.Applied)); v[0].Kind != store.Newer {
@@ -87,8 +87,8 @@ func (w *NewerRelease[Tx]) HoldsVersion(t *testing.T) {
 	}
 }
 
-// TellsMarks checks that Begin reports an unknown outcome, whatever the content of the message is, and that
-// the other mark is unaffected.
+// TellsMarks checks that Begin reports an unknown outcome for every content of the message, and that the other message
+// of the batch is unaffected.
 func (w *NewerRelease[Tx]) TellsMarks(t *testing.T) {
 	for _, outcome := range []int{6, 9, 257, 0, -3} {
 		w.exec(t, fmt.Sprintf("update in.semel_markers set outcome = %d, version = 0", outcome))

@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// OpenTwins makes two rows of one identity due, a state that an earlier release could leave behind. The
-// marker belongs to the first row. A claim of the second row must not start a batch or a call and must not
-// end. due makes a row due with SQL.
+// OpenTwins makes two rows of one identity due, a state that an earlier release could leave behind. The marker belongs
+// to the first row. A process that claims the second row must not start a batch or a call for this row, and must not
+// end the row. The function due makes a row due with SQL.
 func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number int64)) {
 	ctx := t.Context()
 	st := i.Store.(interface {
@@ -62,7 +62,7 @@ func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number i
 	}
 }
 
-// parkedTwins parks two contents of one identity and returns their marks.
+// parkedTwins parks two contents of one identity, and returns the markers to write for both contents.
 func parkedTwins[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	t.Helper()
 	marks := Marks(t, s, "shop", "a", "a")

@@ -23,20 +23,20 @@ import (
 
 // Drawing runs random cases.
 type Drawing[Tx any] struct {
-	// Open returns the store for a case. It may return the same store several times.
+	// Open returns the store for a case. Several calls of Open may return the same store.
 	Open func() Followed[Tx]
-	// Idle is how long a run waits without activity before it ends.
+	// Idle is the time without activity after which a run ends.
 	Idle time.Duration
-	// Again is how often a failed case is repeated. Goroutines run in another order each time, and rapid
-	// cannot shrink a failure that does not repeat.
+	// Again is the number of times that a failed case is repeated. Goroutines run in another order each time, and the
+	// library rapid cannot simplify a failure that does not repeat.
 	Again int
 
 	cases  int
 	failed bool
 }
 
-// Drawn runs random cases of versions in streams. If a case fails, rapid shrinks it. All cases share the
-// tables of the store.
+// Drawn runs random cases of versions in streams. If a case fails, the library rapid searches a simpler case that also
+// fails. All cases share the tables of the store.
 func Drawn[Tx any](t *testing.T, f Followed[Tx]) {
 	t.Run("B4_B9_trap_T53_in_any_order_and_over_restarts_streams_end_as_the_ordered_ones_do", func(t *testing.T) {
 		Draws(t, 20)
@@ -58,8 +58,8 @@ func Draws(t *testing.T, cases int) {
 	t.Cleanup(func() { set(checks.DefValue) })
 }
 
-// Play generates a case and runs it. Play reports all failures with the same text at the same line. rapid
-// then treats them as the same failure and can shrink the case.
+// Play generates a case and runs it. Play reports all failures with the same text at the same line. The library rapid
+// therefore treats all failures as the same failure, and can simplify the case.
 func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	drawn, times := draw(r), 1
 	if d.failed {
@@ -89,7 +89,7 @@ func (p *played[Tx]) configure(idle time.Duration) (err error) {
 	return err
 }
 
-// play first delivers all messages except the late ones. After these are processed, it delivers the late
+// play first delivers all messages except the late ones. After all other messages are processed, play delivers the late
 // messages.
 func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
 	p.source = &drawnSource{most: p.fetch}
@@ -102,8 +102,8 @@ func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
 	return cmp.Or(p.rests(ctx), p.effects(t, nil), p.nothingIsDenied(ctx), p.nothingIsLeft(ctx))
 }
 
-// nothingIsDenied checks that rows, markers, streams and intents do not contradict each other, because they
-// were written in the same commits. It does nothing if the store has no such check.
+// nothingIsDenied checks that rows, markers, streams and intents do not contradict each other, because they were
+// written in the same commits. If the store cannot check this, nothingIsDenied does nothing.
 func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	store, can := p.Store.(interface {
 		Denials(ctx context.Context, consumer string, after int64, most int) (sqlstore.Looked, error)
@@ -135,7 +135,7 @@ func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	return nil
 }
 
-// brings makes the source deliver the chosen messages.
+// The method brings makes the source deliver the chosen messages.
 func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 	for _, m := range p.order {
 		if chosen(m) {
@@ -144,10 +144,10 @@ func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 	}
 }
 
-// mostRuns is a limit for the number of runs that no case reaches unless it hangs.
+// The maximum number of runs. Only a case that hangs reaches this limit.
 const mostRuns = 30
 
-// rests runs consumers one after the other until the source and the inbox are empty.
+// The method rests runs one consumer after another until the source and the inbox are empty.
 func (p *played[Tx]) rests(ctx context.Context) error {
 	for range mostRuns {
 		if err := p.runs(ctx); err != nil {
@@ -162,7 +162,8 @@ func (p *played[Tx]) rests(ctx context.Context) error {
 	return errors.New("it does not come to rest")
 }
 
-// runs runs a consumer once. The run ends when it is idle, or after a random number of handler calls.
+// The method runs starts a consumer once. The run ends when the consumer is idle, or after a random number of handler
+// calls.
 func (p *played[Tx]) runs(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -178,7 +179,7 @@ func (p *played[Tx]) runs(ctx context.Context) error {
 	return c.Run(ctx)
 }
 
-// effects compares the effects with the effects that the versions have in their order.
+// The method effects compares the written effects with the effects of the versions in their order.
 func (p *played[Tx]) effects(t testing.TB, late []place) error {
 	for s := range p.lengths {
 		if got, want := p.Versions(t, p.stream(s)), p.wants(s, late); !slices.Equal(got, want) {

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// Effects creates the tables of a shop in PostgreSQL. One table of effects has no unique key. The other table
-// rejects a second row with the constraint the_name.
+// Effects contains the statements that create a test's tables for effects in PostgreSQL. One table of effects has no
+// unique key. A second table of effects rejects a second row with the constraint the_name.
 var Effects = []string{
 	"create table in.effects (name bytea not null)",
 	"create index on in.effects using hash (name)",
@@ -19,15 +19,16 @@ var Effects = []string{
 	"insert into in.once values ('there')",
 }
 
-// Late creates the table in.late. COMMIT rejects each row of this table with the error code in the row.
+// Late contains the statements that create the table in.late. COMMIT rejects each row of this table with the error code
+// in the row.
 var Late = []string{
 	"create table in.late (code text)",
 	"create function in.raises_late() returns trigger language plpgsql as $$ begin raise exception 'late' using errcode = new.code; end $$",
 	"create constraint trigger late after insert on in.late deferrable initially deferred for each row execute function in.raises_late()",
 }
 
-// RefusedAtCommit tests an error code that usually means a broken server. If the connection still works, the
-// store must report a rollback and charge the message.
+// RefusedAtCommit tests an error code that usually means a broken server. If the connection still works, the store must
+// report a rollback, and the failure must count as an attempt of the message.
 func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(string) string, code string) {
 	marks := Marks(t, i.Store, "", code)
 	b, _ := Begin(t, i.Store, store.TxOptions{}, marks)
@@ -43,8 +44,8 @@ func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(str
 	Works(t, i, marks)
 }
 
-// SpoiledConnection tests a handler that makes its connection read-only, with a store of one connection. The
-// setting must cost one attempt only, because the store closes the connection.
+// SpoiledConnection tests a handler that makes its connection read-only, with a store of one connection. Only one
+// attempt may fail because the connection is read-only, because the store closes the connection.
 func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
 	spoils, next := Marks(t, i.Store, "", "spoils"), Marks(t, i.Store, "", "next")
 	b, _ := Begin(t, i.Store, store.TxOptions{}, spoils)

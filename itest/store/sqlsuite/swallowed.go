@@ -15,12 +15,12 @@ import (
 // Swallowing is a database that can drop inserts into a table without an error.
 type Swallowing[Tx any] struct {
 	Store SwallowedStore[Tx]
-	// Swallow makes the database drop each insert into one of Semel's tables until end is called. table is
-	// the name without the prefix.
+	// Swallow makes the database drop each insert into one of Semel's tables until end is called. The parameter table
+	// is the name of the table without the prefix.
 	Swallow func(t testing.TB, table string) (end func())
 }
 
-// SwallowedStore has the operations that write rows and do not read them immediately.
+// SwallowedStore has the operations that write rows without reading these rows at once.
 type SwallowedStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
@@ -32,8 +32,8 @@ type SwallowedStore[Tx any] interface {
 	admin.SchemaChecker
 }
 
-// Swallowed checks that a store notices when a trigger or a rule drops its writes, for every table. The check
-// at start must name the trigger or the rule.
+// Swallowed checks for every table that a store notices when a trigger or a rule drops the store's writes. The check at
+// start must name the trigger or the rule.
 func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 	s := w.Store
 	by := store.Act{Verb: "discard", Who: "ana", Why: "test"}
@@ -117,7 +117,7 @@ func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, confli
 	return ended(b, store.Ending{Rows: []store.Row{{Conflict: conflict, State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
 }
 
-// ended commits a batch. It returns nil if the batch was committed, otherwise the error.
+// The function ended commits a batch, and returns nil if the batch was committed, otherwise the error.
 func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
 	r := b.Commit(context.Background(), e)
 	if r.Err != nil && r.Culprit != store.NoCulprit {

@@ -7,9 +7,9 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Today returns the start of the current day in UTC, for tests of daily partitions. During the last minute of
-// a day it first waits for the next day. The clock of a server cannot be set, and a test that runs across
-// midnight would find partitions that it does not expect.
+// Today returns the start of the current day in UTC, for tests of daily partitions. During the last minute of a day,
+// Today first waits for the next day. The clock of a server cannot be set, and a test that runs across midnight would
+// find partitions that it does not expect.
 func Today(t testing.TB) time.Time {
 	t.Helper()
 	const day = 24 * time.Hour

@@ -36,7 +36,7 @@ type step struct {
 	Version int    `json:"version"`
 }
 
-// several is a source that delivers some messages and then nothing.
+// several is a source that delivers a few messages and after these no further messages.
 type several struct {
 	once
 	messages []*semel.Message
@@ -57,7 +57,7 @@ func (s *several) Fetch(ctx context.Context, most source.Bound) (all []source.De
 
 func (s *several) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// shuffled returns versions of streams, shuffled within a window. Some versions occur twice.
+// The function shuffled returns versions of streams, shuffled within a window. Some versions occur twice.
 func shuffled(random *rand.Rand, streams, length, window int) (all []*semel.Message) {
 	for n := range length {
 		for s := range streams {

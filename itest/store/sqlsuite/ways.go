@@ -12,24 +12,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// EveryWay reports whether each way to reach a store runs every case of storetest (SEMEL_TEST_FORMS=all).
+// EveryWay reports whether every case of storetest runs with each way to reach a store (SEMEL_TEST_FORMS=all).
 func EveryWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "all" }
 
-// OneWay reports whether only one way to reach each store runs cases (SEMEL_TEST_FORMS=one), as in `make
-// test`.
+// OneWay reports whether the cases of storetest run with only one way to reach each store (SEMEL_TEST_FORMS=one), as in
+// `make test`.
 func OneWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "one" }
 
-// OneLine is a filter that leaves out most cases for pairs of rows, which are a third of the suite. Use it
+// OneLine is a filter that leaves out most test cases for pairs of rows, which are a third of the suite. Use OneLine
 // for a store that differs only in batches or markers from a store that runs the whole suite.
 func OneLine(name string) bool {
 	table, of := strings.CutPrefix(name, "law_16_every_pair_of_rows_of_an_identity/")
 	return !of || table == "the_first_retried" || EveryWay()
 }
 
-// Ways chooses cases of storetest for a store that can be reached in several ways: with another protocol of
-// its driver, through a pooler, or in a database with objects that shadow built-in ones. The first way runs
-// all its cases. Meanwhile Ways, as the tracer of the connections, records the statements of each case and
-// their results. A further way runs only so many cases that all these statements are sent.
+// Ways chooses cases of storetest for a store that can be reached in several ways: with another protocol of its driver,
+// through a pooler, or in a database with objects that shadow built-in ones. With the first way, all cases run. During
+// the runs of the first way, Ways is the tracer of the connections, and records the statements of each case and the
+// results of the statements. With a further way, only as many cases run as are needed to send all recorded statements.
 type Ways struct {
 	mutex sync.Mutex
 	cases []string                   // guarded by mutex: the cases of the first way, in order
@@ -37,8 +37,8 @@ type Ways struct {
 	noted bool                       // guarded by mutex: whether the first way has ended
 }
 
-// First returns the filter for the cases of the first way: the cases that `only` selects, or all cases if
-// `only` is nil.
+// First returns the filter for the cases that run with the first way to reach the store. The parameter only selects
+// these cases; if only is nil, all cases run.
 func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	return func(name string) bool {
 		w.mutex.Lock()
@@ -48,9 +48,9 @@ func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	}
 }
 
-// Further returns the filter for the cases of a further way. It selects as few cases as are needed to send
-// all statements of the first way, and all cases that the first way has not run. If the first way did not
-// run, for example because of -run, Further selects all cases. If one way is enough, Further selects none.
+// Further returns the filter for the cases of a further way. Further selects as few cases as are needed to send all
+// statements of the first way, and in addition all cases that the first way has not run. If the first way did not run,
+// for example because of -run, Further selects all cases. If one way is enough, Further selects no cases.
 func (w *Ways) Further() func(name string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -68,8 +68,8 @@ func (w *Ways) Further() func(name string) bool {
 	return func(name string) bool { return chosen[name] || !first[name] }
 }
 
-// fewest chooses cases greedily: each time it takes the case with the most statements that no chosen case
-// sends. It ends when the chosen cases send all statements. The caller holds mutex.
+// The method fewest chooses cases greedily: in each step, fewest takes the case with the most statements that no chosen
+// case sends, until the chosen cases send all statements. The caller holds the mutex.
 func (w *Ways) fewest() (chosen map[string]bool) {
 	left := map[string]bool{}
 	for _, sent := range w.sent {

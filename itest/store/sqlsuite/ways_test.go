@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ran returns Ways after a first way whose cases sent these statements. It also returns the cases that a
-// further way runs.
+// The function ran returns a Ways after the runs of a first way whose cases sent the given statements. The second
+// result contains the cases that a further way runs.
 func ran(t *testing.T, sent ...[]string) (*Ways, []string) {
 	t.Setenv("SEMEL_TEST_FORMS", "")
 	w := &Ways{}

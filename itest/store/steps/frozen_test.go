@@ -21,8 +21,8 @@ func TestStepsOfTheFrozen(t *testing.T) {
 		{"before_its_commit/postgres", "postgres", faults.BeforeCommit, false},
 		{"before_its_commit/pgxstore", "pgxstore", faults.BeforeCommit, false},
 		{"before_its_commit/pgxstore_queue", "pgxstore_queue", faults.BeforeCommit, false},
-		// In a database with one writer, an open transaction blocks all others. The process is therefore
-		// frozen at a point at which it has no open transaction.
+		// In a database with one writer, an open transaction blocks all other writers. The process is therefore frozen
+		// at a point at which it has no open transaction.
 		{"before_its_end/sqlite", "sqlite", faults.BeforeCommit, true},
 		{"before_its_end/postgres", "postgres", faults.BeforeCommit, true},
 	} {
@@ -53,7 +53,7 @@ func TestStepsOfTheFrozen(t *testing.T) {
 				t.Errorf("the row was\n%+v\nand is\n%+v", before, after)
 			}
 			want := map[string][]string{"reserve": {"frozen"}, "charge": {"next"}, "ship": {"next"}}
-			if c.leased { // the effect of a step without a transaction stays, although no record of the step exists
+			if c.leased { // a step without a transaction keeps its effect, although the step is not recorded
 				want["charge"] = []string{"frozen", "next"}
 			}
 			if got := effects(t, db, "orders"); !reflect.DeepEqual(got, want) {

@@ -31,18 +31,19 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// order tells a child process what to do. The child runs each of the consumers on the store. A consumer has a
-// single message, whose id is the consumer's name. The child stops when it passes the point for the n-th
-// time, and waits until it is told to continue. The child's batches first receive the message and then run
-// the steps, so n determines between which steps the child stops.
+// order is the task of a child process, with its settings. The child runs each of the consumers on the store. A
+// consumer has a single message, whose id is the consumer's name. The child stops when it passes the point for the n-th
+// time, and waits until the test continues it. The child's first batch receives the message, and each further batch
+// runs one step, so n determines between which steps the child stops.
 type order struct {
 	Store, Where string
 	Point        faults.Point
 	N            int
 	Consumers    []string
-	// Leased makes the steps run without a transaction. They then write their effects directly.
+	// Leased makes the steps run without a transaction. The steps then write their effects with a connection of their
+	// own.
 	Leased bool
-	// Who is the name of the process. It is written with each effect.
+	// Who is the name of the process, which is written with each effect.
 	Who string
 }
 
@@ -52,7 +53,7 @@ var names = []string{"reserve", "charge", "ship"}
 
 const record = "insert into done (step, id, who) values (%s)"
 
-// live runs the consumers until they have no work left.
+// The function live runs the consumers until no work is left.
 func live(o order) error {
 	passed := 0
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
@@ -108,14 +109,14 @@ func live(o order) error {
 // maker creates a consumer with steps.
 type maker[Tx any] func([]consumer.Step[Tx], consumer.Config) (*consumer.Consumer[Tx], error)
 
-// within returns a maker of consumers whose steps run in transactions of the store.
+// The function within returns a function that makes consumers whose steps run in transactions of the store.
 func within[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[Tx] {
 	return func(steps []consumer.Step[Tx], c consumer.Config) (*consumer.Consumer[Tx], error) {
 		return consumer.NewSteps(st, steps, c, plan)
 	}
 }
 
-// leased returns a maker of consumers whose steps run without a transaction.
+// The function leased returns a function that makes consumers whose steps run without a transaction.
 func leased[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[consumer.Call] {
 	return func(steps []consumer.Step[consumer.Call], c consumer.Config) (*consumer.Consumer[consumer.Call], error) {
 		return consumer.NewLeasedSteps(st, steps, c, plan)
@@ -176,14 +177,15 @@ func work[Tx any](ctx context.Context, o order, of maker[Tx], add func(ctx conte
 	return nil
 }
 
-// child is a running child process that waits at its point.
+// child is a running child process that waits at the point of its order.
 type child struct {
 	*exec.Cmd
 	stdin io.WriteCloser
 	out   *bufio.Reader
 }
 
-// started starts a child process, and waits until the child reports that it is at its point.
+// The function started starts a child process, and waits until the child reports that it has reached the point of its
+// order.
 func started(t *testing.T, o order) *child {
 	t.Helper()
 	c := &child{Cmd: children.Command(t.Context(), t, o)}
@@ -256,7 +258,7 @@ func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done
 	return all[0], len(all[0].Steps)
 }
 
-// effects returns, for each step of a message, the names of the processes in which the step took effect.
+// The function effects returns, for each step of a message, the names of the processes in which the step took effect.
 func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	t.Helper()
 	rows, err := db.Query("select step, who from done where id = '" + id + "'")
@@ -278,14 +280,14 @@ func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	return all
 }
 
-// death is a point at which a process is killed, and the steps that are done at that time.
+// death is a point at which a process is killed, and the steps that are done before the kill.
 type death struct {
 	point   faults.Point
 	n, done int
 }
 
-// deaths returns a death for each point of each batch. The first batch receives the message, and each further
-// batch runs a step.
+// The function deaths returns a death for each point of each batch. The first batch receives the message, and each
+// further batch runs a step.
 func deaths() (all []death) {
 	for done := range len(names) + 1 {
 		all = append(all, death{faults.AfterMark, done + 1, max(done-1, 0)}, death{faults.BeforeCommit, done + 1, max(done-1, 0)}, death{faults.AfterCommit, done + 1, done})
@@ -296,8 +298,8 @@ func deaths() (all []death) {
 	return all
 }
 
-// finish runs processes without kills until everything in the order is completed. Rows that killed processes
-// had claimed wait until their leases end.
+// finish runs processes without kills until all messages of the order are completed. Rows that killed processes had
+// claimed wait until their leases end.
 func finish(t *testing.T, o order, rows *sqlstore.Store) {
 	t.Helper()
 	for range 100 {

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// variable is the environment variable that holds the order for a child, as JSON.
+// The environment variable with the order for a child, as JSON.
 const variable = "SEMEL_TEST_ORDER"
 
-// Main is for TestMain. In the test's process it runs the tests. In a child process it calls live with the
-// child's order.
+// Main is for TestMain. In the test's process, Main runs the tests. In a child process, Main calls the function live
+// with the child's order.
 func Main[Order any](m *testing.M, live func(Order) error) {
 	text, child := os.LookupEnv(variable)
 	if !child {
@@ -32,7 +32,7 @@ func Main[Order any](m *testing.M, live func(Order) error) {
 	}
 }
 
-// Command returns a command that starts a child with this order. The child is killed when ctx ends.
+// Command returns a command that starts a child with the order o. The child is killed when ctx ends.
 func Command[Order any](ctx context.Context, t testing.TB, o Order) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(o)

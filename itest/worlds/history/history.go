@@ -1,5 +1,5 @@
-// Package history extracts source trees and binaries from the history of this repository. Tests run them
-// beside the current tree: as an older release in the same fleet, or as the base of a comparison.
+// Package history extracts source trees and binaries from the history of this repository. Tests run these trees and
+// binaries beside the current tree: as an older release in the same fleet, or as the base of a comparison.
 package history
 
 import (
@@ -36,8 +36,8 @@ func Root(ctx context.Context) (string, error) {
 	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel"))
 }
 
-// Commit returns the abbreviated hash of a commit. If name is empty, it returns the hash of the current
-// commit, with "-dirty" if files have changed since.
+// Commit returns the abbreviated hash of a commit. If name is empty, the result is the hash of the current commit, with
+// "-dirty" if files have changed.
 func Commit(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return Output(exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*"))
@@ -45,8 +45,8 @@ func Commit(ctx context.Context, name string) (string, error) {
 	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--short", "--verify", name+"^{commit}"))
 }
 
-// Go runs the go command in a source tree, with the workspace of that tree. The compiled packages do not
-// contain the path of the tree, so all trees share the build cache.
+// Go runs the go command in a source tree, with the workspace of the tree. The compiled packages do not contain the
+// path of the tree, so all trees share the build cache.
 func Go(ctx context.Context, tree, verb string, args ...string) error {
 	call := exec.CommandContext(ctx, "go", append([]string{verb, "-trimpath", "-buildvcs=false"}, args...)...)
 	call.Dir, call.Env = tree, append(os.Environ(), "GOWORK="+filepath.Join(tree, "go.work"))

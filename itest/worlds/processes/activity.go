@@ -15,8 +15,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the database driver
 )
 
-// Activity watches a PostgreSQL server for a proof. It asks the server whether a process has an open
-// transaction. The server knows the process by its application name.
+// Activity watches a PostgreSQL server for a fault test: it asks the server whether a process has an open transaction.
+// The server knows the process by its application name.
 type Activity struct{ DB *sql.DB }
 
 // OpenActivity connects to the server at dsn.
@@ -46,9 +46,8 @@ func (a *Activity) Open(ctx context.Context, process string) (open bool, err err
 	return open, err
 }
 
-// Settled reports whether a frozen process has begun a transaction with the opening statement and has sent
-// nothing since. While the server runs the last statement of the process, which may be its COMMIT, Settled
-// waits.
+// Settled reports whether a frozen process has begun a transaction with the statement opening and has sent no further
+// statement. While the server runs the last statement of the process, which may be a COMMIT, Settled waits.
 func (a *Activity) Settled(ctx context.Context, process string, opening Opening) (bool, error) {
 	for range 50 {
 		active, open, err := a.sessions(ctx, process, opening)
@@ -60,8 +59,8 @@ func (a *Activity) Settled(ctx context.Context, process string, opening Opening)
 	return false, nil
 }
 
-// sessions returns how many sessions of a process are active, and whether a session is idle in a transaction
-// after its opening statement. For a writing transaction, a session that has not written yet counts as
+// The method sessions returns the number of active sessions of a process, and whether a session is idle in a
+// transaction after its opening statement. For a writing transaction, a session that has not written yet counts as
 // active, because its statement may be waiting for a lock.
 func (a *Activity) sessions(ctx context.Context, process string, opening Opening) (active int, open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
@@ -70,12 +69,12 @@ func (a *Activity) sessions(ctx context.Context, process string, opening Opening
 	return active, open, err
 }
 
-// tries is how often a process is frozen at random moments before Corner is used. The number is limited
-// because the process does some of its work before each try.
+// The number of times that a process is frozen at random moments before Corner is used. The number of tries is limited
+// because the process does a part of its work before each try.
 const tries = 10
 
-// Catch freezes a process until it has an open transaction that has written something. name is the name of
-// the process on the server. Catch first tries random moments, and then uses Corner. With blind, it freezes
+// Catch freezes a process until it has an open transaction that has written something. The parameter name is the name
+// of the process on the server. Catch first tries random moments, and then uses Corner. If blind is true, Catch freezes
 // the process only once. When Catch returns, the process is frozen.
 func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *rand.Rand, blind bool) (open bool, err error) {
 	open, err = catch(ctx, p, random, tries, blind, func() (bool, error) {
@@ -89,8 +88,8 @@ func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *r
 	return err == nil, err
 }
 
-// catch freezes a process at random moments until it has an open transaction, in at most so many
-// tries; with blind in one try. The process is frozen afterwards.
+// catch freezes a process at random moments until it has an open transaction, with at most as many tries as the
+// parameter tries says, or with one try if blind is true. When catch returns, the process is frozen.
 func catch(ctx context.Context, p *Process, random *rand.Rand, tries int, blind bool, open func() (bool, error)) (bool, error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// WithBinary is for TestMain. It builds the binary once, puts the path of the binary into an environment
+// WithBinary is for TestMain. WithBinary builds the binary once, puts the path of the binary into an environment
 // variable and runs the tests.
 func WithBinary(m *testing.M, variable string) (code int) {
 	dir, err := os.MkdirTemp("", "semel-binary")
@@ -27,8 +27,8 @@ func WithBinary(m *testing.M, variable string) (code int) {
 	return m.Run()
 }
 
-// OwnProgram is for TestMain of a package that starts its own test program as another process. If the first
-// With this first argument the program calls live with the second one and runs no tests.
+// OwnProgram is for TestMain of a package that starts its own test program as another process. If the first argument of
+// the program is the parameter argument, OwnProgram calls the function live with the second argument and runs no tests.
 func OwnProgram(m *testing.M, argument string, live func(order string) error) {
 	if len(os.Args) < 3 || os.Args[1] != argument {
 		os.Exit(m.Run())

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processes runs the built binary as processes that a proof freezes and kills. It also asks
-// PostgreSQL for the open transactions of these processes.
+// Package processes runs the built binary as processes that a fault test freezes and kills. The package also asks
+// PostgreSQL for the open transactions of the processes.
 package processes
 
 import (
@@ -23,8 +23,8 @@ import (
 // ErrEnded means that a process has ended by itself.
 var ErrEnded = errors.New("semel ended by itself")
 
-// Build builds the binary with these flags into the folder, and returns the binary's path. The working
-// directory may be anywhere in the workspace.
+// Build builds the binary with the given flags into the folder, and returns the binary's path. The working directory
+// may be anywhere in the workspace.
 func Build(ctx context.Context, folder string, flags ...string) (string, error) {
 	binary := filepath.Join(folder, "semel")
 	args := append([]string{"build", "-o", binary}, flags...)
@@ -45,18 +45,18 @@ type Command struct {
 	Env []string
 	// Args are the arguments of the binary. Without Args, the binary runs `run` with the policy.
 	Args []string
-	// JSON are the flags for machine-readable output; nil: those of the present release.
+	// JSON are the flags for machine-readable output; nil means the flags of the present release.
 	JSON []string
-	// Terminal, if set, receives the log of the process in place of Log.
+	// Terminal, if set, receives the log of the process instead of Log.
 	Terminal *os.File
 }
 
-// Process is a running `semel run`. It calls wait4 with its process id, because this is the only way to
-// notice that a child is stopped. A Process must not be used concurrently.
+// Process is a running `semel run`. Process calls wait4 with its process id, because only wait4 reports that a child is
+// stopped. A Process must not be used concurrently.
 type Process struct {
 	// PID is the process id.
 	PID int
-	// Status is the last state change of the process. Ended is true if the process ended with this change.
+	// Status is the last state change of the process. Ended is true if the process has ended.
 	Status syscall.WaitStatus
 	Ended  bool
 }
@@ -99,8 +99,8 @@ func (c Command) semel(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Counts returns the counts of a consumer from the summary of the last run. A killed run has written no
-// summary, and Counts then returns an error.
+// Counts returns the counts of a consumer from the summary of the last run. After a killed run, which has written no
+// summary, Counts returns an error.
 func (c Command) Counts(consumer string) (semel.Counts, error) {
 	text, err := os.ReadFile(filepath.Join(c.Folder, c.Summary))
 	if err != nil {
@@ -113,7 +113,7 @@ func (c Command) Counts(consumer string) (semel.Counts, error) {
 	return summary.Consumers[consumer], nil
 }
 
-// Left returns the number of messages that were in flight or failed when the last run ended.
+// Left returns the number of messages that were in progress or failed when the last run ended.
 func (c Command) Left(consumer string) (int, error) {
 	counts, err := c.Counts(consumer)
 	return int(counts.InFlight + counts.Failed), err
@@ -151,7 +151,7 @@ func (p *Process) Wait(options int) error {
 	return nil
 }
 
-// Running reports whether the process has not ended.
+// Running reports whether the process is still running.
 func (p *Process) Running() (bool, error) {
 	err := p.Wait(syscall.WNOHANG)
 	return !p.Ended, err
@@ -209,7 +209,7 @@ func (p *Process) End() error {
 	return nil
 }
 
-// Pause waits for this duration, or until ctx ends.
+// Pause waits for the duration d, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

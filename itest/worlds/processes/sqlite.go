@@ -12,7 +12,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// SQLite watches a SQLite file for a proof, from another process than semel.
+// SQLite watches a SQLite file for a fault test, from another process than semel.
 type SQLite struct{ Conn *sql.Conn }
 
 // OpenSQLite opens the file, or creates it if it does not exist.
@@ -28,8 +28,8 @@ func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 // Close closes the file.
 func (d *SQLite) Close() error { return d.Conn.Close() }
 
-// Effects returns the number of effects in the log. It returns 0 if the log does not exist yet, and while
-// another connection has locked the file exclusively.
+// Effects returns the number of effects in the log. The result is 0 if the log does not exist yet, and while another
+// connection has locked the file exclusively.
 func (d *SQLite) Effects(ctx context.Context) (int, error) {
 	var tables, n int
 	err := d.Conn.QueryRowContext(ctx, `select count(*) from sqlite_master where name = 'effects'`).Scan(&tables)
@@ -40,10 +40,10 @@ func (d *SQLite) Effects(ctx context.Context) (int, error) {
 	return n, unlessBusy(err)
 }
 
-// Writing reports whether another connection has an open write transaction. It tries to begin one itself,
-// which SQLite then rejects at once. Call Writing while semel is frozen and no other process writes. If the
-// process was frozen while it opened the write-ahead log, SQLite locks out all other connections, and Writing
-// returns an error after some seconds.
+// Writing reports whether another connection has an open write transaction. Writing tries to begin a write transaction
+// itself, which SQLite rejects at once if another one is open. Call Writing while semel is frozen and no other process
+// writes. If the process was frozen while it opened the write-ahead log, SQLite locks out all other connections, and
+// Writing returns an error after some seconds.
 func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 	_, err := d.Conn.ExecContext(ctx, `begin immediate`)
 	switch {
@@ -58,11 +58,11 @@ func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// fileTries is how often Catch freezes a process until it has an open transaction.
+// The maximum number of times that Catch freezes a process until the process has an open transaction.
 const fileTries = 500
 
-// Catch freezes the only process that writes the file, repeatedly, until the process has an open write
-// transaction. With blind it freezes the process only once. When Catch returns, the process is frozen.
+// Catch freezes the only process that writes the file, repeatedly, until the process has an open write transaction. If
+// blind is true, Catch freezes the process only once. When Catch returns, the process is frozen.
 func (d *SQLite) Catch(ctx context.Context, p *Process, _ string, random *rand.Rand, blind bool) (open bool, err error) {
 	return catch(ctx, p, random, fileTries, blind, func() (bool, error) { return d.Writing(ctx) })
 }

@@ -29,7 +29,7 @@ type call struct {
 	payment   Payment
 	body      [sha256.Size]byte
 	fate      Fate
-	charge    int // number of the charge whose receipt is the answer; 0 for none
+	charge    int // number of the charge whose receipt is the answer; 0 if the answer has no receipt
 	status    int // status of an answer without a receipt
 	reference *reference
 	known     *known // state of the call's key; nil without a key
@@ -49,7 +49,7 @@ func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the log cannot be written", http.StatusInternalServerError)
 		return
 	}
-	err = p.log.sync() // the charge must be on disk, whether or not the caller gets the answer
+	err = p.log.sync() // the charge must be on disk even if the caller does not get the answer
 	p.end(&c)
 	if err != nil {
 		http.Error(w, "the log cannot be written", http.StatusInternalServerError)
@@ -58,7 +58,7 @@ func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
 	p.answer(r.Context(), w, &c)
 }
 
-// begin decides the fate of a call, and logs the call.
+// begin chooses the fate of a call (answered, lost, charged and lost, …), and logs the call.
 func (p *Provider) begin(c *call) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -118,7 +118,7 @@ func (p *Provider) take(c *call, now time.Time) error {
 	return nil
 }
 
-// mark records that the call is running, or that it has ended. The caller holds the mutex.
+// mark records that the call is running or has ended. The caller holds the mutex.
 func (c *call) mark(begins bool) {
 	if c.known != nil {
 		c.known.underWay = begins
@@ -169,7 +169,7 @@ func (p *Provider) answer(ctx context.Context, w http.ResponseWriter, c *call) {
 	panic(http.ErrAbortHandler) // makes the HTTP server cut the connection
 }
 
-// wait waits for this duration, or until the caller has closed the connection.
+// wait waits for the duration d, or until the caller has closed the connection.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

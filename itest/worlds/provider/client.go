@@ -27,8 +27,8 @@ type StatusError struct {
 // Error implements error.
 func (e *StatusError) Error() string { return fmt.Sprintf("the provider answered %d", e.Status) }
 
-// Charge asks the provider to charge a payment. A *StatusError is the provider's response. After any other
-// error the outcome of the call is unknown, unless the request was never sent.
+// Charge asks the provider to charge a payment. A *StatusError is the provider's response. After any other error, the
+// outcome of the call is unknown, unless the request was never sent.
 func (c Client) Charge(ctx context.Context, key string, p Payment) (Receipt, error) {
 	body, err := json.Marshal(p)
 	if err != nil {

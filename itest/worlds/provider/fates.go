@@ -9,7 +9,8 @@ import (
 // Fate is what the provider does with a call.
 type Fate string
 
-// The fates. A fate with Charged in its name, and StubbornFirst, charge the payment first.
+// The fates. With a fate that has Charged in its name, and with StubbornFirst, the provider charges the payment before
+// it fails.
 const (
 	Well           Fate = ""
 	Silent         Fate = "silent"           // no answer, nothing is charged
@@ -20,14 +21,14 @@ const (
 	ChargedFailed  Fate = "charged failed"   // charged, but 500
 	TooMany        Fate = "too many"         // 429 with Retry-After, nothing is charged
 	ChargedGarbage Fate = "charged garbage"  // charged, but an unreadable answer
-	StubbornFirst  Fate = "stubborn charged" // charged and cut; all later calls are cut too
+	StubbornFirst  Fate = "stubborn charged" // charged and cut; all later calls are also cut
 	StubbornLater  Fate = "stubborn"         // cut without a charge, until the caller queries the outcome
 )
 
-// common are the fates that Fates.PerMille covers. They are equally likely.
+// The fates that Fates.PerMille covers, all with the same probability.
 var common = []Fate{Silent, ChargedSilent, Cut, ChargedCut, Refused, ChargedFailed, TooMany, ChargedGarbage}
 
-// charges reports whether a call with this fate charges the payment.
+// The method charges reports whether a call with this fate charges the payment.
 func (f Fate) charges() bool {
 	switch f {
 	case Well, ChargedSilent, ChargedCut, ChargedFailed, ChargedGarbage, StubbornFirst:
@@ -39,15 +40,15 @@ func (f Fate) charges() bool {
 // Doubtful reports whether the caller cannot know if the payment was charged.
 func (f Fate) Doubtful() bool { return f != Well && f != TooMany }
 
-// Fates has the probabilities of the fates. The fate of a call depends only on the seed, the reference and
-// the number of calls for this reference.
+// Fates has the probabilities of the fates: the ways in which the provider reacts to a call. The fate of a call depends
+// only on the seed, the reference and the number of calls for this reference.
 type Fates struct {
 	Seed uint64
-	// PerMille is how many of a thousand calls have one of the common fates.
+	// PerMille is the number of calls in a thousand that have one of the common fates.
 	PerMille uint64
-	// Stubborn is how many references in a million have only calls that are cut, until the caller queries
-	// the outcome or the window ends. For half of these references, the first call charges the payment. For
-	// half of them, the provider answers a query with "unknown".
+	// Stubborn is the number of references in a million whose calls are all cut, until the caller queries the outcome
+	// or the window ends. For half of the stubborn references, the first call charges the payment. For half of the
+	// stubborn references, the provider answers a query with "unknown".
 	Stubborn uint64
 }
 
@@ -63,14 +64,15 @@ func (f Fates) draw(reference string, n int) uint64 {
 	return x ^ x>>33
 }
 
-// Bits that describe the kind of a stubborn reference.
+// Bits that describe the kind of a stubborn reference, whose calls are all cut.
 const (
 	stubbornCharged = 1 << iota // the first call charges the payment
 	stubbornMute                // the answer to a query is "unknown"
 	stubbornKinds
 )
 
-// stubborn reports whether a reference is stubborn, and its kind.
+// The method stubborn reports whether all calls of a reference are cut (see Fates.Stubborn), and the kind of the
+// reference.
 func (f Fates) stubborn(reference string) (kind uint64, is bool) {
 	n := f.draw(reference, 0)
 	return n / 1_000_000 % stubbornKinds, n%1_000_000 < f.Stubborn
@@ -82,7 +84,7 @@ func (f Fates) Mute(reference string) bool {
 	return is && kind&stubbornMute != 0
 }
 
-// of returns the fate of the next call for a reference.
+// The method of returns the fate of the next call for a reference.
 func (f Fates) of(name string, r *reference, now time.Time, window time.Duration) Fate {
 	if kind, is := f.stubborn(name); is && !r.asked && now.Sub(r.first) < window {
 		if kind&stubbornCharged != 0 && r.calls == 0 {

@@ -29,7 +29,7 @@ type Entry struct {
 	At        time.Time `json:"at"`
 	Key       string    `json:"key,omitempty"`
 	Reference string    `json:"reference"`
-	// Fate is the fate of a call. Known is true if the call returned the earlier charge of its key.
+	// Fate is the provider's reaction to a call. Known is true if the call returned the earlier charge of its key.
 	Fate  Fate `json:"fate,omitempty"`
 	Known bool `json:"known,omitempty"`
 	// Status is the status of a call that was rejected because of its key.
@@ -48,8 +48,8 @@ type journal struct {
 	synced  int64
 }
 
-// openJournal reads the file. If a kill has left an incomplete last line, openJournal removes this line: its
-// caller has not got an answer.
+// openJournal reads the file. If a kill has left an incomplete last line, openJournal removes this line: the caller of
+// this line has not got an answer.
 func openJournal(path string, each func(Entry)) (*journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -112,7 +112,7 @@ func (j *journal) add(e Entry) error {
 	return err
 }
 
-// sync returns when everything that was added before is on disk.
+// sync returns when all entries that were added before are on disk.
 func (j *journal) sync() error {
 	j.mutex.Lock()
 	want := j.written

@@ -1,16 +1,16 @@
-// Package provider is a payment provider for proofs. It charges once for each Idempotency-Key, as long as it
-// remembers the key. It logs every call and every charge before it answers. Now and then it fails in the ways
-// in which real providers fail. A proof compares its results with this log, which has every charge, even if
-// the caller never got the answer.
+// Package provider is a payment provider for fault tests. The provider charges once for each Idempotency-Key, as long
+// as it remembers the key. The provider logs every call and every charge before it answers. Now and then the provider
+// fails in the ways in which real providers fail. A fault test compares its results with the provider's log, which has
+// every charge, even if the caller never got the answer.
 //
 //	POST /charges  with a Payment and an Idempotency-Key (without a key each call charges)
 //	GET  /charges?reference=R  returns an Inquiry about the payment with this reference
 //	GET  /charges?key=K        returns an Inquiry about the key, as long as it is remembered
 //
-// A repeated key gets the answer of its first charge. With another body the call is rejected with 422. While
-// the first call is running, the answer is 409. When the window ends the provider forgets the key, and a call
-// with this key charges again. The provider never forgets a reference, but it does not prevent a second
-// charge of a reference: callers must use keys for that.
+// A repeated key gets the answer of its first charge. If the body of a repeated key differs, the call is rejected with
+// 422. While the first call is running, the answer is 409. When the window ends, the provider forgets the key, and a
+// call with this key charges again. The provider never forgets a reference, but does not prevent a second charge of a
+// reference: only keys prevent a second charge.
 package provider
 
 import (
@@ -32,11 +32,11 @@ type Order struct {
 	Address string
 	// Log is the path of the log. The provider appends to an existing file.
 	Log string
-	// Window is how long the provider remembers a key after the first call.
+	// Window is the time after the first call for which the provider remembers a key.
 	Window time.Duration
-	// Hold is how long a call with a silent fate stays open without an answer.
+	// Hold is the time for which an unanswered call (Silent or ChargedSilent) stays open.
 	Hold time.Duration
-	// Fates has the probabilities of fates. With the zero value every call gets its answer.
+	// Fates has the probabilities of failures. With the zero value, every call gets its answer.
 	Fates Fates
 }
 
@@ -55,13 +55,14 @@ type Receipt struct {
 
 // Inquiry is the answer to a query about a key or a reference.
 type Inquiry struct {
-	// Charges is the number of charges of the reference. For a key it is 1 if a call with the key charged.
+	// Charges is the number of charges of the reference. For a key, Charges is 1 if a call with the key charged the
+	// payment.
 	Charges int `json:"charges"`
-	// UnderWay is true while a call is running that may still charge.
+	// UnderWay is true while a call is running that may still charge the payment.
 	UnderWay bool `json:"under_way"`
 }
 
-// Provider is a provider that does not listen yet. Its method ServeHTTP handles requests.
+// Provider is a provider without a listener. The method ServeHTTP handles requests.
 type Provider struct {
 	order Order
 	now   func() time.Time
@@ -73,7 +74,7 @@ type Provider struct {
 	charges    int
 }
 
-// known is what the provider remembers about a key.
+// known is the data that the provider remembers about a key.
 type known struct {
 	since     time.Time
 	body      [sha256.Size]byte
@@ -82,7 +83,7 @@ type known struct {
 	charge    int // number of the charge; 0 if no call has charged yet
 }
 
-// reference is what the provider remembers about a payment's reference.
+// reference is the data that the provider remembers about a payment's reference.
 type reference struct {
 	first    time.Time // time of the first call
 	calls    int
@@ -91,7 +92,7 @@ type reference struct {
 	asked    bool // a query about the reference was answered
 }
 
-// Open creates a provider and reads the entries of its log. now returns the time for keys; nil means
+// Open creates a provider and reads the entries of its log. The function now returns the time for keys; nil means
 // time.Now.
 func Open(o Order, now func() time.Time) (*Provider, error) {
 	if o.Window <= 0 {

@@ -1,4 +1,4 @@
-// Package webhooks provides real webhook payloads for proofs, and generated payloads for tests.
+// Package webhooks provides real webhook payloads for fault tests, and generated payloads for tests.
 package webhooks
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Webhook is one payload with the name of its event. It has no delivery id.
+// Webhook is one payload with the name of its event, without a delivery id.
 type Webhook struct {
 	Event string
-	// Repository is the name of the payload's repository, or "" if it has none.
+	// Repository is the name of the payload's repository, or "" if the payload has no repository.
 	Repository string
 	// Body is compact JSON on one line.
 	Body []byte
@@ -26,7 +26,7 @@ const (
 	WithoutRepository = 49
 )
 
-// Load reads the payloads from index.json and checks how many there are.
+// Load reads the payloads from index.json and checks their number.
 func Load(path string) ([]Webhook, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -92,8 +92,8 @@ func ID(i int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// MadeUp returns generated payloads, so that tests need no download. Each payload has about `size` bytes, and
-// some have no repository.
+// MadeUp returns generated payloads, so that tests need no download. The parameter size is the approximate number of
+// bytes of each payload. Some payloads have no repository.
 func MadeUp(count, size int) []Webhook {
 	var all []Webhook
 	for i := range count {

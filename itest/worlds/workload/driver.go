@@ -43,7 +43,7 @@ type Options struct {
 	Config      consumer.Config
 	// Plan has the faults to inject. The default seed is 1.
 	Plan faults.Plan
-	// LookUp, if set, plants a fault: the store resolves an unknown commit by a plain lookup. See the type
+	// LookUp, if set, adds a fault on purpose: the store resolves an unknown commit by a plain lookup. See the type
 	// trusting.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
 	// Isolation is the isolation level of transactions. The default is the default of the store.
@@ -138,7 +138,7 @@ func newConsumer[Tx any](st store.TxStore[Tx], o Options, exec func(Tx) Exec) (C
 	}, o.Config, faults.Of(faults.Plan{Seed: 1}, o.Plan))
 }
 
-// Config returns a configuration for proofs: messages in any order, short delays between retries, no log.
+// Config returns a configuration for fault tests: messages in any order, short delays between retries, no log.
 func Config(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.By("header:id"),

@@ -1,6 +1,5 @@
-// Package workload has sources and consumers for proofs on PostgreSQL. The sources count how their deliveries
-// were acknowledged. The consumers use both drivers, and their handlers write into an effect log without a
-// unique key.
+// Package workload has sources and consumers for fault tests on PostgreSQL. The sources count acks, nacks and dead
+// letters. The consumers use both drivers, and the consumers' handlers write into an effect log without a unique key.
 package workload
 
 import (
@@ -14,13 +13,13 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// block is the number of messages that are shuffled together.
+// The number of messages that are shuffled together.
 const block = 64
 
 // Feed delivers the messages 0, 1, 2, … to several sources until Enough returns true. Each source gets all
 // messages, in an order of its own.
 type Feed struct {
-	// Enough is called before the first source delivers a new message.
+	// Enough is called before any source delivers a new message for the first time.
 	Enough func() bool
 	// Seed determines the order of deliveries.
 	Seed uint64
@@ -48,7 +47,8 @@ func (f *Feed) IDs() iter.Seq[string] {
 	}
 }
 
-// next returns the end of the block that begins at from, or false if the block will never be delivered.
+// The method next returns the end of the block that begins at the message number from, or false if this block will
+// never be delivered.
 func (f *Feed) next(from int) (end int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func Message(n int) *semel.Message {
 	}
 }
 
-// Source is one reader of a feed. It implements source.Source.
+// Source is one reader of a feed, and implements source.Source.
 type Source struct {
 	feed     *Feed
 	random   *rand.Rand
@@ -134,7 +134,7 @@ func (s *Source) Settle(_ context.Context, settlements []source.Settlement) ([]i
 	return nil, nil
 }
 
-// Settled returns how many deliveries got this kind of settlement.
+// Settled returns the number of deliveries that were acked, nacked or dead-lettered, as the parameter kind says.
 func (s *Source) Settled(kind semel.SettleKind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ type Inlet struct {
 	mu      sync.Mutex
 	pending []*semel.Message            // mu guards pending and the fields below
 	ended   bool                        // no further messages follow
-	settled map[string]semel.SettleKind // last settlement of each message, by id
-	times   map[string]int              // number of settlements of each message, by id
+	settled map[string]semel.SettleKind // by id: whether the message was last acked, nacked or dead-lettered
+	times   map[string]int              // by id: number of acks, nacks and dead letters of the message
 }
 
 // NewInlet returns an empty inlet.
@@ -26,7 +26,7 @@ func NewInlet() *Inlet {
 	return &Inlet{fresh: make(chan struct{}, 1), settled: map[string]semel.SettleKind{}, times: map[string]int{}}
 }
 
-// Put delivers these messages in one fetch.
+// Put delivers the given messages in one fetch.
 func (s *Inlet) Put(messages ...*semel.Message) {
 	s.mu.Lock()
 	s.pending = append(s.pending, messages...)
@@ -49,7 +49,7 @@ func (s *Inlet) signal() {
 	}
 }
 
-// Settled returns the last settlement of a message and the number of its settlements.
+// Settled returns the last reaction to a message (ack, nack or dead letter), and the number of reactions.
 func (s *Inlet) Settled(id string) (semel.SettleKind, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

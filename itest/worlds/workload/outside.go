@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Outside is a testing.TB for programs that are no tests. It has the methods that package services needs. A
-// failure panics. End runs the cleanup functions.
+// Outside is a testing.TB for programs that are no tests, with the methods that package services needs. A failure
+// panics. End runs the cleanup functions.
 type Outside struct {
 	testing.TB
 	cleanups []func()

@@ -7,9 +7,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// trusting is the store of a planted fault. It resolves an unknown commit by a plain lookup on another
-// connection. If the lookup finds a marker, the message counts as committed. If not, the message counts as
-// not committed: it runs again, and its marker is not checked again.
+// trusting is a store with a fault that fault tests must detect: it resolves an unknown commit by a plain lookup on
+// another connection. If the lookup finds a marker, the message counts as committed. If the lookup finds no marker, the
+// message counts as not committed: its handler runs again, and the marker is not checked again.
 type trusting[Tx any] struct {
 	store.TxStore[Tx]
 	store.Inbox
@@ -19,8 +19,8 @@ type trusting[Tx any] struct {
 	absent map[string]bool // guarded by mu
 }
 
-// Begin passes marks to the inner store, except those that a lookup did not find. It reports the latter as
-// new.
+// Begin passes the markers to write to the inner store, except markers that a lookup did not find. Messages without a
+// found marker are reported as new.
 func (s *trusting[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict, error) {
 	b := &trustingBatch[Tx]{store: s, marks: marks, inner: make([]int, len(marks))}
 	var asked []store.Mark
@@ -52,7 +52,7 @@ type trustingBatch[Tx any] struct {
 	store.Batch[Tx]
 	store    *trusting[Tx]
 	marks    []store.Mark
-	inner    []int // index of each mark in the inner batch; -1 if the mark was not passed on
+	inner    []int // index of each marker in the inner batch; -1 if the marker was not passed on
 	verdicts []store.Verdict
 }
 
@@ -76,8 +76,7 @@ func (b *trustingBatch[Tx]) Commit(ctx context.Context, e store.Ending) store.Re
 	return r
 }
 
-// resolve reports a commit if the lookup finds all markers. It remembers the marks whose markers it does not
-// find.
+// resolve reports a commit if the lookup finds all markers, and remembers the markers that the lookup does not find.
 func (b *trustingBatch[Tx]) resolve(ctx context.Context) store.CommitOutcome {
 	outcome := store.Committed
 	for i, m := range b.marks {

@@ -19,9 +19,9 @@ const (
 	HeaderWas       = prefix + "was-"
 )
 
-// A consumer can read the dead letters of another consumer and write its own dead letters for them. Then the
-// headers of the earlier dead letter are kept under other names: nothing of the record is lost, and the
-// identity of a message may depend on these headers.
+// A consumer can read the dead letters of another consumer and write its own dead letters for them. A dead letter of a
+// dead letter keeps the headers of the earlier dead letter under other names, because the identity of a message may
+// depend on these headers, and nothing of the record may be lost.
 
 // MostWas is the number of earlier dead letters whose headers a dead letter keeps. Without a limit the headers
 // would grow endlessly between two consumers that read each other's dead letters.
@@ -29,7 +29,7 @@ const MostWas = 4
 
 const prefix = "semel-"
 
-// ours reports whether Semel adds a header of this name to dead letters.
+// The function ours reports whether Semel adds a header with the given name to dead letters.
 func ours(name string) bool {
 	switch name {
 	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, semelheader.Length:
@@ -38,8 +38,8 @@ func ours(name string) bool {
 	return false
 }
 
-// OfLetter reports whether a header belongs to a dead letter, and to which: 0 is the newest dead letter, 1 the
-// previous one, and so on.
+// OfLetter reports whether a header belongs to a dead letter, and to which dead letter: 0 is the newest dead letter, 1
+// the previous dead letter, and so on.
 func OfLetter(name string) (back int, of bool) {
 	for ; strings.HasPrefix(name, HeaderWas); back++ {
 		name = prefix + strings.TrimPrefix(name, HeaderWas)

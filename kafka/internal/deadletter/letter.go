@@ -15,12 +15,12 @@ import (
 const (
 	// MostError is the largest number of bytes of an error's text in a dead letter.
 	MostError = 1 << 10
-	// keptValue is the number of bytes of the value that remain after the first cut.
+	// The number of bytes of the value that remain after the first truncation.
 	keptValue = 64 << 10
 )
 
-// New returns the dead letter of a settlement. The dead letter is a copy of the original record, not of the
-// message that was made from the record.
+// New returns the dead letter for a delivery. The dead letter is a copy of the original record, not of the message that
+// was made from the record.
 func New(topic, consumer string, raw *kgo.Record, v *source.Settlement) *kgo.Record {
 	text := ""
 	if v.Err != nil {
@@ -60,9 +60,8 @@ func Headers(raw *kgo.Record) map[string]string {
 	return said
 }
 
-// Original returns the original record of a dead letter. If the dead letter was cut, the original record has
-// the header that says so. Original returns false if the headers do not contain the consumer and the record's
-// origin.
+// Original returns the original record of a dead letter. If the dead letter was truncated, the original record has the
+// header semel-length. Original returns false if the headers do not contain the consumer and the record's origin.
 func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	partition, noPartition := strconv.ParseInt(said[HeaderPartition], 10, 32)
 	offset, noOffset := strconv.ParseInt(said[HeaderOffset], 10, 64)
@@ -83,14 +82,14 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 	return o, true
 }
 
-// A dead letter that its topic does not accept even alone is cut. Otherwise its lane would stop permanently.
-// The row in the store has the whole message. The header semel-length marks a cut dead letter and contains the
-// length of the original value.
+// If a topic does not accept the size of a dead letter, even in a batch without other records, the dead letter is
+// truncated. If the dead letter were not truncated, the lane of the message would stop permanently. The row in the
+// store has the whole message. The header semel-length marks a truncated dead letter and contains the length of the
+// original value.
 
-// Cut returns a dead letter that is cut by one step more, or nil if it cannot be cut further. The first step
-// keeps only the beginning of the value, the second step no value, the third step only the headers that Semel
-// adds. The key and the other headers are removed last because they contain the identity. cuts is the number
-// of earlier cuts.
+// Cut returns a smaller dead letter, or nil if the dead letter cannot be smaller. The first step keeps only the
+// beginning of the value, the second step no value, the third step only the headers that Semel adds. The key and the
+// other headers are removed last, because they contain the identity. The parameter cuts is the number of earlier steps.
 func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	if cuts == 0 && lengthOf(old) <= smallest {
 		return nil
@@ -113,8 +112,8 @@ func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	return record
 }
 
-// smallest is the length of a dead letter that every topic should accept. If a topic rejects this length, an
-// operator must fix the topic; a further cut would not help.
+// The length of a dead letter that every topic should accept. If a topic rejects a dead letter of the length smallest,
+// an operator must fix the topic; a smaller dead letter would not help.
 const smallest = 2 << 10
 
 // lengthOf returns the number of bytes in a record's key, value and headers.

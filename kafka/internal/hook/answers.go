@@ -22,7 +22,7 @@ func (l *last) note() {
 	l.at = time.Now()
 }
 
-// Within reports whether the event happened at most d ago.
+// Within reports whether the event happened within the time d before now.
 func (l *last) Within(d time.Duration, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,9 +39,9 @@ func (a *LastAnswer) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E)
 	}
 }
 
-// Cancelled returns the error of a fetch whose context ended without a record. The client itself returns no
-// error while it waits for unreachable brokers. Cancelled counts the brokers as unreachable if none has
-// answered for the time silence.
+// Cancelled returns the error of a fetch whose context ended without a record. The client itself returns no error while
+// it waits for unreachable brokers. Cancelled counts the brokers as unreachable if no broker has answered for the time
+// silence.
 func (a *LastAnswer) Cancelled(ctx context.Context, silence time.Duration) error {
 	if a.Within(silence, time.Now()) {
 		return nil
@@ -72,7 +72,7 @@ func (d *LastDial) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.
 	d.err = err
 }
 
-// Err returns the error of the last connection attempt; nil if that attempt succeeded.
+// Err returns the error of the last connection attempt; nil if the attempt succeeded.
 func (d *LastDial) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

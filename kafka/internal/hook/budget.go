@@ -10,29 +10,29 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Budget limits the memory of fetched records until they are settled. A fetch can limit only the compressed
-// bytes, and the decompressed size is unknown in advance. So Budget refuses to decompress a batch while no
-// budget is left. The client drops a refused batch and fetches it again later. One batch is always allowed, so
-// that reading continues. The used memory may therefore exceed the limit by the largest batch.
+// Budget limits the memory of fetched records that are not acked, nacked or dead-lettered yet. A fetch can limit only
+// the compressed bytes, and the decompressed size is unknown in advance. So Budget refuses to decompress a batch while
+// no memory is left within the limit. The client drops a refused batch and fetches it again later. One batch is always
+// allowed, so that reading continues. The used memory may therefore exceed the limit by the largest batch.
 type Budget struct {
-	// most is the limit in bytes. The consumer sets it, as for its unsettled messages.
+	// The limit in bytes, which the consumer sets as for its unacked messages.
 	most atomic.Int64
-	// held is the size of the unsettled records that were polled from the client.
+	// The size of the records that were polled from the client and are not acked yet.
 	held atomic.Int64
-	// client is the client of the current member; nil before the first member.
+	// The client of the current member; nil before the first member.
 	client atomic.Pointer[kgo.Client]
-	// decompressor refuses batches of more than Config.MaxBatch bytes.
+	// The decompressor refuses batches of more than Config.MaxBatch bytes.
 	decompressor kgo.Decompressor
 
-	// mu allows one decompression at a time. Two concurrent decompressions would both use the same free
-	// budget. mu guards the fields below.
+	// mu allows one decompression at a time. Two concurrent decompressions would use the same free memory. mu guards
+	// the fields below.
 	mu sync.Mutex
-	// responses has the responses that the client is reading, by broker. Their batches are decompressed, but
-	// the client does not yet count their records as buffered.
+	// The responses that the client is reading, by broker. The batches of a response in this map are decompressed, but
+	// the client does not yet count the records as buffered.
 	responses map[int32]decompressed
-	// unattributed is the size of decompressed data whose broker is not known yet.
+	// The size of decompressed data whose broker is not known yet.
 	unattributed decompressed
-	// from is the broker that last sent records of a partition.
+	// For each partition, the broker that last sent records of this partition.
 	from map[partition]int32
 }
 
@@ -48,15 +48,14 @@ type decompressed struct {
 	at    time.Time
 }
 
-// readingTime is the longest time in which the client reads a response. The client has dropped a response that
-// is older, and reports that to no hook.
+// readingTime is the longest time in which the client reads a response. If a response is older, the client has dropped
+// it; the client calls no hook for a dropped response.
 const readingTime = 10 * time.Second
 
-// ErrOverBudget is the error for a batch that does not fit into the budget now.
+// ErrOverBudget is the error for a batch that at present would exceed the memory limit.
 var ErrOverBudget = errors.New("no memory for this batch until earlier records are settled")
 
-// shareReady is a divisor of the limit: most/shareReady bytes may be decompressed before the consumer asks for
-// them.
+// A divisor of the limit: most/shareReady bytes may be decompressed before the consumer asks for these bytes.
 const shareReady = 8
 
 // PerRecord is the approximate memory of a record in addition to its key, value and headers.
@@ -67,7 +66,7 @@ func NewBudget() *Budget {
 	return &Budget{responses: map[int32]decompressed{}, from: map[partition]int32{}}
 }
 
-// buffered returns the size of the records that the client has decompressed and the source has not polled.
+// The method buffered returns the size of the records that the client has decompressed and the source has not polled.
 func (o *Budget) buffered() int64 {
 	c := o.client.Load()
 	if c == nil {
@@ -124,8 +123,8 @@ func (o *Budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, numbe
 	o.unattributed = decompressed{}
 }
 
-// OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered. It is called when the client has read a whole
-// response and counts the records of that response as buffered.
+// OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered. The client calls the method when it has read a whole
+// response and counts the records of this response as buffered.
 func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,37 +133,37 @@ func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	}
 }
 
-// Use sets the decompressor for batches within the budget. This decompressor itself refuses a batch that is
-// larger than Config.MaxBatch.
+// Use sets the decompressor for batches within the budget. The decompressor itself refuses a batch that is larger than
+// Config.MaxBatch.
 func (o *Budget) Use(d kgo.Decompressor) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.decompressor = d
 }
 
-// Hold counts bytes that were polled from the client. A negative number means settled bytes.
+// Hold counts bytes that were polled from the client. A negative number means bytes of acked records.
 func (o *Budget) Hold(bytes int64) { o.held.Add(bytes) }
 
 // Most returns the limit in bytes.
 func (o *Budget) Most() int64 { return o.most.Load() }
 
-// Fits reports how many waiting lanes may read again. all is true if all of them may: few bytes are ready, and
-// a quarter of the limit is free. one is true if a single lane may read one batch, because the client has
-// nothing ready.
+// Fits reports how many waiting lanes may read again. The result all is true if all waiting lanes may read, because few
+// bytes are ready and a quarter of the limit is free. The result one is true if a single lane may read one batch,
+// because the client has no records ready.
 func (o *Budget) Fits() (all, one bool) {
 	ready, most := o.buffered(), o.most.Load()
 	return ready <= most/shareReady/2 && o.held.Load()+ready <= most/4*3, ready == 0
 }
 
-// Raise raises the limit to bytes, if the limit is lower.
+// Raise sets the limit to the parameter bytes, if the limit is lower.
 func (o *Budget) Raise(bytes int64) {
 	if bytes > o.most.Load() {
 		o.most.Store(bytes)
 	}
 }
 
-// Polls returns how many records to poll from the client so that their number and size stay within these
-// limits.
+// Polls returns how many records to poll from the client so that the number and the size of the records stay within the
+// given limits.
 func (o *Budget) Polls(messages int, bytes int64) int {
 	c := o.client.Load()
 	if c == nil || c.BufferedFetchRecords() == 0 {

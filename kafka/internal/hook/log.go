@@ -32,9 +32,9 @@ type repeated struct {
 }
 
 const (
-	// warnEvery is the interval at which a repeated warning is logged.
+	// The interval at which a repeated warning is logged.
 	warnEvery = time.Minute
-	// mostWarnings limits the number of stored warnings. The client has few different texts.
+	// The maximum number of stored warnings. The client has few different texts.
 	mostWarnings = 1000
 )
 
@@ -53,7 +53,7 @@ func (l Logger) Log(_ kgo.LogLevel, text string, values ...any) {
 	l.To.Warn("kafka client: "+text, values...)
 }
 
-// tell reports whether a warning must be logged now. again is the number of repetitions since the last log
+// tell reports whether a warning must be logged now. The result again is the number of repetitions since the last log
 // line.
 func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	s.mu.Lock()
@@ -74,7 +74,7 @@ func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	return again, true
 }
 
-// about returns the broker in the values of a warning; empty if there is none.
+// The function about returns the broker in the values of a warning; empty if the values contain no broker.
 func about(values []any) string {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] == "broker" {

@@ -38,7 +38,7 @@ func (p *Produces) Dial(dial Dialer, config *tls.Config) Dialer {
 	}
 }
 
-// encrypted starts TLS on a connection, and closes the connection if that fails.
+// The function encrypted starts TLS on a connection, and closes the connection if TLS fails.
 func encrypted(ctx context.Context, plain net.Conn, config *tls.Config, address string) (net.Conn, error) {
 	config = config.Clone()
 	if config.ServerName == "" {

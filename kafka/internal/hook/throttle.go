@@ -10,17 +10,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A broker that refuses a partition answers immediately. The client then asks again immediately, unless the
-// broker refused all requested partitions. So one refused partition beside idle partitions would cause
-// thousands of requests per second. Throttle therefore delays an immediate answer if the previous answers were
-// also immediate and without records.
+// A broker that refuses a partition answers immediately. After an answer that refuses a partition, the client asks
+// again immediately, unless the broker refused all requested partitions. So one refused partition beside idle
+// partitions would cause thousands of requests per second. Throttle therefore delays an immediate answer if the
+// previous answers were also immediate and without records.
 
 const (
-	// quickAnswers is the number of immediate answers that are not delayed. A broker that has just handed a
-	// partition over answers immediately, and the client must soon ask the next broker.
+	// The number of immediate answers that are not delayed. A broker that has just handed a partition over answers
+	// immediately, and the client must soon ask the next broker.
 	quickAnswers = 2
-	// pauseStep is the difference between two consecutive delays, and longestHold is the longest delay. The
-	// delays also apply to records of the broker's other partitions.
+	// The constant pauseStep is the difference between two consecutive delays, and longestHold is the longest delay.
+	// The delays also apply to records of the broker's other partitions.
 	pauseStep   = 10 * time.Millisecond
 	longestHold = 100 * time.Millisecond
 )
@@ -28,7 +28,7 @@ const (
 // Throttle is a hook of the member that sees each answer to a fetch.
 type Throttle struct {
 	atOnce time.Duration
-	open   context.Context // ends all delays when it ends
+	open   context.Context // when this context ends, all delays end
 
 	mu      sync.Mutex // guards brokers
 	brokers map[int32]answers
@@ -36,20 +36,21 @@ type Throttle struct {
 
 // answers describes a broker's last answers to fetches.
 type answers struct {
-	// quick is true if the last answer was immediate, empty if it contained no batch.
+	// The field quick is true if the last answer was immediate. The field empty is true if the last answer contained no
+	// batch.
 	quick, empty bool
-	// inVain is the number of consecutive answers that were immediate and empty.
+	// The number of consecutive answers that were immediate and empty.
 	inVain int
 }
 
-// NewThrottle returns a Throttle. It counts an answer within atOnce as immediate, and delays nothing after
-// open has ended.
+// NewThrottle returns a Throttle. The Throttle counts an answer within the time atOnce as immediate, and delays nothing
+// after the context open has ended.
 func NewThrottle(open context.Context, atOnce time.Duration) *Throttle {
 	return &Throttle{open: open, atOnce: atOnce, brokers: map[int32]answers{}}
 }
 
-// OnBrokerRead implements kgo.HookBrokerRead. The client processes the answer when this method returns.
-// Meanwhile the connection delivers no other answer.
+// OnBrokerRead implements kgo.HookBrokerRead. The client processes the answer when this method returns. While the
+// method waits, the connection delivers no other answer.
 func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited, _ time.Duration, err error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
@@ -59,7 +60,7 @@ func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, wai
 	}
 }
 
-// answered stores the properties of an answer, and returns how long to delay the answer.
+// The method answered stores the properties of an answer, and returns how long to delay the answer.
 func (p *Throttle) answered(broker int32, quick bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,12 +25,11 @@ const Kept = 64 << 10
 
 // Decoder converts records to messages. A Decoder must not be used concurrently.
 type Decoder struct {
-	// maxRecord is the longest value, in bytes, that is read as a message.
+	// The length of the longest value, in bytes, that is read as a message.
 	maxRecord int
-	// events is true if a record may contain a CloudEvent in structured mode.
+	// The field events is true if a record may contain a CloudEvent in structured mode.
 	events bool
-	// names is a cache of converted header names: CloudEvents have the prefix ce_ on Kafka and ce- in a
-	// message.
+	// A cache of converted header names: CloudEvents have the prefix ce_ on Kafka and ce- in a message.
 	names map[string]string
 }
 
@@ -40,7 +39,7 @@ func NewDecoder(maxRecord int, events bool) *Decoder {
 	return &Decoder{maxRecord: maxRecord, events: events, names: map[string]string{}}
 }
 
-// Read fills the message of d from a record. id becomes its Origin.BrokerID.
+// Read fills the message of the delivery d from a record. The parameter id becomes the message's Origin.BrokerID.
 func (c *Decoder) Read(raw *kgo.Record, id string, d *source.Delivery) {
 	m := d.Message
 	m.Topic = raw.Topic
@@ -72,8 +71,8 @@ func TimeOf(raw *kgo.Record) time.Time {
 	return raw.Timestamp.UTC()
 }
 
-// MediaEvent is the media type of a CloudEvent in structured mode as JSON. mediaEvents is the prefix of all
-// media types of CloudEvents; the others are not supported.
+// MediaEvent is the media type of a CloudEvent in structured mode as JSON. The constant mediaEvents is the prefix of
+// all media types of CloudEvents; other media types than MediaEvent are not supported.
 const (
 	MediaEvent  = "application/cloudevents+json"
 	mediaEvents = "application/cloudevents"
@@ -98,8 +97,8 @@ func mediaType(headers semel.Headers) string {
 // event decodes a message whose body is a CloudEvent in structured mode. If the record has headers with the
 // names of the event's attributes, those headers are dropped.
 type event struct {
-	// mu is needed because a source that wraps this source may pass a delivery on twice. Both copies may then
-	// be decoded concurrently.
+	// The mutex is needed because a source that wraps this source may deliver the same message twice, so that both
+	// deliveries may be decoded concurrently.
 	mu      sync.Mutex
 	decoded bool
 	refused semel.Reason
@@ -153,7 +152,7 @@ func (c *Decoder) headersOf(raw *kgo.Record) semel.Headers {
 	return headers
 }
 
-// mostHeaderNames limits the size of the cache, because producers may use arbitrary names.
+// The maximum size of the cache, because producers may use arbitrary names.
 const mostHeaderNames = 256
 
 func (c *Decoder) nameOf(key string) string {

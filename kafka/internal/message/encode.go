@@ -13,11 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// purpose is a part of the id of a published record, with the identity and the topic. purpose must never
-// change: after an update of Semel, a message whose record is in progress would get another id.
+// The id of a published record is made from this text, the identity and the topic. The text must never change, because
+// after an update of Semel a message whose record is in progress would get another id.
 const purpose = "publish"
 
-// CloudEvents requires a source and a type. These are the values for a message that has none.
+// CloudEvents requires a source and a type. The constants are the values for a message without source or type.
 const (
 	sourceOfNone = "semel"
 	typeOfNone   = "semel.message"
@@ -51,19 +51,19 @@ func headersFor(m *semel.Message, topic string) []kgo.RecordHeader {
 		}
 	}
 	if kind, ok := m.Headers.Get("ce-datacontenttype"); ok {
-		h.instead("ce-datacontenttype", "") // on Kafka this attribute is the header content-type
+		h.instead("ce-datacontenttype", "") // with Kafka, the header content-type has this attribute
 		h.instead("content-type", string(kind))
 	}
 	return h.copy(m).rest().all
 }
 
-// isOwnID reports whether the message is identified by the id of its own event. Then readers of the record can
-// use the same id.
+// isOwnID reports whether the message is identified by the id of its own event, so that readers of the record can use
+// the same id.
 func isOwnID(m *semel.Message) bool {
 	return m.ID() == m.Identity.ID && (m.Identity.Source == "" || m.Identity.Source == m.Source())
 }
 
-// attributes returns the attributes of the CloudEvent in a record.
+// The function attributes returns the attributes of the CloudEvent in a record.
 func attributes(m *semel.Message, topic string) []attribute {
 	id := m.Identity.ID
 	if !isOwnID(m) {
@@ -93,13 +93,13 @@ type recordHeaders struct {
 	all    []kgo.RecordHeader
 }
 
-// instead sets a header to a value that differs from the message's value.
+// The method instead sets a header to a value that differs from the message's value.
 func (h *recordHeaders) instead(name, value string) {
 	h.values = append(h.values, attribute{name, value})
 }
 
-// copy copies the headers of m in their order. It leaves out headers that have a value in h.values, and
-// headers that Semel added to the message or to a dead letter.
+// copy copies the headers of m in their order. The method leaves out headers that have a value in h.values, and headers
+// that Semel added to the message or to a dead letter.
 func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
 	for _, header := range m.Headers {
 		replaced := slices.ContainsFunc(h.values, func(a attribute) bool { return strings.EqualFold(a.name, header.Name) })

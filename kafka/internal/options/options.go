@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// kept is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a
-// field for it. why is the reason.
+// kept is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a field for the
+// option. The field why is the reason.
 type kept struct {
 	option any
 	name   string
@@ -52,8 +52,8 @@ func keptOptions() []kept {
 	}
 }
 
-// Check returns an error if users set an option that package kafka sets itself. The error names the first such
-// option. To see the effect of the options, Check creates a client that does not connect.
+// Check returns an error if users set an option that package kafka sets itself. The error names the first forbidden
+// option. To find out what the options change, Check creates a client that does not connect.
 func Check(options []kgo.Opt) error {
 	if len(options) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func Check(options []kgo.Opt) error {
 	return nil
 }
 
-// same reports whether the value of an option is unchanged. Each client has a new decompressor, so same
+// The function same reports whether the value of an option is unchanged. Each client has a new decompressor, so same
 // compares only the types of decompressors.
 func same(a, b []any) bool {
 	if len(a) == 1 && len(b) == 1 {

@@ -7,19 +7,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Current holds the producer in use. It creates a producer for the first record. When a producer can no longer
-// write, Current creates a new one for the next record.
+// Current holds the producer in use. Current creates a producer for the first record. When a producer can no longer
+// write, Current creates a new producer for the next record.
 type Current struct {
 	make       func(spent func(*Producer)) (*Producer, error)
 	background *worker.Group
 
-	mu     sync.Mutex // guards the fields below; it is not held during blocking calls
+	mu     sync.Mutex // guards the fields below; not held during blocking calls
 	now    *Producer  // nil before the first record
 	closed bool
 }
 
-// NewCurrent returns a Current that creates producers with make. A producer that can no longer write is closed
-// in background.
+// NewCurrent returns a Current that creates producers with the function make. A producer that can no longer write is
+// closed by a goroutine of the group background.
 func NewCurrent(background *worker.Group, make func(spent func(*Producer)) (*Producer, error)) *Current {
 	return &Current{make: make, background: background}
 }
@@ -38,7 +38,7 @@ func (c *Current) Open() (*Producer, error) {
 	return c.now, err
 }
 
-// replace makes the next call of Open create a producer, if spent is still in use.
+// replace makes the next call of Open create a producer, if the producer spent is still in use.
 func (c *Current) replace(spent *Producer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,8 +48,8 @@ func (c *Current) replace(spent *Producer) {
 	}
 }
 
-// Shut prevents that further producers are created. Shut returns the producer in use, or nil; the caller
-// closes it. first is false if Shut was called before.
+// Shut prevents that further producers are created. Shut returns the producer in use, which the caller must close, or
+// nil. The result first is false if Shut was called before.
 func (c *Current) Shut() (last *Producer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package producer writes records to topics in batches. It writes records alone that are too large for a batch
-// with others.
+// Package producer writes records to topics in batches. Records that are too large for a batch with other records are
+// written one at a time.
 package producer
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Producer writes records through two clients of its own. A Producer may have to be replaced: a client whose
+// Producer writes records through two clients of its own. A Producer may have to be replaced, because a client whose
 // user may write to no topic gets no producer id, and does not request the id again later.
 type Producer struct {
-	// spent is called when the clients can no longer write.
+	// The function spent is called when the clients can no longer write.
 	spent func(*Producer)
 	// Batches writes batches of the size that the topic accepts, if that size is known. If a broker refuses a
 	// batch because of its size, Alone writes the records of the batch, one record at a time.
 	Batches, Alone *kgo.Client
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	queue  []*Record
 	active bool // true while Alone writes a record
 }
@@ -32,11 +32,11 @@ type Record struct {
 	Record *kgo.Record
 	// Answer is called once, with the outcome. Answer must not block.
 	Answer func(error)
-	// Cut is called if the topic does not accept the size of the record. Cut returns a smaller record, or nil
-	// if the record cannot be cut further; cuts is the number of earlier cuts. If Cut is nil, the record is
-	// never cut.
+	// Cut is called if the topic does not accept the size of the record. Cut returns a smaller record, or nil if the
+	// record cannot be smaller; the parameter cuts is the number of earlier calls. If Cut is nil, the record is never
+	// truncated.
 	Cut func(r *kgo.Record, cuts int) *kgo.Record
-	// WasCut is called after a cut record was written. Required with Cut.
+	// WasCut is called after a truncated record was written. WasCut is required with Cut.
 	WasCut func(*kgo.Record)
 	cuts   int
 }
@@ -46,18 +46,18 @@ const (
 	MostRecord = 90 << 20
 	// LargestBatch is the largest size of one request of a client.
 	LargestBatch = MostRecord + 1<<20
-	// UsualBatch is the batch size that a topic accepts by default. LeastBatch is the smallest batch size that
-	// the client supports.
+	// UsualBatch is the batch size that a topic accepts by default. LeastBatch is the smallest batch size that the
+	// client supports.
 	UsualBatch = 1 << 20
 	LeastBatch = 1 << 10
 )
 
-// New creates the two clients of a producer. common returns the options of each client. Both clients are
-// idempotent and need an acknowledgement of all replicas, which is the default of franz-go.
+// New creates the two clients of a producer. The function common returns the options of each client. Both clients are
+// idempotent and wait for the confirmation of all replicas, which is the default of franz-go.
 func New(common func() []kgo.Opt, batch int, spent func(*Producer)) (*Producer, error) {
 	options := func(batch int) []kgo.Opt {
 		return append(common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),
-			kgo.MaxBufferedRecords(1<<30)) // the consumer limits the number of unsettled messages
+			kgo.MaxBufferedRecords(1<<30)) // the consumer limits the number of unacked messages
 	}
 	batches, err := kgo.NewClient(options(batch)...)
 	if err != nil {
@@ -95,8 +95,8 @@ func (w *Producer) writeAlone(o *Record) {
 	w.next()
 }
 
-// takeOver removes the records from the queue whose Ctx has ended, and returns them. Without this, the queue
-// would grow while the current record has no answer. The caller holds mu.
+// takeOver removes the records whose Ctx has ended from the queue, and returns these records. Without takeOver, the
+// queue would grow while the current record has no answer. The caller holds mu.
 func (w *Producer) takeOver() []*Record {
 	var over, wanted []*Record
 	for _, o := range w.queue {
@@ -110,8 +110,8 @@ func (w *Producer) takeOver() []*Record {
 	return over
 }
 
-// next writes the next record of the queue if no record is in progress. Two records in progress could become
-// one batch.
+// The method next writes the next record of the queue if no record is in progress. The client could put two records in
+// progress into one batch.
 func (w *Producer) next() {
 	w.mu.Lock()
 	if w.active || len(w.queue) == 0 {
@@ -148,7 +148,7 @@ func (w *Producer) wroteAlone(o *Record, err error) {
 	w.next()
 }
 
-// cut makes the record smaller, and reports whether that was possible.
+// The method cut makes the record smaller, and reports whether the record could be smaller.
 func (o *Record) cut() bool {
 	if o.Cut == nil {
 		return false
@@ -162,7 +162,8 @@ func (o *Record) cut() bool {
 	return true
 }
 
-// wrote handles the errors after which a client cannot write as before.
+// The method wrote handles the errors after which a client can no longer write, or after which a record must be written
+// alone.
 func (w *Producer) wrote(client *kgo.Client, o *Record, err error) {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created again, with another id

@@ -18,7 +18,7 @@ type Publication struct {
 
 // Pending is the outcome of a record that is being written.
 type Pending struct {
-	// Done is closed when the outcome is known. Err is valid after that.
+	// Done is closed when the outcome is known. Err is valid after Done is closed.
 	Done chan struct{}
 	Err  error
 }
@@ -50,7 +50,7 @@ type Sending struct {
 	Cancel context.CancelFunc
 	// Before is the number of write requests that had begun when the client got the record.
 	Before uint64
-	// since is the time when the client got the record.
+	// The time when the client got the record.
 	since time.Time
 }
 
@@ -60,7 +60,7 @@ func (s *Sending) Answer(err error) {
 	s.Pending.Answer(err)
 }
 
-// Unsent reports whether the record was cancelled before it was sent. Call it only after Done is closed.
+// Unsent reports whether the record was cancelled before it was sent. Call Unsent only after Done is closed.
 func (s *Sending) Unsent() bool { return errors.Is(s.Err, context.Canceled) }
 
 // Sendings contains the records that are being written, and the outcomes that no call of Publish has returned
@@ -71,17 +71,17 @@ type Sendings struct {
 }
 
 const (
-	// mostSendings limits the number of publications for which no call waits.
+	// The maximum number of publications for which no call waits.
 	mostSendings = 10_000
-	// sendingAge is how long an outcome is kept.
+	// The time for which an outcome is kept.
 	sendingAge = 10 * time.Minute
 )
 
 // NewSendings returns an empty Sendings.
 func NewSendings() *Sendings { return &Sendings{all: map[Publication]*Sending{}} }
 
-// Begin returns the current sending of a publication: the attempt to write its record, which may have ended
-// already. If there is none, Begin creates one, and begun is true.
+// Begin returns the current sending of a publication: the attempt to write its record, which may have ended already. If
+// the publication has no sending, Begin creates a sending, and the result begun is true.
 func (s *Sendings) Begin(life context.Context, which Publication, before uint64, now time.Time) (one *Sending, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *Sendings) forgetEnded() {
 	}
 }
 
-// Forget removes a sending. A call that returns the outcome calls Forget.
+// Forget removes a sending. A call of Publish that returns the outcome must call Forget.
 func (s *Sendings) Forget(which Publication, one *Sending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package retention computes from the settings of a topic how long a record can stay in the topic.
+// Package retention computes how long a record can stay in a topic, from the topic's settings.
 package retention
 
 import (
@@ -26,11 +26,11 @@ const (
 )
 
 const (
-	// usualSegment is used as segment.ms if the brokers do not report segment.ms, for example brokers without
+	// The value of segment.ms that is used if the brokers do not report segment.ms, for example brokers without
 	// segments.
 	usualSegment = 7 * 24 * time.Hour
 	// RemovalCheck is the default interval at which brokers look for records to remove. The setting
-	// log.retention.check.interval.ms can change that interval, but few users have the privilege to read it.
+	// log.retention.check.interval.ms can change this interval, but few users have the privilege to read the setting.
 	RemovalCheck = 5 * time.Minute
 )
 
@@ -49,7 +49,8 @@ func Request(topics []string) *kmsg.DescribeConfigsRequest {
 	return request
 }
 
-// Read returns the settings in a response, by topic. explain adds the meaning of a broker's error for a topic.
+// Read returns the settings in a response, by topic. The function explain adds an explanation to a broker's error for a
+// topic.
 func Read(response *kmsg.DescribeConfigsResponse, explain func(err error, topic string) error) (map[string]Settings, error) {
 	all := map[string]Settings{}
 	var errs error
@@ -73,7 +74,7 @@ func Read(response *kmsg.DescribeConfigsResponse, explain func(err error, topic 
 	return all, errs
 }
 
-// Longest returns the longest horizon of these topics.
+// Longest returns the longest horizon of the given topics: the time for which a record can stay in one of them.
 func Longest(topics []string, all map[string]Settings) (source.Horizon, error) {
 	var most source.Horizon
 	var errs error
@@ -140,8 +141,8 @@ func notTold(topic, setting string) error {
 	return fmt.Errorf("kafka: topic %s: the brokers do not report its %s, so how late its records can be redelivered is not known", topic, setting)
 }
 
-// span parses a setting in milliseconds. finite is false if the value means unlimited. usual is the result if
-// the brokers do not report the setting.
+// span parses a setting in milliseconds. The result finite is false if the value means unlimited. The parameter usual
+// is the result if the brokers do not report the setting.
 func span(value string, usual time.Duration) (d time.Duration, finite bool, err error) {
 	if value == "" {
 		return usual, true, nil

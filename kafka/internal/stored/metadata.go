@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// The metadata of a committed offset consists of words. A word with startMark has the number of partitions to
-// which Start applied. A consumer with another store does not know the first join; because of this word, it
-// begins all other partitions at their beginning. A word with keptMark means: for the topic with this id, the
-// store had the offset before the group had it.
+// The metadata of a committed offset consists of words. A word with startMark has the number of partitions to which
+// Start applied. A consumer with another store does not know about the first join; because of this word, a consumer
+// with another store reads all other partitions from their beginning. A word with keptMark means: for the topic with
+// this id, the store had the offset before the group had it.
 const (
 	startMark = "semel-start/"
 	keptMark  = "semel-position/"
 )
 
-// MarkedStarts returns the number of partitions to which Start applied; 0 if the metadata has no such word.
+// MarkedStarts returns the number of partitions to which Start applied; 0 if the metadata has no word with startMark.
 func MarkedStarts(metadata string) int {
 	for word := range strings.FieldsSeq(metadata) {
 		if digits, found := strings.CutPrefix(word, startMark); found {

@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// TopicKey is a hash of a topic's name and id. When the group first joins, the source stores the keys of all
-// existing topics. Start applies only to these topics. A topic that is created later, even while no process
-// runs, is read from its beginning.
+// TopicKey is a hash of a topic's name and id. When the group first joins, the source stores the keys of all existing
+// topics. Start applies only to the topics that existed at the first join. A topic that is created later, even while no
+// process runs, is read from its beginning.
 type TopicKey [16]byte
 
 // TopicKeyOf returns the key of a topic.
@@ -21,10 +21,11 @@ func TopicKeyOf(topic string, id [16]byte) TopicKey {
 	return TopicKey(sum[:16])
 }
 
-// FirstTopicsName returns the name under which these keys are stored. No topic has this name.
+// FirstTopicsName returns the name under which the keys of the first topics are stored. No topic has this name.
 func FirstTopicsName(group string) string { return Name(group, "*") }
 
-// FirstTopicsForm is the first byte of Position.Check. The keys follow; Position.Length is their number.
+// FirstTopicsForm is the first byte of Position.Check. The keys follow this byte; Position.Length is the number of
+// keys.
 const FirstTopicsForm = 1
 
 func firstTopicsPosition(there map[TopicKey]bool) source.Position {
@@ -47,8 +48,8 @@ func firstTopicsOf(p source.Position) (map[TopicKey]bool, error) {
 	return all, nil
 }
 
-// FirstTopics returns the stored keys. If no keys are stored, it stores the keys of the topics in there and
-// returns them.
+// FirstTopics returns the stored keys. If no keys are stored, FirstTopics stores and returns the keys of the parameter
+// there.
 func (m Store) FirstTopics(ctx context.Context, name string, there map[TopicKey]bool) (map[TopicKey]bool, error) {
 	if m.Positions == nil {
 		return there, nil

@@ -16,9 +16,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MakeDays creates the missing daily partitions, up to three days after today. Attaching a partition does not
-// block transactions that write markers. A later transaction raises the upper limit of the ids that have a
-// partition. So a process that reads the new limit also sees the partition.
+// MakeDays creates the missing daily partitions, up to three days after today. Attaching a partition does not block
+// transactions that write markers. A later transaction raises the upper limit of the ids that have a partition. So a
+// process that reads the new limit also sees the new partition.
 func MakeDays(ctx context.Context, db *database.DB) error {
 	if db.Days == nil {
 		return nil
@@ -48,7 +48,7 @@ type day struct {
 	from, to   []byte
 }
 
-// wanted returns the first missing partition; nil if none is missing.
+// The function wanted returns the first missing partition; nil if none is missing.
 func wanted(ctx context.Context, d *database.Days, db database.Queryer) (*day, error) {
 	var w day
 	err := db.QueryRowContext(ctx, d.SQL.Wanted).Scan(&w.name, &w.from, &w.to, &w.next)
@@ -68,7 +68,7 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 		return err
 	}
 	if covered(stand, w) {
-		return nil // another process, or an operator, has created it
+		return nil // another process, or an operator, has created the partition
 	}
 	names := strings.NewReplacer("{day}", w.name, "{from}", `\x`+hex.EncodeToString(w.from), "{to}", `\x`+hex.EncodeToString(w.to))
 	for _, text := range []string{d.SQL.CreateDay, d.SQL.AttachDay} {
@@ -79,12 +79,12 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 	return nil
 }
 
-// covered reports whether the existing partitions cover a day.
+// The function covered reports whether the existing partitions cover a day.
 func covered(stand []day, w *day) bool {
 	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
 
-// standing returns the existing partitions, ordered by their begin.
+// The function standing returns the existing partitions, ordered by their begin.
 func standing(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) {
 	return database.List(ctx, tx, d.SQL.Days, func(rows *sql.Rows) (day, error) {
 		var p day
@@ -112,7 +112,7 @@ func Kept(ctx context.Context, d *database.Days, cutoff time.Time) (k store.Mark
 	return k, err
 }
 
-// dropTries is how many times one call of Reap tries to drop locked partitions.
+// The number of times that one call of Reap tries to drop locked partitions.
 const dropTries = 3
 
 // ReapDays removes the data of partitions whose retention has passed, and drops these partitions in the first
@@ -163,7 +163,7 @@ func dryDays(ctx context.Context, db *database.DB, consumer string, done *store.
 		}
 		return err
 	})
-	if errors.Is(err, database.ErrDry) || errors.Is(err, sql.ErrNoRows) { // no row means that nothing may be removed
+	if errors.Is(err, database.ErrDry) || errors.Is(err, sql.ErrNoRows) { // without a row, nothing may be removed
 		return nil
 	}
 	return err
@@ -177,8 +177,8 @@ func reapRows(ctx context.Context, db *database.DB, most int, done *store.Reaped
 	})
 }
 
-// resultRounds is how many portions of results a pass removes at most. Without a limit, a consumer with many
-// new results would never get its partitions dropped.
+// The maximum number of portions of results that a pass removes. Without a limit, the partitions of a consumer with
+// many new results would never be dropped.
 const resultRounds = 1000
 
 // reapResults removes the results that belong to markers in partitions whose retention has passed.
@@ -203,7 +203,7 @@ func dropDays(ctx context.Context, db *database.DB) (dropped int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var used error // a locked partition does not stop the others
+	var used error // a locked partition does not prevent the drop of other partitions
 	for _, p := range due {
 		var gone bool
 		err := db.Write(ctx, func(tx *sql.Tx) (err error) {
@@ -248,9 +248,9 @@ func dueDays(ctx context.Context, d *database.Days, tx *sql.Tx) (due []day, err 
 	return due, err
 }
 
-// drop drops a daily partition that contains no unfinished message. drop checks that twice. The first check is
-// before the lock of the table, so that no transaction waits for a partition that is not dropped. The second
-// check is under the lock, which prevents writes.
+// drop drops a daily partition that contains no unfinished message. drop checks the messages twice. The first check is
+// before the lock of the table, so that no transaction waits for a partition that is not dropped. The second check is
+// under the lock, which prevents writes.
 func drop(ctx context.Context, d *database.Days, tx *sql.Tx, p day) (bool, error) {
 	var settings [3]sql.NullString
 	var alone bool

@@ -23,16 +23,15 @@ type Moved struct {
 
 // Settings of a move.
 const (
-	// movedAtOnce is how many markers one statement copies or removes.
+	// The number of markers that one statement copies or removes.
 	movedAtOnce = 5000
-	// fewLeft is a number of markers. After a round that copied no more than that, the rest is copied while
-	// the writing of markers is blocked.
+	// If a round copies at most fewLeft markers, the rest is copied while the writing of markers is blocked.
 	fewLeft = 4 * movedAtOnce
-	// The end of a move waits for transactions that write markers, and all later transactions of the consumer
-	// wait until that is over. The first attempt waits for firstPatience, each further attempt twice as long,
-	// up to longestPatience.
+	// The end of a move waits for transactions that write markers, and all later transactions of the consumer wait for
+	// the end of the move. The first attempt waits for firstPatience, and each further attempt twice as long, up to
+	// longestPatience.
 	firstPatience, longestPatience = 20 * time.Millisecond, 5 * time.Second
-	// fenceTries is how many times the fence tries to lock the common table, for firstPatience each.
+	// The number of attempts to lock the table that all consumers share, with a wait of firstPatience each.
 	fenceTries = 50
 )
 
@@ -72,8 +71,8 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 	return m, m.load()
 }
 
-// since is the position up to which all markers are copied: at is a time. Transactions with a number below
-// next may still have written markers that are dated before at.
+// since is a position of the copy: the markers of all transactions with a number below the field next are copied. The
+// markers of later transactions have at least the time of the field at.
 type since struct{ next, at int64 }
 
 // end copies in rounds until few markers are left, and copies the rest while the writing of markers is
@@ -110,7 +109,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 		if m.DB.Classify(err) != store.ClassContended {
 			return err
 		}
-		if !timing.Wait(ctx, patience) { // let other transactions run
+		if !timing.Wait(ctx, patience) { // other transactions run during this wait
 			return ctx.Err()
 		}
 	}
@@ -140,8 +139,8 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 	return next, found, err
 }
 
-// copyAll copies the consumer's markers from a position on, each portion in a transaction of in. It returns
-// how many markers it examined and how many it wrote.
+// copyAll copies the consumer's markers from a position on, each portion in a transaction of the function in. The
+// results are the number of examined markers and the number of written markers.
 func (m *move) copyAll(ctx context.Context, db database.Queryer, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	scopes, err := m.scopesOf(ctx, db)
 	for i := 0; i < len(scopes) && err == nil; i++ {
@@ -168,8 +167,8 @@ func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []da
 	return found, copied, err
 }
 
-// finish ends the move in one transaction. The transaction waits for other transactions that write markers,
-// and then blocks new ones.
+// finish ends the move in one transaction. The transaction of finish waits for other transactions that write markers,
+// and then blocks new transactions.
 func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
 	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
 		return err
@@ -221,8 +220,8 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// leave prevents that markers of the consumer are written to the common table, and removes those that are
-// there.
+// leave prevents that markers of the consumer are written to the table that all consumers share, and removes the
+// consumer's markers from this table.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if _, err = m.DB.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
 		return err
@@ -256,8 +255,8 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
-// fence makes the common table reject the consumer's markers. stands is false if the lock of the table was not
-// free.
+// fence makes the table that all consumers share reject the consumer's markers. The result stands is false if the lock
+// of the table was not free.
 func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
 	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
 	for range fenceTries {
@@ -284,7 +283,8 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 	return false, nil
 }
 
-// clear removes the markers of a scope (a consumer, source and generation) from the common table.
+// The method clear removes the markers of a scope (a consumer, source and generation) from the table that all consumers
+// share.
 func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
 	for looked := int64(movedAtOnce); looked == movedAtOnce; {
 		err := m.DB.Write(ctx, func(tx *sql.Tx) error {

@@ -32,15 +32,16 @@ func BeginMove(ctx context.Context, db *database.DB, o database.Dated) error {
 	}))
 }
 
-// move fills a table with daily partitions while its consumer still writes markers to the common table.
+// move fills a table with daily partitions while its consumer still writes markers to the table that all consumers
+// share.
 type move struct {
 	*database.Days
 	moves sqlform.Moving
-	// named are the statements for the table under its final name.
+	// The statements for the table under its final name.
 	named sqlform.Dated
 }
 
-// filling is the suffix of the table's name until the move ends.
+// The suffix of the table's name until the move ends.
 const filling = "_days"
 
 // load reads the statements for the table, under its temporary name and under its final name.
@@ -49,7 +50,7 @@ func (m *move) load() error {
 }
 
 func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
-	// The number is not known yet: the statement below assigns it and does not use it.
+	// The number of the table is not known yet: the statement below assigns the number and does not use it.
 	if err := m.load(); err != nil {
 		return err
 	}
@@ -82,7 +83,8 @@ func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) err
 	return nil
 }
 
-// daysFrom returns the days from first up to three days after today. Without first, it begins m.Back days ago.
+// daysFrom returns the days from first up to three days after today. If first is empty, the list begins m.Back days
+// ago.
 func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, error) {
 	return database.List(ctx, tx, m.moves.DaysFrom, func(rows *sql.Rows) (day, error) {
 		var w day
@@ -91,8 +93,8 @@ func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, e
 	}, first, m.Back)
 }
 
-// all returns the partitions from the first existing partition up to three days after today. It creates the
-// missing ones.
+// The method all returns the partitions from the first existing partition up to three days after today. Missing
+// partitions are created.
 func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	if _, err := tx.ExecContext(ctx, m.SQL.Hexadecimal); err != nil {
 		return nil, err

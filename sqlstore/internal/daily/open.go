@@ -117,7 +117,7 @@ func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
 	for _, text := range texts {
 		for statement := range strings.SplitSeq(text, ";\n\n") {
 			if strings.HasPrefix(statement, "--") {
-				continue // a comment on the next statement
+				continue // the text is only a comment
 			}
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return err
@@ -160,20 +160,20 @@ func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 }
 
 // Dated returns the number of the consumer's table with daily partitions and the kind of its ids. The error is
-// sql.ErrNoRows if the consumer has no such table.
+// sql.ErrNoRows if the consumer has no table with daily partitions.
 func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Dated, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// movingTo does the same as Dated for a consumer whose move has begun and not ended.
+// movingTo is like Dated, for a consumer whose move has begun and not ended.
 func movingTo(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Moving, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// OfActs returns the same as OfConsumer, for callers that write. If a move has begun, it returns the database
-// with the new table, because a move waits only for transactions that use the new table's name.
+// OfActs is like OfConsumer, for callers that write. If a move has begun, OfActs returns the database with the new
+// table, because a move waits only for transactions that use the new table's name.
 func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil
@@ -204,8 +204,8 @@ func OfRow(ctx context.Context, db *database.DB, number int64) (*database.DB, er
 	return nil, err
 }
 
-// OfRows does the same as OfRow for several rows: for each database it returns the indexes of the rows whose
-// markers are there.
+// OfRows is like OfRow, for several rows: for each database, OfRows returns the indexes of the rows whose markers are
+// in this database.
 func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map[*database.DB][]int, error) {
 	stores, byTable, byRow := map[*database.DB][]int{}, map[int64]*database.DB{}, map[int64]*database.DB{}
 	if db.Postgres != nil && db.Days == nil {
@@ -234,7 +234,7 @@ func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map
 	return stores, nil
 }
 
-// OfDays returns the database for the consumer's table with daily partitions that has this number. If err is
+// OfDays returns the database for the consumer's table with daily partitions that has the given number. If err is
 // sql.ErrNoRows, OfDays returns db.
 func OfDays(db *database.DB, consumer, kind string, number int64, err error) (*database.DB, error) {
 	if errors.Is(err, sql.ErrNoRows) {
@@ -264,8 +264,8 @@ func kindOf(consumer, kind string) (identity.IDTime, error) {
 	return identity.NoIDTime, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
 }
 
-// NotDated returns an error if the consumer's markers are in a table with daily partitions, because this store
-// does not read that table.
+// NotDated returns an error if the consumer's markers are in a table with daily partitions, because the present store
+// does not read the table with daily partitions.
 func NotDated(ctx context.Context, s *database.DB, db database.Queryer, consumer string) error {
 	if s.Postgres == nil || s.Days != nil {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// statements are the SQL files of package sqlstore.
+// The SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// coded is an error in the form of the errors of SQLite drivers.
+// coded is an error like the errors of SQLite drivers.
 type coded struct {
 	code int
 	text string

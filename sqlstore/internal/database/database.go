@@ -15,12 +15,13 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Foreign checks a table of markers other than Semel's common table. It is a table of the user (see
+// Foreign checks a table of markers other than the table that all consumers share: a user's own table (see
 // internal/adoption), or a table with daily partitions.
 type Foreign interface {
-	// Admit returns an error if the table cannot have markers of this consumer, source and generation.
+	// Admit returns an error if the table cannot contain markers of a given consumer, source and generation.
 	Admit(consumer, source string, generation int64) error
-	// Fit returns the id in the spelling of the table. It returns an error if the id does not fit the table.
+	// Fit returns the id as the table stores it (for example in lower case), or an error if the id does not fit the
+	// table.
 	Fit(source, id string) (string, error)
 	// Check returns an error if the definition of the table is not as required.
 	Check(ctx context.Context) error
@@ -28,7 +29,7 @@ type Foreign interface {
 	Missing(err error) error
 }
 
-// NoForeign is the Foreign of a store that uses only Semel's common table.
+// NoForeign is the Foreign of a store that uses only the table of markers that all consumers share.
 type NoForeign struct{}
 
 func (NoForeign) Admit(string, string, int64) error { return nil }
@@ -36,23 +37,25 @@ func (NoForeign) Fit(_, id string) (string, error)  { return id, nil }
 func (NoForeign) Check(context.Context) error       { return nil }
 func (NoForeign) Missing(error) error               { return nil }
 
-// MarksAlone reports whether the store's statements use only Semel's own tables. Then advice about Semel's
-// tables is valid for the errors of these statements.
+// MarksAlone reports whether the store's statements use only Semel's own tables. If the result is true, advice about
+// Semel's tables is valid for the errors of the store's statements.
 func (s *DB) MarksAlone() bool { return s.Foreign == NoForeign{} || s.Days != nil }
 
-// Scope is a consumer, source and generation. Semel's tables contain a number in its place.
+// Scope is a consumer, source and generation. Semel's tables contain a number for each Scope.
 type Scope struct {
 	Consumer, Source string
 	Generation       int64
 }
 
-// Args returns the arguments for statements that look up a scope.
+// Args returns the arguments for statements that look up a scope (consumer, source and generation).
 func (s Scope) Args() []any { return []any{[]byte(s.Consumer), []byte(s.Source), s.Generation} }
 
-// mostScopes is the largest size of the cache of scopes. When the cache is full, it is cleared.
+// mostScopes is the largest size of the cache of scopes (consumer, source and generation). When the cache is full, it
+// is cleared.
 const mostScopes = 10_000
 
-// Remembered returns the cached numbers of scopes, and 0 for scopes that are not in the cache.
+// Remembered returns the cached numbers of scopes (consumer, source and generation), and 0 for scopes that are not in
+// the cache.
 func (s *DB) Remembered(consumer string, sources []string, generation int64) []int64 {
 	numbers := make([]int64, len(sources))
 	s.mu.Lock()
@@ -63,7 +66,7 @@ func (s *DB) Remembered(consumer string, sources []string, generation int64) []i
 	return numbers
 }
 
-// Remember adds the numbers of scopes to the cache.
+// Remember adds the numbers of scopes (consumer, source and generation) to the cache.
 func (s *DB) Remember(consumer string, sources []string, generation int64, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +96,7 @@ type Options struct {
 }
 
 // DB is a database with the statements of its dialect. If Days is set, the statements use the table with daily
-// partitions in place of the common table.
+// partitions instead of the table that all consumers share.
 type DB struct {
 	Pool    *sql.DB
 	Dialect *Dialect
@@ -108,8 +111,8 @@ type DB struct {
 	Alone    bool               // true if each batch has one message
 	Level    sql.IsolationLevel // isolation level of batches
 	writers  chan struct{}      // one slot for each transaction that may write; nil without a limit
-	Foreign  Foreign            // checks the markers' table if it is not the common table
-	Days     *Days              // the table with daily partitions; nil if the common table has the markers
+	Foreign  Foreign            // checks the markers' table if it is not the shared table
+	Days     *Days              // the table with daily partitions; nil if the shared table has the markers
 	File     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // number of errors because of outdated plans
@@ -130,7 +133,7 @@ func open(db *sql.DB, d *Dialect, o Options) (*DB, error) {
 	return openAs(db, d, o, names)
 }
 
-// openAs opens a store whose tables have these names.
+// openAs opens a store whose tables have the given names.
 func openAs(db *sql.DB, d *Dialect, o Options, names *strings.Replacer) (*DB, error) {
 	texts, err := d.Load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "sample.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {

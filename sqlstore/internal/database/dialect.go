@@ -15,12 +15,12 @@ import (
 
 // Dialect has the differences between databases, except the text of their SQL.
 type Dialect struct {
-	// Name is the name of the folder with the dialect's SQL. It also appears in errors.
+	// Name is the name of the folder with the dialect's SQL. Errors also contain the name of the dialect.
 	Name  string
 	Files fs.FS
 	// fill sets the statements of the dialect in a store.
 	fill func(s *DB, texts map[string]string) error
-	// Writers is how many transactions may write at the same time; 0 means no limit.
+	// Writers is the number of transactions that may write at the same time; 0 means no limit.
 	Writers int
 	// Lengths are the list lengths for which statements are prepared, from the longest to 1. If Lengths is
 	// empty, a list of any length is passed as one array for each column.
@@ -29,35 +29,35 @@ type Dialect struct {
 	Text sqltext.Dialect
 	// Bind is the prefix of a numbered parameter.
 	Bind string
-	// Moment is an SQL expression for a time. Its parameter ? is the time in milliseconds since 1970.
+	// Moment is an SQL expression for a time. The parameter ? of the expression is the time in milliseconds since 1970.
 	Moment string
 	// Now is an SQL expression for the current time of the database's clock.
 	Now string
 	// Isolation is the isolation level of transactions without handlers.
 	Isolation sql.IsolationLevel
-	// handle finds functions of a driver's connection that database/sql does not have; nil if the dialect
-	// needs none.
+	// The function handle finds functions of a driver's connection that database/sql does not have; nil if the dialect
+	// needs no such functions.
 	handle func(conn any) handle
-	// commitHook is true if the store sets the commit hook of a driver's connection, if the connection has
-	// one.
+	// The field commitHook is true if the store sets the commit hook of a driver's connection, provided that the
+	// connection has a commit hook.
 	commitHook bool
 	// Coded reports whether an error has an error code of the database, such as a SQLSTATE.
 	Coded func(err error) bool
-	// Believes is true if an error with such a code counts as an error of the database even though the
-	// transaction continues.
+	// Believes is true if an error with an error code of the database counts as an error of the database, even though
+	// the transaction continues.
 	Believes bool
 	// classify returns the class of an error by its code; 0 if the error has no code.
 	classify func(err error) store.Class
-	// exonerates reports whether an error means that another transaction holds a lock, or that the database
-	// lacks a resource that every transaction needs.
+	// The function exonerates reports whether an error means that another transaction holds a lock, or that the
+	// database lacks a resource that every transaction needs.
 	exonerates func(err error) bool
-	// outdated reports whether an error comes from an outdated connection, so that a new connection helps; nil
-	// if the dialect has no such errors.
+	// The function outdated reports whether an error comes from an outdated connection, so that a new connection helps;
+	// nil if the dialect has no such errors.
 	outdated func(err error) bool
-	// remedy returns what an operator must do about an error; empty if unknown.
+	// The function remedy returns advice for an operator about an error; empty if there is no advice.
 	remedy func(err error) string
-	// ownRemedy returns what an operator must do about an error of the store's own statements. For other
-	// statements this advice would be misleading.
+	// The function ownRemedy returns advice for an operator about an error of the store's own statements. For other
+	// statements, the advice of ownRemedy would be misleading.
 	ownRemedy func(err error) string
 	// Ids are the allowed types of the id column in a user's table; empty means any type.
 	Ids []string
@@ -68,7 +68,7 @@ type Dialect struct {
 	RolledBack func(err error) bool
 }
 
-// Load reads the dialect's statements and inserts the names of tables. It adds the schema to the names of
+// Load reads the dialect's statements and inserts the names of tables. Load also adds the schema to the names of
 // built-in objects; see sqltext.Dialect.Exact.
 func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]string, error) {
 	texts := make([]string, len(files))
@@ -84,12 +84,12 @@ func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]str
 	return sqlform.Texts(texts...)
 }
 
-// exacts caches the results of sqltext.Dialect.Exact. The keys are texts with a placeholder for the schema,
-// because the stores of a process usually differ only by the schema. Without the cache, the scan of all files
-// would take longer than the rest of opening a store.
+// A cache of the results of sqltext.Dialect.Exact. The keys are texts with a placeholder for the schema, because the
+// stores of a process usually differ only by the schema. Without the cache, the scan of all files would take longer
+// than the rest of opening a store.
 var exacts sync.Map
 
-// anySchema is the placeholder for the schema in exacts. No schema can have this name.
+// The placeholder for the schema in exacts. No schema can have this name.
 const anySchema = `"{schema}"`
 
 // Exact inserts the names of tables into a text, and adds the schema to the names of built-in objects.
@@ -110,8 +110,8 @@ func (d *Dialect) Exact(names *strings.Replacer, text string) (string, error) {
 	return strings.ReplaceAll(known.(string), anySchema, schema), nil
 }
 
-// names returns the replacements for placeholders in a dialect's SQL: {prefix} is the prefix of every name of
-// a table, view or function, and {name} the prefix of every name that cannot have a schema.
+// The method names returns the replacements for placeholders in a dialect's SQL: {prefix} is the prefix of every name
+// of a table, view or function, and {name} the prefix of every name that cannot have a schema.
 func (d *Dialect) names(o Options) (*strings.Replacer, error) {
 	if !prefixForm.MatchString(o.Prefix) {
 		return nil, fmt.Errorf("sqlstore: table prefix %q: use a letter or underscore, then at most 31 letters, digits or underscores", o.Prefix)

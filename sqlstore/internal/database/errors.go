@@ -14,9 +14,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Remedy returns what an operator must do about an error of a PostgreSQL server, from any driver; empty if
-// there is no advice. own is true for the store's own statements; other statements get no advice about Semel's
-// tables.
+// Remedy returns advice for an operator about an error of a PostgreSQL server, from any driver; empty if there is no
+// advice. The parameter own is true for the store's own statements; for other statements, the advice does not mention
+// Semel's tables.
 func Remedy(err error, own bool) string {
 	if remedy := postgresOwnRemedy(err); own && remedy != "" {
 		return remedy
@@ -30,7 +30,7 @@ var ErrDry = errors.New("nothing was to be removed")
 // ErrElsewhere means that another process is removing old data of the consumer.
 var ErrElsewhere = errors.New("another process reaps")
 
-// readable returns err if its methods can be called safely, as errors.As does. If a method of err panics,
+// The function readable returns err if its methods can be called safely, as errors.As does. If a method of err panics,
 // readable returns a new error with a description. An *Error in err keeps its class.
 func readable(err error) error {
 	return legible.Error(err, func(decided *Error, r error) error { return &Error{decided.Doing, decided.Class, r} })
@@ -48,8 +48,8 @@ func serverError(err error) (by stateError, state string) {
 	return by, state
 }
 
-// findError finds an error of type E in err, and returns it with the result of ask. If a method of an error
-// panics, for example because the error is a nil pointer of a driver's type, findError ignores that error.
+// findError finds an error of type E in err, and returns this error with the result of the function ask. If a method of
+// an error panics, for example because the error is a nil pointer of a driver's type, findError ignores that error.
 func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {
 	var none E
 	var nothing V
@@ -64,7 +64,7 @@ func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok boo
 	return by, answer, ok
 }
 
-// Error is a failure of the store. No message is charged with an attempt for it.
+// Error is a failure of the store. An Error does not count as an attempt of any message.
 type Error struct {
 	Doing string
 	Class store.Class
@@ -75,8 +75,9 @@ func (e *Error) Error() string { return fmt.Sprintf("sqlstore: %s: %v", e.Doing,
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Blameless converts an error of the store's own statements to an *Error, so that no message is charged with
-// an attempt. Either waiting helps, or an operator can fix the cause.
+// Blameless converts an error of the store's own statements to an *Error, so that the error does not count as an
+// attempt of a message. The cause of an error of the store's own statements ends by itself after a while, or an
+// operator can fix it.
 func (s *DB) Blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
@@ -88,8 +89,8 @@ func (s *DB) Blameless(doing string, err error) error {
 	return &Error{doing, class, s.Hint(s.Advised(err))}
 }
 
-// Advised adds advice about Semel's tables to an error of the store's own statements. An error that wraps
-// semel.ErrSchema gets none, because it already contains a remedy.
+// Advised adds advice about Semel's tables to an error of the store's own statements. Advised adds no advice to an
+// error that wraps semel.ErrSchema, because such an error already contains a remedy.
 func (s *DB) Advised(err error) error {
 	if remedy := s.Dialect.ownRemedy(err); remedy != "" && s.MarksAlone() && !errors.Is(err, semel.ErrSchema) {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -117,10 +118,10 @@ func (e *UnknownError) Unwrap() error { return e.err }
 // IsOver reports whether an error means that the transaction had already ended.
 func IsOver(err error) bool { return errors.Is(err, sql.ErrTxDone) }
 
-// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error.
-// After a change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts these
-// errors; the connections of open batches are then closed, so that the next attempt prepares the statement
-// again.
+// Classify implements store.TxStore. Classify uses the codes of the database, never the text of an error. After a
+// change of a table, PostgreSQL reports that a prepared statement is outdated. Classify counts errors of outdated
+// statements. After an error of an outdated statement, the connections of open batches are closed, so that the next
+// attempt prepares the statement again.
 func (s *DB) Classify(err error) store.Class {
 	err = readable(err)
 	if s.Dialect.outdated != nil && s.Dialect.outdated(err) {
@@ -143,12 +144,11 @@ func (s *DB) Classify(err error) store.Class {
 	return cmp.Or(class, store.ClassRetry)
 }
 
-// IsStoreFault implements store.TxStore. It returns true for lock timeouts, full disks, lack of memory, and
+// IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full disks, lack of memory, and
 // files that cannot be read or written.
 func (s *DB) IsStoreFault(err error) bool { return s.Dialect.exonerates(readable(err)) }
 
-// Violates reports whether err means that this unique constraint rejected a row; see
-// sqlstore.Violates.
+// Violates reports whether err means that a given unique constraint rejected a row; see sqlstore.Violates.
 func Violates(err error, constraint string) bool {
 	err = readable(err)
 	switch SQLState(err) {
@@ -170,8 +170,8 @@ func Violates(err error, constraint string) bool {
 // constraintOf returns the name of the constraint in an error.
 func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
 
-// fieldOf returns the first of these fields that the server's error has. fieldOf uses reflection because the
-// types belong to the drivers. The result is empty if the error wraps a nil pointer of the driver's type.
+// fieldOf returns the first of the named fields that the server's error has. fieldOf uses reflection because the types
+// belong to the drivers. The result is empty if the error wraps a nil pointer of the driver's type.
 func fieldOf(err error, names ...string) string {
 	by, _ := serverError(err)
 	v := reflect.Indirect(reflect.ValueOf(by))
@@ -200,8 +200,8 @@ func fieldNamed(v reflect.Value, name string) reflect.Value {
 	return f
 }
 
-// columnsOf returns the list of columns after the last colon in a uniform spelling. Some drivers append a code
-// to the list, which columnsOf removes.
+// columnsOf returns the list of columns after the last colon, in a uniform spelling. If the driver has appended a code
+// to the list, columnsOf removes the code.
 func columnsOf(text string) string {
 	columns := text[strings.LastIndex(text, ": ")+1:]
 	if at := strings.LastIndex(columns, " ("); at > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// driven is an error in the form of drivers' errors, whose methods panic on a nil pointer.
+// driven is an error like the errors of drivers, whose methods panic on a nil pointer.
 type driven struct{ SQL, ConstraintName, Routine string }
 
 func (e *driven) Error() string { return e.SQL }
@@ -18,7 +18,7 @@ func (e *driven) SQLState() string { return e.SQL }
 
 func (e *driven) Code() int { return len(e.SQL) }
 
-// calm is an error whose Error method works even if the pointer is nil.
+// calm is an error whose method Error works even if the pointer is nil.
 type calm struct{ driven }
 
 func (*calm) Error() string { return "calm" }

@@ -25,7 +25,8 @@ type Dated struct {
 // MostBack is the largest allowed Dated.Back.
 const MostBack = 3650
 
-// View returns a database whose statements use the table with daily partitions in place of the common table.
+// View returns a database whose statements use the table with daily partitions instead of the table that all consumers
+// share.
 func (d *Days) View() (*DB, error) {
 	s := d.DB
 	names := strings.NewReplacer("{prefix}markers", s.Names.Replace("{prefix}"+d.name()), "{prefix}", s.Names.Replace("{prefix}"), "{name}", s.Prefix)
@@ -37,7 +38,7 @@ func (d *Days) View() (*DB, error) {
 	own.Postgres = own.Postgres.WithDays(&d.SQL, s.Postgres)
 	own.Postgres.Look = strings.Replace(own.Postgres.Look, "{owned}", own.Postgres.Owned, 1)
 	own.SQL = &own.Postgres.Statements
-	// partitions are dropped as a whole; row by row, only the markers in the table _aside are removed
+	// partitions are dropped as a whole; only the markers in the table _aside are removed row by row
 	table := s.Names.Replace("{prefix}" + d.name())
 	for _, text := range []*string{&own.Postgres.Place, &own.Postgres.Part, &own.Postgres.ReapRows} {
 		*text = strings.ReplaceAll(*text, table, table+"_aside")
@@ -51,8 +52,8 @@ type Days struct {
 	Dated
 	DB     *DB // the database that all consumers share
 	Number int64
-	// Moving is true if the markers were in the common table when the store was opened. A move may have ended
-	// since. See package daily.
+	// Moving is true if the markers were in the table that all consumers share when the store was opened. A move may
+	// have ended after the opening. See package daily.
 	Moving bool
 	SQL    sqlform.Dated
 }
@@ -60,13 +61,13 @@ type Days struct {
 // name returns the name of the table without the prefix.
 func (d *Days) name() string { return "markers_" + strconv.FormatInt(d.Number, 10) }
 
-// Ceilings has, for each kind of ids with a time, a key that is above all ids of that kind.
+// Ceilings contains, for each kind of ids with a time, a key that is above all ids of this kind.
 var Ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`, identity.Snowflake: `\x003a`}
 
 // Load reads the statements and inserts the name of the table.
 func (d *Days) Load() error { return d.Fill(&d.SQL, "dated.sql", "") }
 
-// Fill reads a file of statements and inserts the name of the table, with the suffix behind.
+// Fill reads a file of statements and inserts the name of the table, followed by the suffix behind.
 func (d *Days) Fill(statements any, file, behind string) error {
 	table := d.DB.Names.Replace("{prefix}" + d.name() + behind)
 	names := strings.NewReplacer("{markers}", table, "{name}", d.DB.Prefix+d.name(), "{number}", strconv.FormatInt(d.Number, 10),
@@ -98,7 +99,7 @@ func (d *Days) Fit(_, id string) (string, error) {
 	if _, ok := d.IDTime.Of(spelled); !ok {
 		return "", fmt.Errorf("it is not a %v, whose time determines the day of its marker", d.IDTime)
 	}
-	if d.Moving && spelled != id { // for processes that use the common table, this spelling is another id
+	if d.Moving && spelled != id { // for processes with the shared table, this spelling is another id
 		return "", fmt.Errorf("it differs in case from %q, which is not supported while the consumer moves to days", spelled)
 	}
 	return spelled, nil
@@ -116,7 +117,7 @@ func (s *DB) NoPartition(err error) bool {
 	return s.Days != nil && SQLState(err) == "23514" && fieldOf(err, "Routine") == "ExecFindPartition"
 }
 
-// Adopt opens a store that also writes markers to an adopted table.
+// Adopt opens a store that also writes markers to a user's own table.
 func (s *DB) Adopt(ctx context.Context, a adoption.Options) (*DB, error) {
 	if s.Postgres == nil {
 		return nil, fmt.Errorf("sqlstore: a %s table cannot be adopted, seed its ids instead: %w", s.Dialect.Name, semel.ErrUnsupported)
@@ -149,7 +150,7 @@ func (s *DB) Adopt(ctx context.Context, a adoption.Options) (*DB, error) {
 	return own, nil
 }
 
-// rehearse lets the database plan the statement that writes markers. So a value of the wrong type or a missing
+// rehearse lets the database plan the statement that writes markers, so that a value of the wrong type or a missing
 // privilege is found before the first message.
 func (s *DB) rehearse(ctx context.Context, table string) error {
 	const none = "{}"

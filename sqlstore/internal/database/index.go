@@ -11,15 +11,15 @@ import (
 
 // ExtraIndex is an index that Migrate builds concurrently. The build does not block writers of the table.
 type ExtraIndex struct {
-	// Build creates the index, and drop removes it. missing returns a row if the index does not exist or is
-	// not valid.
+	// The statement Build creates the index, and the statement drop removes the index. The statement missing returns a
+	// row if the index does not exist or is not valid.
 	Build, missing, drop string
-	// what describes the purpose of the index, for errors.
+	// The purpose of the index, for errors.
 	what string
 }
 
-// ExtraIndexes returns the indexes for claims, for the limits of removed markers, for the reaper and for
-// causes.
+// ExtraIndexes returns the indexes for claims, for the limits of removed markers, for the reaper (which removes old
+// markers) and for causes.
 func (s *DB) ExtraIndexes() []ExtraIndex {
 	if s.Postgres == nil {
 		return nil
@@ -35,7 +35,7 @@ func (s *DB) ofScopes() ExtraIndex {
 	return ExtraIndex{s.Postgres.IndexLow, s.Postgres.UnindexedLow, s.Postgres.UnindexLow, "a new source finds its consumer's low-water mark"}
 }
 
-// OfReaper returns the index with which the reaper finds the markers that it must remove.
+// OfReaper returns the index with which the reaper (which removes old markers) finds the markers to remove.
 func (s *DB) OfReaper() ExtraIndex {
 	return ExtraIndex{s.Postgres.Index, s.Postgres.Unindexed, s.Postgres.Unindex, "the reaper finds markers to remove"}
 }
@@ -61,8 +61,8 @@ func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
 	return nil
 }
 
-// unindexed reports whether an index is missing or not valid. broken is true if the index exists but its build
-// was interrupted.
+// The method unindexed reports whether an index is missing or not valid. The result broken is true if the index exists
+// but its build was interrupted.
 func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool, err error) {
 	err = s.Pool.QueryRowContext(ctx, b.missing).Scan(&broken)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -71,8 +71,8 @@ func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool,
 	return err == nil, broken, err
 }
 
-// Index builds the missing indexes, outside of a transaction. If the build of an index was interrupted, Index
-// first removes what exists of the index.
+// Index builds the missing indexes, outside of a transaction. If the build of an index was interrupted, Index first
+// removes the incomplete index.
 func (s *DB) Index(ctx context.Context) error {
 	for _, b := range s.ExtraIndexes() {
 		missing, broken, err := s.unindexed(ctx, b)

@@ -62,7 +62,7 @@ func Array[T any](values []T) string {
 	return string(append(text, '}'))
 }
 
-// appendElement appends a number, a text, or bytes in hexadecimal form; nil bytes become NULL.
+// appendElement appends a number, a text, or bytes as hexadecimal digits; nil bytes become NULL.
 func appendElement(text []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:
@@ -88,8 +88,8 @@ func appendElement(text []byte, v any) []byte {
 	}
 }
 
-// prepared has the statements with lists, prepared for each of the dialect's lengths. SQLite takes twice as
-// long to parse a list of 500 tuples as to execute it.
+// prepared has the statements with lists, prepared for each list length of the dialect. SQLite takes twice as long to
+// parse a list of 500 tuples as to execute it.
 type prepared struct {
 	ByLength atomic.Pointer[map[ofLength]*sql.Stmt]
 	busy     atomic.Bool
@@ -100,7 +100,7 @@ type ofLength struct {
 	n         int
 }
 
-// Of returns the prepared statement for lists of n tuples; nil if there is none.
+// Of returns the prepared statement for lists of n tuples; nil if the statement is not prepared for this length.
 func (p *prepared) Of(statement string, n int) *sql.Stmt {
 	if all := p.ByLength.Load(); all != nil {
 		return (*all)[ofLength{statement, n}]
@@ -108,10 +108,11 @@ func (p *prepared) Of(statement string, n int) *sql.Stmt {
 	return nil
 }
 
-// PrepareLists prepares the statements that write markers. This happens once, before a batch takes its
-// connection, because the pool may have only one connection. A statement that cannot be prepared yet, for
-// example because the tables are missing, is sent as text. PrepareLists returns an error if it could not get a
-// lock. The caller should then fail at once: its own statements would wait just as long for the lock.
+// PrepareLists prepares the statements that write markers. The statements are prepared once, before a batch takes its
+// connection, because the pool may have only one connection. A statement that cannot be prepared yet, for example
+// because the tables are missing, is sent as text. PrepareLists returns an error if it could not get a lock. If
+// PrepareLists returns an error, the caller should also return an error at once, because its own statements would wait
+// just as long for the lock.
 func (s *DB) PrepareLists(ctx context.Context) error {
 	p := &s.Prepared
 	if len(s.Dialect.Lengths) == 0 || p.ByLength.Load() != nil || !p.busy.CompareAndSwap(false, true) {
@@ -134,8 +135,8 @@ func (s *DB) PrepareLists(ctx context.Context) error {
 	return nil
 }
 
-// prepare prepares a statement on an open idle connection. It opens no connection, because that could create
-// an empty database file. If there is no idle connection, or if the statement cannot be prepared yet, prepare
+// prepare prepares a statement on an open idle connection. prepare opens no connection, because a new connection could
+// create an empty database file. If there is no idle connection, or if the statement cannot be prepared yet, prepare
 // returns nil without an error.
 func (s *DB) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s.Pool.Stats().Idle == 0 || s.File.Check() != nil {
@@ -160,7 +161,7 @@ var (
 	listForm   = regexp.MustCompile(`(?s)\{list:(.*?)\}`)
 )
 
-// Bulk returns a statement for a list of tuples, and its arguments. flat has the values of all tuples.
+// Bulk returns a statement for a list of tuples, and its arguments. The parameter flat has the values of all tuples.
 func (s *DB) Bulk(statement string, width int, flat []any) (text string, args []any) {
 	if len(s.Dialect.Lengths) == 0 {
 		return statement, Arrays(width, flat)

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// OpenPostgres opens a store for PostgreSQL with the statements in these files.
+// OpenPostgres opens a store for PostgreSQL with the statements in the given files.
 func OpenPostgres(db *sql.DB, files fs.FS, o Options) (*DB, error) {
 	if o.Schema == "" {
 		o.Schema = "public"
@@ -121,7 +121,7 @@ func stateClass(state string) store.Class {
 		return store.ClassDown
 	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2D", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
 		return store.ClassPermanent
-	default: // for example 57014, the user's statement_timeout
+	default: // for example 57014, a statement_timeout that the user has set
 		return store.ClassRetry
 	}
 }
@@ -140,16 +140,16 @@ func stateExonerates(state string) bool {
 	return state[:2] == "58"
 }
 
-// PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error. Then it has rolled back,
-// and the connection is still usable. The code makes no difference, because a deferred trigger can choose any
-// code. PostgreSQL raises no ERROR after it has written the commit. An error of a pooler that lost its server
-// has no name of a routine.
+// PostgresRefused reports whether PostgreSQL itself answered COMMIT with an error. After an error that PostgreSQL
+// itself has raised at COMMIT, the transaction is rolled back, and the connection is still usable. PostgresRefused
+// ignores the code of the error, because a deferred trigger can choose any code. PostgreSQL raises no ERROR after it
+// has written the commit. An error of a pooler that lost its server has no name of a routine.
 func PostgresRefused(err error) bool {
 	return SQLState(err) != sqlstate.CompletionUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
 }
 
-// postgresExonerates reports whether the cause of an error is outside of the transaction. If a function raises
-// an error, the caller of the function counts as the cause, whatever the code is.
+// postgresExonerates reports whether the cause of an error is outside of the transaction. If a function raises an
+// error, the caller of the function counts as the cause, for every code.
 func postgresExonerates(err error) bool {
 	switch state := SQLState(err); state {
 	case sqlstate.SerializationFailure, sqlstate.Deadlock:
@@ -159,15 +159,15 @@ func postgresExonerates(err error) bool {
 	}
 }
 
-// concludes are the source files of PostgreSQL that raise a serialization failure or a deadlock. These errors
-// happen only because of another transaction. If a function raises the same code, the error has another file;
-// so have errors of servers that only implement PostgreSQL's protocol.
+// The source files of PostgreSQL that raise a serialization failure or a deadlock. Serialization failures and deadlocks
+// happen only because of another transaction. If a function raises the same code, or if a server only implements
+// PostgreSQL's protocol, the error names another file.
 var concludes = map[string]bool{
 	"deadlock.c": true, "predicate.c": true, "nodeModifyTable.c": true, "nodeLockRows.c": true, "trigger.c": true,
 	"ri_triggers.c": true, "heapam.c": true, "heapam_handler.c": true, "execMain.c": true, "tableam.c": true, "postgres.c": true,
 }
 
-// postgresRemedies says by code how an operator can fix a failure.
+// For each error code, advice for an operator.
 var postgresRemedies = map[string]string{
 	"42P05": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
 	"25006": "connect to the primary: target_session_attrs=read-write",
@@ -191,7 +191,7 @@ func postgresOwnRemedy(err error) string {
 	return postgresOwnRemedies[SQLState(err)]
 }
 
-// postgresOwnRemedies is advice only for the store's own statements, because the same codes occur for other
+// For each error code, advice that is valid only for the store's own statements, because the same codes occur for other
 // tables.
 var postgresOwnRemedies = map[string]string{
 	"42P01": "one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
@@ -199,16 +199,16 @@ var postgresOwnRemedies = map[string]string{
 	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
 }
 
-// handle has functions of a driver's connection that database/sql does not have. They need no round trip. A
-// function that the driver does not have is nil.
+// handle has functions of a driver's connection that database/sql does not have. The functions of a handle need no
+// round trip. A function that the driver does not have is nil.
 type handle struct {
 	// Status returns the last transaction status that the server sent.
 	Status func() byte
-	// Closed reports whether the connection is lost. Status then still returns the last status.
+	// Closed reports whether the connection is lost. Status returns the last status even if the connection is lost.
 	Closed func() bool
-	// cut closes the connection. Any goroutine may call cut, also during a statement and more than once.
+	// The function cut closes the connection. Any goroutine may call cut, also during a statement and more than once.
 	cut func()
-	// close ends the connection. The driver must not return it to a pool of its own.
+	// The function close ends the connection. The driver must not return the connection to a pool of its own.
 	close func(context.Context) error
 }
 
@@ -219,9 +219,9 @@ const (
 	NoTransaction = 'I'
 )
 
-// postgresHandle finds the functions of a driver's connection. In pgx's stdlib, the methods Conn and PgConn
-// lead to the inner connections. postgresHandle looks for the functions in each of them. It uses reflection
-// because this package imports no driver.
+// postgresHandle finds the functions of a driver's connection. In pgx's stdlib, the methods Conn and PgConn lead to the
+// inner connections. postgresHandle searches the functions in each of these connections, with reflection, because this
+// package imports no driver.
 func postgresHandle(conn any) handle {
 	var h handle
 	for _, below := range []func(reflect.Value) reflect.Value{byConn, byPgConn, byNothing} {
@@ -244,16 +244,15 @@ func postgresHandle(conn any) handle {
 	return h
 }
 
-// These functions return the methods that lead to the inner connection. Each method name is a constant: with a
-// variable name, the linker would have to keep all methods of the program.
+// The functions byConn and byPgConn return the methods that lead to the inner connection. Each method name is a
+// constant: with a variable name, the linker would have to keep all methods of the program.
 func byConn(v reflect.Value) reflect.Value { return v.MethodByName("Conn") }
 
 func byPgConn(v reflect.Value) reflect.Value { return v.MethodByName("PgConn") }
 
 func byNothing(reflect.Value) reflect.Value { return reflect.Value{} }
 
-// result calls a method without arguments, and returns its result. The result is nil if there is no such
-// method.
+// result calls a method without arguments, and returns its result. The result is nil if the value has no such method.
 func result(of any, method func(reflect.Value) reflect.Value) any {
 	if of == nil {
 		return nil

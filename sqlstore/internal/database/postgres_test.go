@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stated is an error in the form of the errors of PostgreSQL drivers.
+// stated is an error like the errors of PostgreSQL drivers.
 type stated struct {
 	state          string
 	ConstraintName string
@@ -152,7 +152,7 @@ func TestNamesInPostgres(t *testing.T) {
 			rest := strings.ReplaceAll(text, `"Sales".semel_`, "")
 			// PostgreSQL creates an index in the schema of its table
 			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "")
-			// these statements look for names in the catalog
+			// these statements search names in the catalog
 			inCatalogue := strings.HasPrefix(name, "Lint") || name == "Rights"
 			if strings.Contains(rest, "semel_") && !inCatalogue {
 				t.Errorf("%s: a name has no schema: %s", name, text)

@@ -18,7 +18,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// The cache has texts with a placeholder for the schema. Each text must be correct for every schema.
+// The cache has texts with a placeholder for the schema. With the name of a schema in place of the placeholder, each
+// text must be correct.
 func TestCachedTextsFitEachSchema(t *testing.T) {
 	d := postgresDialect(statements)
 	files, err := fs.Glob(d.Files, "postgres/*.sql")

@@ -19,13 +19,13 @@ type Session struct {
 	InTx    *sql.Tx
 	Handle  handle
 	cancel  context.CancelFunc
-	release func() // frees the writer's slot; may be called twice
+	release func() // frees the writer's slot (the right to write); may be called twice
 	Killed  atomic.Bool
 	plans   int64 // value of DB.outdated at the beginning of the session
-	// hooked is true if the commit hook rejects every commit while commits is false.
+	// The field hooked is true if the commit hook rejects every commit while the field commits is false.
 	hooked  bool
 	commits atomic.Bool
-	// spoiled is true if the store's own statements may fail because of the state of the connection.
+	// The field spoiled is true if the store's own statements may fail because of the state of the connection.
 	spoiled bool
 
 	mu      sync.Mutex
@@ -33,8 +33,8 @@ type Session struct {
 	wounded bool // guarded by mu; true after cut
 }
 
-// Open waits for a writer's slot and begins a transaction. ctx limits the wait and this call. ctx does not
-// limit the transaction.
+// Open waits until this process may write (SQLite allows one writer at a time), and begins a transaction. The context
+// limits only this call, not the transaction.
 func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, error) {
 	release, err := s.AcquireWriter(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, erro
 	return e, nil
 }
 
-// connection returns a connection if the database file is still at its path. Without this check, SQLite would
-// create an empty file.
+// connection returns a connection if the database file is still at its path. Without the check of the file, SQLite
+// would create an empty file.
 func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	if err := s.File.Check(); err != nil {
 		return nil, err
@@ -73,8 +73,9 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	return s.Pool.Conn(ctx)
 }
 
-// within calls do, and closes the connection if ctx ends first. It is for functions of database/sql that take
-// no context. With SQLite nothing is closed, because such functions never wait for a network.
+// The method within calls the function do, and closes the connection if ctx ends before do returns. Use within for
+// functions of database/sql that take no context. With SQLite nothing is closed, because functions of SQLite never wait
+// for a network.
 func (e *Session) within(ctx context.Context, do func() error) error {
 	if e.DB.Dialect.handle != nil {
 		defer context.AfterFunc(ctx, e.cut)()
@@ -82,8 +83,8 @@ func (e *Session) within(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// cut ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access to
-// the connection, cut closes it.
+// The method cut ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access
+// to the connection, cut closes the connection.
 func (e *Session) cut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,7 +98,8 @@ func (e *Session) cut() {
 	}
 }
 
-// AcquireWriter waits for a writer's slot. The returned function frees the slot.
+// AcquireWriter waits for a writer's slot, the right to write (SQLite allows one writer at a time). The returned
+// function frees the slot.
 func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	if s.writers == nil {
 		return func() {}, nil
@@ -110,19 +112,19 @@ func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// closeTimeout is the time limit for telling the server that a connection ends.
+// The time limit for the message to the server that a connection ends.
 const closeTimeout = time.Second
 
-// Suspect decides, after an error of the store's own statements, whether to close the connection. A handler
-// may have left a setting on the connection, such as read only, with which every transaction on the connection
-// fails. If the cause is not the connection, closing it costs only a new connection.
+// Suspect decides, after an error of the store's own statements, whether to close the connection. A handler may have
+// left a setting on the connection, such as read only, with which every transaction on the connection fails. If the
+// connection is not the cause, the only cost of closing it is a new connection.
 func (e *Session) Suspect(ctx context.Context, err error) {
 	class := e.DB.Classify(err)
 	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
 }
 
-// Doubt does the same as Suspect for an error that a handler may have caused. The connection is closed only if
-// the error means that the store is down.
+// Doubt is like Suspect, for an error that a handler may have caused. The connection is closed only if the error means
+// that the store is down.
 func (e *Session) Doubt(err error) {
 	e.spoiled = e.spoiled || e.DB.Classify(err) == store.ClassDown
 }
@@ -147,7 +149,7 @@ func (e *Session) Release(clean bool) {
 	}
 	switch {
 	case e.Handle.close == nil:
-	case wounded: // the driver may not know yet that the connection is cut, or may be using it
+	case wounded: // the driver may not know yet that the connection is closed, or may be using the connection
 		_ = e.conn.Raw(func(any) error { e.close(); return nil })
 	case e.spoiled:
 		e.close()
@@ -160,7 +162,7 @@ func (e *Session) Release(clean bool) {
 	e.release()
 }
 
-// CommitTx is the only way to commit a Session. If the database file was moved or deleted meanwhile, the
+// CommitTx is the only way to commit a Session. If the database file was moved or deleted during the transaction, the
 // commit may be lost with the file, so CommitTx reports an unknown outcome.
 func (e *Session) CommitTx(ctx context.Context) error {
 	e.commits.Store(true)
@@ -175,15 +177,15 @@ func (e *Session) RollbackTx(ctx context.Context) {
 	e.Release(e.within(ctx, e.InTx.Rollback) == nil)
 }
 
-// KillTx ends the transaction. Any goroutine may call KillTx. No further statement of the transaction runs
-// after the current statement. Other transactions can begin to write after the database has rolled back.
+// KillTx ends the transaction. Any goroutine may call KillTx. After KillTx, no further statement of the transaction
+// runs. Other transactions can begin to write after the database has rolled back.
 func (e *Session) KillTx() {
 	e.Killed.Store(true)
 	e.cut()
 	e.release()
 }
 
-// Write runs do in a new transaction. If do fails, the transaction is rolled back.
+// Write runs the function do in a new transaction. If do returns an error, the transaction is rolled back.
 func (s *DB) Write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	e, err := s.Open(ctx, s.Dialect.Isolation)
 	if err != nil {
@@ -202,8 +204,8 @@ func (s *DB) Write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	return err
 }
 
-// lockAnd writes to the database before do can read. In SQLite, a transaction that reads first may find at its
-// first write that its snapshot is outdated, and then fails at once.
+// lockAnd writes to the database before the function do can read. In SQLite, a transaction that reads first may find at
+// its first write that its snapshot is outdated, and then fails at once.
 func (s *DB) lockAnd(ctx context.Context, tx *sql.Tx, do func(tx *sql.Tx) error) error {
 	if _, err := tx.ExecContext(ctx, s.SQL.Lock); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// OpenSQLite opens a store for SQLite with the statements in these files.
+// OpenSQLite opens a store for SQLite with the statements in the given files.
 func OpenSQLite(db *sql.DB, files fs.FS, o Options) (*DB, error) {
 	if o.Code == nil {
 		o.Code = methodCode
@@ -89,7 +89,7 @@ func methodCode(err error) (int, bool) {
 	return code, ok
 }
 
-// numbering is an error of SQLite with its code. The errors of most drivers have this method.
+// numbering is an error of SQLite with its code. The errors of most drivers have the method Code.
 type numbering interface {
 	error
 	Code() int
@@ -144,9 +144,9 @@ func sqliteClass(code int) store.Class {
 	}
 }
 
-// sqliteExonerates reports whether the cause of an error with this code is outside of the transaction. A lock
-// is not such a cause: only this transaction has the writer's slot, so the handler must be waiting for a lock
-// of its own.
+// sqliteExonerates reports whether the cause of an error with this code is outside of the transaction. The result is
+// false for a lock: no other transaction may write, so the handler must be waiting for a lock that it holds itself on
+// another connection.
 func sqliteExonerates(code int) bool {
 	switch code & 0xff {
 	case sqliteNoMemory, sqliteReadOnly, sqliteIOError, sqliteCorrupt, sqliteFull, sqliteCantOpen, sqliteNotADB:
@@ -155,7 +155,7 @@ func sqliteExonerates(code int) bool {
 	return false
 }
 
-// sqliteRemedies says by primary code how an operator can fix a failure.
+// For each primary code, advice for an operator.
 var sqliteRemedies = map[int]string{
 	sqliteBusy:     "another process holds the lock: let it finish, or open the database with a longer busy_timeout",
 	sqliteLocked:   "another connection of this process holds the lock: write only through the handler's transaction",
@@ -181,8 +181,8 @@ func lostConnection(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// openedFile is the file of an open SQLite database. If the file is deleted, SQLite continues to read and
-// write it and reports successful commits, but all data is lost when the last connection closes.
+// openedFile is the file of an open SQLite database. If the file is deleted, SQLite continues to read and write the
+// deleted file and reports successful commits, but all data is lost when the last connection closes.
 type openedFile struct {
 	path   string
 	opened os.FileInfo
@@ -226,14 +226,14 @@ func (f *openedFile) Check() error {
 	return &Error{"the file", store.ClassDown, err}
 }
 
-// hookCommits installs a commit hook on a SQLite connection. The hook rejects every commit while open returns
-// false. So a handler's own COMMIT is rolled back. A statement after a handler's own ROLLBACK would be
-// committed at once without a transaction; the hook rolls it back, too. A connection has one commit hook:
+// hookCommits installs a commit hook on a SQLite connection. The hook rejects every commit while the function open
+// returns false, for example a handler's own COMMIT. A statement after a handler's own ROLLBACK would be committed at
+// once without a transaction; the hook also rolls back such a statement. A connection has one commit hook:
 // https://www.sqlite.org/c3ref/commit_hook.html
 //
-// This package imports no driver, so hookCommits finds the driver's method by name. The parameter of that
-// method is a function that returns a number; a number other than zero rejects the commit. hookCommits returns
-// false if the driver has no such method.
+// This package imports no driver, so hookCommits finds the driver's method by name. The parameter of the driver's
+// method is a function that returns a number; a number other than zero rejects the commit. hookCommits returns false if
+// the driver has no such method.
 func hookCommits(conn any, open func() bool) bool {
 	hook, of := commitHook(conn)
 	if of == nil {
@@ -257,8 +257,8 @@ func unhookCommits(conn any) {
 	}
 }
 
-// commitHook returns the driver's method that installs the hook, and the type of the method's parameter. The
-// type is nil if there is no such method.
+// commitHook returns the driver's method that installs the hook, and the type of the method's parameter. The type is
+// nil if the driver has no such method.
 func commitHook(conn any) (hook reflect.Value, of reflect.Type) {
 	if conn == nil {
 		return reflect.Value{}, nil

@@ -6,19 +6,19 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/mute"
 )
 
-// hooked has the method of modernc.org/sqlite's connections: the parameter has a named type.
+// hooked is a connection with the method of modernc.org/sqlite's connections: the parameter has a named type.
 type hooked struct{ hook namedHook }
 
 type namedHook func() int32
 
 func (h *hooked) RegisterCommitHook(hook namedHook) { h.hook = hook }
 
-// plainly has the method of mattn/go-sqlite3's connections.
+// plainly is a connection with the method of mattn/go-sqlite3's connections.
 type plainly struct{ hook func() int }
 
 func (p *plainly) RegisterCommitHook(hook func() int) { p.hook = hook }
 
-// textual has a method of the same name that does something else.
+// textual is a connection that has a method of the same name with another purpose.
 type textual struct{}
 
 func (textual) RegisterCommitHook(func() string) {}

@@ -57,7 +57,7 @@ type Queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Changed runs a statement in a transaction of its own, and reports whether it changed a row.
+// Changed runs a statement in a transaction of its own, and reports whether the statement changed a row.
 func (s *DB) Changed(ctx context.Context, statement string, args ...any) (changed bool, err error) {
 	err = s.Write(ctx, func(tx *sql.Tx) error {
 		changed, err = ChangedIn(ctx, tx, statement, args...)
@@ -66,7 +66,7 @@ func (s *DB) Changed(ctx context.Context, statement string, args ...any) (change
 	return changed, err
 }
 
-// ChangedIn runs a statement and reports whether it changed a row.
+// ChangedIn runs a statement, and reports whether the statement changed a row.
 func ChangedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bool, error) {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	return n > 0, err
@@ -135,13 +135,13 @@ func (s *DB) fillParts() {
 	}
 }
 
-// WriteAll is WriteIn for the table inbox.
+// WriteAll is like WriteIn, for the table inbox.
 func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
 	return WriteIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
 }
 
-// WriteIn runs a statement that must write exactly rows rows of a table. If the number differs, a trigger or a
-// rule has prevented the write, and WriteIn returns an error.
+// WriteIn runs a statement that must write as many rows of a table as the parameter rows says. If the number differs, a
+// trigger or a rule has prevented the write, and WriteIn returns an error.
 func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	if err != nil {
@@ -158,7 +158,7 @@ func NotNil(b []byte) []byte {
 	return b
 }
 
-// latest is a time that every database can store. A producer's clock may be wrong by any amount.
+// A time that every database can store. A producer's clock may be wrong by any amount.
 var latest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 // MicrosecondsOf converts a time to an argument of a statement; the zero time becomes nil.
@@ -180,7 +180,8 @@ func Moment(n sql.NullInt64) time.Time {
 	return time.UnixMicro(n.Int64)
 }
 
-// EachRow calls each for every row of a query. It stops at the first error of each and returns that error.
+// EachRow calls the function each for every row of a query. If each returns an error, EachRow stops and returns this
+// error.
 func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Rows) error, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -195,7 +196,7 @@ func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Row
 	return rows.Err()
 }
 
-// List calls read for each row of a query, and returns the results.
+// List calls the function read for each row of a query, and returns the results.
 func List[T any](ctx context.Context, from Queryer, query string, read func(*sql.Rows) (T, error), args ...any) (all []T, err error) {
 	err = EachRow(ctx, from, query, func(rows *sql.Rows) error {
 		one, err := read(rows)
@@ -208,7 +209,7 @@ func List[T any](ctx context.Context, from Queryer, query string, read func(*sql
 	return all, nil
 }
 
-// Affected returns how many rows a statement changed.
+// Affected returns the number of rows that a statement changed.
 func Affected(done sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
@@ -216,8 +217,8 @@ func Affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// ExecOne runs a statement that must change exactly one row. If the statement changes another number of rows,
-// or if the driver does not report the number, the error wraps otherwise.
+// ExecOne runs a statement that must change exactly one row. If the statement changes another number of rows, or if the
+// driver does not report the number, the error wraps the parameter otherwise.
 func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -244,7 +245,7 @@ type ActedArg struct {
 	R int64 `json:"r"`
 }
 
-// ActedNumbers returns the argument of statements about operators' changes. It is for rows whose revisions
+// ActedNumbers returns the argument of statements about operators' changes. Use ActedNumbers for rows whose revisions
 // need no check.
 func ActedNumbers(numbers ...int64) string {
 	all := make([]ActedArg, len(numbers))
@@ -263,13 +264,14 @@ func NumbersSeen(rows []store.RowRevision) []int64 {
 	return all
 }
 
-// RecordOn writes an audit record of an operator's change for each of these rows. The number 0 stands for a
-// change of no row.
+// RecordOn writes an audit record of an operator's change for each row number. The number 0 means that the change is
+// not about a row.
 func (s *DB) RecordOn(ctx context.Context, tx *sql.Tx, a store.Act, result string, numbers ...int64) error {
 	return WriteIn(ctx, tx, sqlform.Acts, len(numbers), s.SQL.RecordActs, ActedNumbers(numbers...), sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 }
 
-// Record writes an audit record of an operator's change to a row. Number 0 stands for a change of no row.
+// Record writes an audit record of an operator's change to a row. The number 0 means that the change is not about a
+// row.
 func (s *DB) Record(ctx context.Context, tx *sql.Tx, a store.Act, number int64, result string) error {
 	return s.RecordOn(ctx, tx, a, result, number)
 }

@@ -24,10 +24,10 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostErased is the default limit of the rows, results or keys that one call examines.
+// The default limit of the rows, results or keys that one call examines.
 const mostErased = 50
 
-// Erase implements admin.Eraser. A dry run erases in the same way and rolls back.
+// Erase implements admin.Eraser. A dry run erases the same data and rolls back.
 func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostErased)
 	if err := erasure.Fits(&o.Filter); err != nil {
@@ -53,8 +53,9 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	return done, s.db.Answer("erase", err)
 }
 
-// overwriting prepares the transaction of an erasure and calls do. In PostgreSQL it limits how long the
-// transaction waits. In SQLite it makes the connection overwrite deleted data.
+// The function overwriting prepares the transaction of an erasure and calls the function do. In PostgreSQL, overwriting
+// limits the time for which the transaction waits for locks. In SQLite, overwriting makes the connection overwrite
+// deleted data.
 func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
 	if db.Postgres != nil {
 		var settings [3]sql.NullString
@@ -79,8 +80,8 @@ func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() err
 }
 
 // Scrub implements admin.Eraser. In PostgreSQL Scrub runs VACUUM if whole is true. In SQLite Scrub moves the
-// write-ahead log into the file. If whole is true, SQLite rewrites the file before that, which fails while
-// another connection reads or writes for long.
+// write-ahead log into the file. If whole is true, SQLite first rewrites the file, which fails while another connection
+// reads or writes for a long time.
 func (s *Store) Scrub(ctx context.Context, whole bool) error {
 	if whole {
 		if _, err := s.db.Pool.ExecContext(ctx, s.db.SQL.Vacuum); err != nil {
@@ -112,7 +113,7 @@ type found struct {
 	key admin.ErasureMark // the row, result or leased key
 	id  erasure.Identity
 	at  time.Time // time of the marker; zero if it must be looked up
-	// readable is true if the store has the id itself and not only its hash.
+	// The field readable is true if the store has the id itself and not only a hash of the id.
 	readable bool
 }
 
@@ -159,14 +160,13 @@ func (f *found) rowNumber() int64 {
 	return 0
 }
 
-// identityOf returns the identity in these columns. The result is false if the store has only a hash of the
-// id.
+// identityOf returns the identity in the given columns. The result is false if the store has only a hash of the id.
 func identityOf(consumer, source, id, long []byte) (erasure.Identity, bool) {
 	original, ok := sqlform.OriginalID(id, long)
 	return erasure.Identity{Key: semel.Key{Consumer: string(consumer), Source: string(source), ID: original}}, ok
 }
 
-// markedAt returns the time of a message's marker; zero if there is no marker.
+// markedAt returns the time of a message's marker; zero if the message has no marker.
 func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, err error) {
 	own := e.store
 	if own.Postgres != nil && own.Days == nil {

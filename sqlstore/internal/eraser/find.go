@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/inbox"
 )
 
-// rows returns the next rows that match the filter. It does not compare headers.
+// The method rows returns the next rows that match the filter, without a comparison of headers.
 func (e *erasing) rows(ctx context.Context) (all []found, err error) {
 	f := &e.o.Filter
 	c := &inbox.Conditions{Dialect: e.store.Dialect, Args: []any{e.o.After.Number, e.o.Most}}
@@ -44,7 +44,7 @@ func (e *erasing) rows(ctx context.Context) (all []found, err error) {
 	}, c.Args...)
 }
 
-// results returns the next results that match the filter. It does not compare times.
+// The method results returns the next results that match the filter, without a comparison of times.
 func (e *erasing) results(ctx context.Context) (all []found, err error) {
 	after := e.o.After
 	c := &inbox.Conditions{Dialect: e.store.Dialect, Args: []any{after.Number, database.NotNil(after.ID), e.o.Most}}
@@ -66,7 +66,7 @@ func (e *erasing) results(ctx context.Context) (all []found, err error) {
 	}, c.Args...)
 }
 
-// keys returns the next leased keys that match the filter. It does not compare times.
+// The method keys returns the next leased keys that match the filter, without a comparison of times.
 func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 	c := &inbox.Conditions{Dialect: e.store.Dialect, Args: []any{database.NotNil(e.o.After.ID), e.o.Most}}
 	erasable(c, &e.o.Filter, "s.id", func(id string) []any { return []any{[]byte(id)} })
@@ -82,7 +82,8 @@ func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 	}, c.Args...)
 }
 
-// erasable adds the filter's conditions on identities. forms returns the forms in which an id may be stored.
+// The function erasable adds the filter's conditions on identities. The function forms returns the formats in which an
+// id may be stored.
 func erasable(c *inbox.Conditions, f *admin.ErasureFilter, column string, forms func(id string) []any) {
 	if len(f.Consumers) > 0 {
 		c.In("s.consumer", inbox.Blobs(f.Consumers))

@@ -8,13 +8,13 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
-// MostAhead is how many rows CutAhead changes with one statement in PostgreSQL.
+// MostAhead is the number of rows that CutAhead changes with one statement in PostgreSQL.
 const MostAhead = 1000
 
-// CutAhead shortens the waits of rows that were written while the database's clock was ahead. It examines the
-// rows in only, or all rows if only is empty. CutAhead returns the number of changed rows, and the largest
-// error of the clock. In SQLite it checks for such rows first, so that it does not take the writer's slot
-// without need.
+// CutAhead shortens the waits of rows that were written while the database's clock was ahead. CutAhead examines the
+// rows whose numbers are in the parameter only, or all rows if only is empty. The results are the number of changed
+// rows, and the largest time by which the clock was ahead. In SQLite, CutAhead first checks whether rows must be
+// changed, so that it does not block other writers without need.
 func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by time.Duration, err error) {
 	if s.Postgres != nil {
 		return cut(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, only))
@@ -29,7 +29,8 @@ func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by ti
 	return rows, by, err
 }
 
-// cut reads how many rows were changed, and the largest error of the clock.
+// The function cut reads the result of a statement: the number of changed rows, and the largest time by which the clock
+// was ahead.
 func cut(row *sql.Row) (rows int, by time.Duration, err error) {
 	var ms int64
 	err = row.Scan(&rows, &ms)

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// In adds the condition that a column has one of these values.
+// In adds the condition that a column has one of the given values.
 func (c *Conditions) In(column string, values []any) {
 	c.And(column+" in (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
@@ -35,7 +35,7 @@ type Conditions struct {
 	Args    []any
 }
 
-// And adds a condition. Each ? in the condition stands for a value.
+// And adds a condition. Each ? in the condition is a placeholder for a value.
 func (c *Conditions) And(condition string, values ...any) {
 	c.text.WriteString(" and ")
 	for _, v := range values {

@@ -37,8 +37,8 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 		order, c.Args[1] = "i.stream_version, i.number", int64(0)
 		c.stream(&f)
 	case f.After > 0 && s.SQLite != nil:
-		// Each further page reads the rows by number. By an index over states, SQLite would sort all matching
-		// rows again for each page.
+		// Each further page reads the rows by number. With an index over states, SQLite would sort all matching rows
+		// again for each page.
 		by = " not indexed"
 	}
 	c.filter(&f)
@@ -48,15 +48,15 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 	return found, s.Answer("rows", err)
 }
 
-// cells are the columns of one inbox row. They are read one by one, so that an unreadable column hides neither
-// the other columns nor later rows.
+// cells contains the columns of one inbox row. The columns are read one by one, so that an unreadable column hides
+// neither the other columns nor later rows.
 type cells struct {
 	table  string
 	crypt  sqlform.Crypt
 	values []any
 	next   int
 	faults []string
-	hidden string // why the row must not be processed: because it cannot be decrypted, or because it should be encrypted and is not
+	hidden string // the reason why the row must not be processed: it cannot be decrypted, or it should be encrypted and is not
 }
 
 func (c *cells) take(what string) any {
@@ -79,11 +79,12 @@ func (c *cells) integer(what string) int64 {
 	return n
 }
 
-// bytes reads a column of bytes; NULL becomes nil. If what is not empty, NULL is a fault of the row.
+// The method bytes reads a column of bytes; NULL becomes nil. If the parameter what is not empty, NULL is a fault of
+// the row.
 func (c *cells) bytes(what string) []byte {
 	switch v := c.take(what).(type) {
 	case []byte:
-		if v == nil { // one SQLite driver returns this for empty bytes; for NULL it returns an untyped nil
+		if v == nil { // one SQLite driver returns a typed nil for empty bytes, and an untyped nil for NULL
 			return []byte{}
 		}
 		return v
@@ -111,7 +112,7 @@ func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(wh
 
 const rowColumns = 39
 
-// ScanRow reads an inbox row, and further columns into more.
+// ScanRow reads an inbox row, and further columns into the parameter more.
 func ScanRow(db *database.DB, rows *sql.Rows, more ...any) (store.StoredRow, error) {
 	c := &cells{table: db.SQL.Inbox, crypt: db.Crypt, values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
@@ -170,7 +171,7 @@ func (c *cells) row() store.StoredRow {
 	return r
 }
 
-// steps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
+// The method steps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
 // returns one empty step to show that the row has steps.
 func (c *cells) steps(row int64) []store.StepDone {
 	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))
@@ -181,8 +182,8 @@ func (c *cells) steps(row int64) []store.StepDone {
 	return done
 }
 
-// state returns the state of the row. If only a newer release knows the state, state also returns it, so that
-// people can read it.
+// state returns the state of the row. The method also returns a state that only a newer release knows, so that people
+// can read the state.
 func (c *cells) state() store.RowState {
 	state, err := sqlform.State(c.text("state"), c.table)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package inspect provides information for people and for metrics: the records of a message, rows that
-// contradict their markers, and the number of rows. Consumers do not use this information for decisions.
+// Package inspect provides information for people and for metrics: the records of a message, rows that contradict their
+// markers, and the number of rows. Consumers do not use the results of package inspect for decisions.
 package inspect
 
 import (
@@ -35,7 +35,7 @@ func New(db *database.DB) *Store { return &Store{db: db} }
 // Known is the information that the store has about an identity of one source.
 type Known struct {
 	Key semel.Key
-	// Generation is the generation of the markers that have this id; see admin.Derivation.
+	// Generation is the generation (see admin.Derivation) of the markers that have the id.
 	Generation int64
 	// Outcome may have a value that only a newer release knows.
 	admin.StoredMarker
@@ -43,8 +43,8 @@ type Known struct {
 	Result bool
 }
 
-// Known returns the information about an id of a consumer, for each source, ordered by source; at most 1,000
-// entries. It is only for people: no decision may depend on it.
+// Known returns the information about an id of a consumer, for each source, ordered by source; at most 1,000 entries.
+// The information is only for people: no decision may depend on it.
 func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
@@ -72,9 +72,9 @@ func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([
 	})
 }
 
-// Caused returns the rows that a message caused, such as intents, ordered by number. It returns at most 1,000
-// rows, with numbers above after. For consumers that send again (admin.Emitter) there is an index on causes.
-// Without that index, PostgreSQL reads all rows.
+// Caused returns the rows that a message caused, such as intents, ordered by number. Caused returns at most 1,000 rows,
+// with numbers above the parameter after. For consumers that send intents again (admin.Emitter), there is an index on
+// causes. Without an index on causes, PostgreSQL reads all rows.
 func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]store.StoredRow, error) {
 	return inbox.Rows(ctx, s.db, store.RowFilter{After: after}, func(c *inbox.Conditions) { c.And("i.cause = ?", intents.Cause(by)) })
 }
@@ -85,7 +85,7 @@ func (s *Store) Erased(ctx context.Context, key semel.Key) ([]store.Act, error) 
 	return operators.Acts(ctx, s.db, s.db.SQL.Erased, erasure.Result(key), database.MostRows)
 }
 
-// Clock returns the time of the store's clock. That clock decides when a lease or a wait ends.
+// Clock returns the time of the store's clock, which decides when a lease or a wait ends.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	var now int64
 	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.Clock).Scan(&now); err != nil {
@@ -94,10 +94,9 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(now), nil
 }
 
-// Upkeep has the figures of a consumer that an operator should look at. Counting stops at ten thousand.
+// Upkeep has the figures of a consumer that an operator should check. Counting stops at ten thousand.
 type Upkeep struct {
-	// Parked is the number of parked rows, without suppressed intents. Oldest is the age of the oldest of
-	// these rows.
+	// Parked is the number of parked rows, without suppressed intents. Oldest is the age of the oldest parked row.
 	Parked int64
 	Oldest time.Duration
 	// Stale is the number of claims whose lease ended a minute ago or earlier. Unknown is the number of rows
@@ -108,7 +107,7 @@ type Upkeep struct {
 	Repeated, Latest int64
 }
 
-// Upkeep returns these figures for a consumer.
+// Upkeep returns the figures of a consumer that an operator should check.
 func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	var n Upkeep
 	var oldest int64
@@ -120,21 +119,22 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	return n, nil
 }
 
-// KnownKey is the state of a leased key. It is only for people.
+// KnownKey is the state of a leased key, only for people.
 type KnownKey struct {
-	// Ended is how the last claim ended; 0 if it has not ended.
+	// Ended is the event that ended the last claim; 0 if the claim has not ended.
 	Ended keystore.Event
 	// First is the time of the first claim. Until is the end of the current lease. Kept is the time until
 	// which the store keeps the key.
 	First, Until, Kept time.Time
-	// Started is the number of claims, Finished the number of claims with a known outcome.
+	// Started is the number of claims. Finished is the number of claims with a known outcome.
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
 	// Result is true if the store has a result for the key.
 	Result bool
 }
 
-// LeasedKey returns a leased key. found is false if the store does not have the key, or has it no longer.
+// LeasedKey returns a leased key. The result found is false if the store does not have the key, or no longer has the
+// key.
 func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found bool, err error) {
 	var ended, first, until, kept, version int64
 	var sum []byte

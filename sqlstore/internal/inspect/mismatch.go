@@ -18,14 +18,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MismatchKind says which record contradicts a row.
+// MismatchKind is the kind of record that contradicts a row.
 type MismatchKind int
 
 const (
 	// MismatchMarker means that the row's marker has another outcome, or that the row has no marker.
 	MismatchMarker MismatchKind = iota
-	// MismatchStream means that the row took effect although its stream has not reached the row's version. Or
-	// the row waits for an earlier version that the stream has passed already.
+	// MismatchStream means that the row took effect although its stream has not reached the row's version.
+	// MismatchStream also means that the row waits for an earlier version that the stream has passed already.
 	MismatchStream
 	// MismatchCause means that the row is an intent, but the message that wrote the intent has not taken
 	// effect.
@@ -37,8 +37,8 @@ type Mismatch struct {
 	Row   int64
 	State store.RowState
 	By    MismatchKind
-	// Marker is the outcome of the row's marker. For an intent, it is the outcome of the marker of the
-	// intent's cause. Marker is 0 if there is no marker.
+	// Marker is the outcome of the row's marker. For an intent, it is the outcome of the marker of the intent's cause.
+	// Marker is 0 if the marker does not exist.
 	Marker store.Outcome
 	// Last is the last version of the row's stream that took effect; -1 if no version has taken effect.
 	Last int64
@@ -49,23 +49,23 @@ type Mismatch struct {
 // Looked is the result of Denials.
 type Looked struct {
 	Denied []Mismatch
-	// Last is the number of the last examined row. Rows is how many rows were examined.
+	// Last is the number of the last examined row. Rows is the number of examined rows.
 	Last, Rows int64
 	// Intents is the number of intents that were compared with the markers of their causes. An intent with an
-	// unreadable cause (erased or encrypted) is not compared. Neither is an intent that was sent again,
+	// unreadable cause (erased or encrypted) is not compared. An intent that was sent again is not compared either,
 	// because the time when it was written is unknown.
 	Intents int64
 }
 
-// lateIntent is the longest time between the marker of a message and the writing of an intent. It is longer
-// than the timeout of any handler.
+// lateIntent is the longest time between the marker of a message and the writing of an intent. The time lateIntent is
+// longer than the timeout of any handler.
 const lateIntent = time.Hour
 
-// Denials examines up to most rows with numbers above after, of all consumers. It returns the rows of this
-// consumer that contradict their markers or streams, and the intents that contradict the markers of their
-// causes. No commit of this store leaves such a row. If Looked.Rows is 0, all rows have been examined. One
-// statement reads a row with its marker and its stream, and intents are read before their causes. So no
-// snapshot is held for longer than one statement.
+// Denials examines rows of all consumers, at most as many rows as the parameter most says, with numbers above the
+// parameter after. Denials returns the rows of the given consumer that contradict their markers or streams, and the
+// intents that contradict the markers of their causes. No commit of this store leaves such contradicting rows. If
+// Looked.Rows is 0, all rows have been examined. No snapshot is held for longer than one statement, because one
+// statement reads a row with its marker and its stream, and intents are read before their causes.
 func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
@@ -104,13 +104,13 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 type intended struct {
 	store.StoredRow
 	cause semel.Key
-	// was is the outcome of the cause's marker, 0 if there is none. done is true if the intent agrees with its
-	// cause.
+	// The field was is the outcome of the cause's marker, or 0 if the cause has no marker. The field done is true if
+	// the intent agrees with its cause.
 	was  store.Outcome
 	done bool
 }
 
-// uncaused finds, among the examined rows, the intents of a consumer whose causes have not taken effect.
+// The function uncaused finds, among the examined rows, the intents of a consumer whose causes have not taken effect.
 func uncaused(ctx context.Context, db *database.DB, consumer string, after int64, most int, found *Looked) error {
 	all, marks, of, err := readIntents(ctx, db, consumer, after, most, found.Last)
 	if err != nil || len(all) == 0 {
@@ -125,7 +125,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 		in.was = max(in.was, v.Was)
 		in.done = in.done || v.Kind != store.Fresh && (v.Kind != store.Seen || v.Was == store.Applied)
 	}
-	// This is read last, so that it covers all markers that were removed until now.
+	// The times of removal are read last, so that they cover all markers that were removed until now.
 	removed, err := reaper.New(db).Removed(ctx, consumer)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 	for i := range all {
 		in := &all[i]
 		if in.done || !in.ReceivedAt.Add(-lateIntent).After(removed) {
-			continue // the marker was removed; if a marker exists, it may belong to a later duplicate
+			continue // the marker was removed; an existing marker may belong to a later duplicate
 		}
 		if denied, err := deniesIntent(ctx, db, in); err != nil {
 			return err
@@ -145,8 +145,8 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 	return nil
 }
 
-// readIntents returns the intents of a consumer among the examined rows. marks are the possible marks of their
-// causes, one for each generation, and of has the index of the intent for each mark.
+// readIntents returns the intents of a consumer among the examined rows. The result marks contains the possible markers
+// of the intents' causes, one for each generation. The result of contains the index of the intent for each marker.
 func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intended, marks []store.Mark, of []int, err error) {
 	from := []byte(url.PathEscape(consumer))
 	causes, err := causes(ctx, db, from, after, last)
@@ -176,7 +176,7 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 	return all, marks, of, err
 }
 
-// causes returns the stored causes of intents, by row number.
+// The function causes returns the stored causes of intents, by row number.
 func causes(ctx context.Context, db *database.DB, from []byte, after, last int64) (map[int64][]byte, error) {
 	all := map[int64][]byte{}
 	err := database.EachRow(ctx, db.Pool, db.SQL.Causes, func(rows *sql.Rows) error {
@@ -209,10 +209,9 @@ func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numb
 	return all, db.Answer("scopes", err)
 }
 
-// deniesIntent reports whether an intent contradicts the marker of its cause. There are two exceptions. A
-// failed message keeps the intents that its earlier steps wrote. A message that ran again may have taken
-// effect earlier; then its row shows that. If the message has no row any more, the cause of the intent is
-// unknown.
+// deniesIntent reports whether an intent contradicts the marker of its cause. Two kinds of intents contradict nothing.
+// A failed message keeps the intents that its earlier steps wrote. A message that ran again may have taken effect
+// earlier, which its row shows. If the message no longer has a row, the cause of the intent is unknown.
 func deniesIntent(ctx context.Context, db *database.DB, in *intended) (bool, error) {
 	if in.was == 0 {
 		return true, nil

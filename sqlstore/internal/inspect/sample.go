@@ -14,11 +14,11 @@ import (
 // MostSampled is the number at which the counting of rows stops.
 const MostSampled = 10_000
 
-// sampleAnswer is the time limit of a statement of a sample, including the wait for a connection. The server
-// itself stops the statement after 50 ms.
+// The time limit of a statement of a sample, including the wait for a connection. The server itself stops the statement
+// after 50 ms.
 const sampleAnswer = 500 * time.Millisecond
 
-// sampleRuns is the time limit of a statement in SQLite, which has no server.
+// The time limit of a statement in SQLite, which has no server.
 const sampleRuns = 50 * time.Millisecond
 
 // Sampled has the number of rows in one state, by consumer.
@@ -26,7 +26,7 @@ type Sampled struct {
 	// Consumers has the counts by the name of the consumer. Each generation of a consumer has a name of its
 	// own.
 	Consumers map[string]SampledRows
-	// AtLeast is true if more rows exist than were counted. The figures are then lower bounds.
+	// AtLeast is true if more rows exist than were counted. With AtLeast, the figures are lower bounds.
 	AtLeast bool
 }
 
@@ -35,19 +35,19 @@ type SampledRows struct {
 	Rows int64
 	// Oldest is the time since the oldest row was received.
 	Oldest time.Duration
-	// Gap is the longest wait of a row that waits for an earlier version; 0 if no row waits so.
+	// Gap is the longest wait of a row that waits for an earlier version; 0 if no row waits for an earlier version.
 	Gap time.Duration
 	// Suppressed is the number of rows that a replay without effects wrote; see reason "suppressed".
 	Suppressed int64
 }
 
-// sampleFewer are the numbers of rows to which counting is limited, from the first to the last choice.
-// Counting up to the first limit may take more than 50 ms: waiting rows are spread over a large table, and
-// each may have to be read from disk, or searched among many dead rows.
+// The numbers of rows to which counting is limited, from the first choice to the last. Counting up to the first limit
+// may take more than 50 ms: waiting rows are spread over a large table, and each row may have to be read from disk, or
+// searched among many dead rows.
 var sampleFewer = []int{MostSampled, MostSampled / 5, MostSampled / 25}
 
-// SampleRows counts the rows in a state, up to MostSampled. If that takes more than 50 ms, it counts fewer
-// rows. Later calls also count fewer, until counting is fast enough for more.
+// SampleRows counts the rows in a state, up to MostSampled. If counting takes more than 50 ms, SampleRows counts fewer
+// rows. Later calls also count fewer rows, until counting is fast enough for more rows.
 func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampled, err error) {
 	err = s.counting(ctx, state, func(most int) (err error) {
 		out, err = s.sampleRows(ctx, state, most)
@@ -56,16 +56,16 @@ func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampl
 	return out, s.db.Answer("sample of rows", err)
 }
 
-// sampledTo has the index into sampleFewer that is used for a state, and the number of consecutive counts that
-// were fast enough for five times as many rows.
+// sampledTo contains two numbers for a state: the index into sampleFewer that is used, and the number of consecutive
+// counts that were fast enough for five times as many rows.
 type sampledTo struct{ level, quick int }
 
-// quickSamples is how many fast counts must follow each other before a higher limit is tried. The server has
-// the rows of the lower limit in its cache, so their time says little about the time for more rows.
+// The number of consecutive fast counts before a higher limit is tried. The server has the rows of the lower limit in
+// its cache, so the time for these rows says little about the time for more rows.
 const quickSamples = 40
 
-// counting calls count with the limit that was fast enough before. If that takes too long, it continues with
-// lower limits.
+// The method counting calls the function count with the limit that was fast enough before. If count takes too long,
+// counting continues with lower limits.
 func (s *Store) counting(ctx context.Context, state store.RowState, count func(most int) error) error {
 	s.mu.Lock()
 	to := s.sampled[state]
@@ -95,12 +95,12 @@ func (s *Store) counting(ctx context.Context, state store.RowState, count func(m
 	}
 }
 
-// sampleRows counts the rows in a state, up to most.
+// sampleRows counts the rows in a state, up to the number most.
 func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) (Sampled, error) {
 	out := Sampled{Consumers: map[string]SampledRows{}}
 	var total int64
-	// The limit is written into the text. The server does not know the value of a parameter when it plans the
-	// statement.
+	// The limit is written into the text of the statement, because the server does not know the value of a parameter
+	// when it plans the statement.
 	query := strings.Replace(s.db.SQL.SampleRows, "limit "+strconv.Itoa(MostSampled+1), "limit "+strconv.Itoa(most+1), 1)
 	err := sample(ctx, s.db, query, func(rows *sql.Rows) error {
 		var name []byte
@@ -115,21 +115,21 @@ func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) 
 	return out, err
 }
 
-// microseconds converts a number of microseconds to a duration; a negative number becomes 0.
+// The function microseconds converts a number of microseconds to a duration; a negative number becomes 0.
 func microseconds(n int64) time.Duration { return max(0, time.Duration(n)*time.Microsecond) }
 
-// SampledReaping describes how far old data of a consumer has been removed.
+// SampledReaping describes the progress of removing old data of a consumer.
 type SampledReaping struct {
 	// Progress is the time since a process last recorded the progress of the consumer.
 	Progress time.Duration
-	// Lag is how far the last complete pass of the reaper is behind the retention. Walked is false if no pass
-	// was complete yet.
+	// Lag is the time by which the last complete pass of the reaper (which removes old markers) is behind the
+	// retention. Walked is false if no pass was complete yet.
 	Lag    time.Duration
 	Walked bool
 }
 
-// SampleReaping returns the progress of the reaper for each consumer. Consumers that keep all markers forever
-// are missing in the result.
+// SampleReaping returns the progress of the reaper, which removes old markers, for each consumer. Consumers that keep
+// all markers forever are missing in the result.
 func (s *Store) SampleReaping(ctx context.Context) (map[string]SampledReaping, error) {
 	all := map[string]SampledReaping{}
 	err := sample(ctx, s.db, s.db.SQL.SampleReaping, func(rows *sql.Rows) error {
@@ -192,8 +192,8 @@ func (s *Store) SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, er
 	return all, s.db.Answer("sample of outcomes", err)
 }
 
-// sample runs one query. In PostgreSQL it runs in a transaction with a time limit of the server. In SQLite it
-// runs without a transaction, which would have to wait for writers.
+// sample runs one query. In PostgreSQL, the query runs in a transaction with a time limit of the server. In SQLite, the
+// query runs without a transaction, which would have to wait for writers.
 func sample(ctx context.Context, s *database.DB, query string, each func(*sql.Rows) error, args ...any) error {
 	if s.Postgres == nil {
 		ctx, cancel := context.WithTimeout(ctx, sampleRuns)

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// waiting is a driver for a database with waiting rows of the consumers billing and audit. It counts up to the
-// requested limit.
+// waiting is a driver for a database with waiting rows of the consumers billing and audit. The driver counts rows up to
+// the requested limit.
 type waiting struct {
 	mute.Conn
 	billing, audit int64

@@ -15,10 +15,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// statements are the SQL files of package sqlstore.
+// The SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// slow simulates a database that takes the time aRow for each row and stops after 50 ms.
+// The function slow simulates a database that takes the time aRow for each row and stops after 50 ms.
 func slow(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error {
 	return func(most int) error {
 		*asked = append(*asked, most)
@@ -93,7 +93,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 			}
 			ask(1, 100*time.Microsecond)
 			ask(quickSamples, time.Microsecond)
-			ask(1, 50*time.Microsecond) // fast enough for this limit, but not for five times as many rows
+			ask(1, 50*time.Microsecond) // counting is fast enough for this limit, but not for five times as many rows
 			asked = nil
 			ask(quickSamples+1, time.Microsecond)
 			if slices.Max(asked) != 400 {

@@ -33,8 +33,8 @@ func (s *Store) SaveRequest(ctx context.Context, key semel.Key, t store.Token, n
 	})
 }
 
-// AbandonedKeys implements admin.RequestStore. It reads keys in the order of their hashes, which are the
-// primary key of the table. So a call reads only the rows that it examines.
+// AbandonedKeys implements admin.RequestStore. AbandonedKeys reads keys in the order of their hashes, which are the
+// primary key of the table, so that a call reads only the rows that it examines.
 func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
 	err = database.EachRow(ctx, s.db.Pool, s.db.SQL.AbandonedKeys, func(rows *sql.Rows) error {
 		var sum, source, id, note []byte
@@ -61,8 +61,8 @@ func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) 
 	return left, s.db.Answer("left keys", err)
 }
 
-// forgotten is the largest number of expired keys that one claim removes. A claim adds at most one key, so the
-// number of expired keys cannot grow without limit.
+// The largest number of expired keys that one claim removes. A claim adds at most one key, so the number of expired
+// keys cannot grow without limit.
 const forgotten = 3
 
 // ClaimKey implements keystore.Store.
@@ -84,7 +84,7 @@ func (s *Store) ClaimKey(ctx context.Context, c keystore.Claim) (a keystore.Answ
 	return a, s.db.Answer("claim a key", err)
 }
 
-// claimKey claims a key. done is false if another transaction inserted the key at the same time. Then the
+// claimKey claims a key. The result done is false if another transaction inserted the key at the same time, so that the
 // caller must call claimKey again.
 func claimKey(ctx context.Context, db *database.DB, tx *sql.Tx, c *keystore.Claim, a *keystore.Answer) (done bool, err error) {
 	sum := sqlform.KeySum(c.Key)
@@ -108,8 +108,8 @@ func claimKey(ctx context.Context, db *database.DB, tx *sql.Tx, c *keystore.Clai
 	return n == 1, err
 }
 
-// readKey locks a key and returns it, with the current time of the database. row is false if the key does not
-// exist.
+// readKey locks a key, and returns the key and the current time of the database. The result row is false if the key
+// does not exist.
 func readKey(ctx context.Context, db *database.DB, tx *sql.Tx, sum []byte) (k sqlform.Key, row bool, now int64, err error) {
 	var ended, token, first, until, over, started, finished, version, leased sql.NullInt64
 	var print []byte
@@ -174,7 +174,7 @@ func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e keys
 	})
 }
 
-// ofKey runs do with an existing key, in a transaction.
+// ofKey runs the function do with an existing key, in a transaction.
 func ofKey(ctx context.Context, db *database.DB, what string, key semel.Key, do func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error) error {
 	lost := false
 	err := db.Write(ctx, func(tx *sql.Tx) error {

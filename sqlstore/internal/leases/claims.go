@@ -29,17 +29,17 @@ type Store struct {
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db: db} }
 
-// aheadEvery is the shortest interval of searches for rows that were written while the database's clock was
-// ahead. A search reads all rows that wait. So searches may use at most one part in aheadShare of the time.
+// The constant aheadEvery is the shortest interval of searches for rows that were written while the database's clock
+// was ahead. A search reads all rows that wait, so searches may use at most one part in aheadShare of the time.
 const (
 	aheadEvery = 30 * time.Second
 	aheadShare = 200
 )
 
-// cutAhead shortens the waits of rows that were written while the database's clock was ahead. It examines all
-// rows every half minute, and the rows in o.Numbers at once. A separate statement does this, because the index
-// of the claiming statement does not contain the time of the change. An error does not prevent the claim,
-// because rows whose wait has ended are found without cutAhead.
+// cutAhead shortens the waits of rows that were written while the database's clock was ahead. The method examines all
+// rows every half minute, and the rows in o.Numbers at once. A separate statement does this, because the index of the
+// claiming statement does not contain the time of the change. An error does not prevent the claim, because rows whose
+// wait has ended are found without cutAhead.
 func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	only := ""
 	if len(o.Numbers) > 0 {
@@ -48,7 +48,7 @@ func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 		return
 	}
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, o.Lease/4) // leave the rest of the time for the claim
+	limited, cancel := context.WithTimeout(ctx, o.Lease/4) // the rest of the time is for the claim
 	rows, by, err := inbox.CutAhead(limited, s.db, only)
 	cancel()
 	if only == "" {
@@ -85,19 +85,19 @@ func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time
 // errClaimLost means that a batch must end a claim that is no longer valid.
 var errClaimLost = &database.Error{Doing: "end of claims", Class: store.ClassClaimLost, Err: store.ErrClaimLost}
 
-// claiming has the operations on claims that differ between the dialects.
+// claiming is the interface of the operations on claims that differ between the dialects.
 type claiming interface {
 	claim(ctx context.Context, s *database.DB, o store.ClaimOptions) ([]store.Claimed, error)
 	held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error)
-	// extend, start and end return the indexes of the claims that are no longer valid.
+	// The methods extend, start and end return the indexes of the claims that are no longer valid.
 	extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]int, error)
 	start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error)
 	calls(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error)
 	end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error)
 	retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error)
-	// Look checks claims in the transaction of a batch, and calls stands for each valid claim. done is true if
-	// other code has already applied the identity. Close ends claims in that transaction, or returns
-	// errClaimLost.
+	// Look checks claims in the transaction of a batch, and calls the function stands for each valid claim. The
+	// parameter done of stands is true if other code has already applied the identity. Close ends claims in the same
+	// transaction, or returns errClaimLost.
 	Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error
 	Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error
 }
@@ -121,9 +121,9 @@ func (s *Store) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claime
 	return all, s.db.Answer("claim", err)
 }
 
-// refuseForeign marks claimed rows as unreadable if their scope belongs to another consumer. A claim finds
-// rows by a separate column for the consumer. Everybody who can write to the table can change that column, but
-// an encrypted message is bound to its scope.
+// refuseForeign marks claimed rows as unreadable if their scope belongs to another consumer. A claim finds rows by a
+// separate column for the consumer. Everybody who can write to the table can change the column for the consumer, but an
+// encrypted message is bound to its scope (consumer, source and generation).
 func refuseForeign(db *database.DB, all []store.Claimed, consumer string) {
 	if db.Crypt.Cipher == nil {
 		return
@@ -189,7 +189,7 @@ func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
 	return r
 }
 
-// lostOf returns the indexes below n that are missing in stand.
+// lostOf returns the indexes below n that are missing in the slice stand.
 func lostOf(n int, stand []int) (lost []int) {
 	stands := make([]bool, n)
 	for _, i := range stand {
@@ -203,10 +203,9 @@ func lostOf(n int, stand []int) (lost []int) {
 	return lost
 }
 
-// withoutOver ends claims of rows that are already finished according to their markers, and returns the other
-// claims. The store would not accept the regular end of such a claim, so the row would be claimed again and
-// again. withoutOver checks only suspect claims: such a row becomes suspect with its second claim. So other
-// claims need no check.
+// withoutOver ends claims of rows that are already finished according to their markers, and returns the other claims.
+// The store would not accept the regular end of a claim of a finished row, so the row would be claimed again and again.
+// withoutOver checks only suspect claims, because a finished row becomes suspect with its second claim.
 func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]store.Claimed, error) {
 	kept := all[:0]
 	for _, c := range all {
@@ -224,7 +223,8 @@ func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]s
 	return kept, nil
 }
 
-// endIfOver ends a claim if its row is already finished according to the marker. over is true in this case.
+// endIfOver ends a claim if its row is already finished according to the marker. The result over is true if the row is
+// already finished.
 func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool, err error) {
 	db, err = daily.OfRow(ctx, db, c.Number)
 	if err != nil {
@@ -254,7 +254,7 @@ func endIfOver(ctx context.Context, db *database.DB, c store.Claimed) (over bool
 		return ordering.LeaveLines(ctx, db, tx, []int64{r.Number})
 	})
 	if errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) {
-		return false, nil // the row was changed meanwhile, or a newer release wrote it; the regular end of the claim reports that
+		return false, nil // the row was changed, or a newer release wrote it; the regular end of the claim reports this
 	}
 	return over, err
 }

@@ -135,7 +135,7 @@ func stepClaims(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store
 	return err
 }
 
-// withSteps returns the endings that have steps, except those of lost claims.
+// withSteps returns the endings that have steps, except the endings of lost claims.
 func withSteps(endings []store.ClaimEnding, lost []int) (all []store.ClaimEnding) {
 	for i := range endings {
 		if len(lost) > 0 && lost[0] == i {

@@ -31,11 +31,11 @@ func (sqliteClaims) calls(ctx context.Context, s *database.DB, claims []store.Cl
 	return all, err
 }
 
-// sqliteClaims handles claims one by one, in a transaction with the writer's slot. None of its statements is a
+// sqliteClaims handles claims one by one, in a transaction that excludes other writers. With SQLite, no statement is a
 // round trip.
 type sqliteClaims struct{}
 
-// claimable is a row that can be claimed now. suspect and blocked have the meaning of the fields in
+// claimable is a row that can be claimed now. The fields suspect and blocked have the same meaning as the fields of
 // store.Claimed.
 type claimable struct {
 	row     store.StoredRow
@@ -69,8 +69,7 @@ func (sqliteClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOpti
 	return all, err
 }
 
-// mayBeDue checks whether rows wait. It does not take the writer's slot, which other transactions need:
-// usually the inbox is empty.
+// mayBeDue checks whether rows wait, without excluding other writers. Usually the inbox is empty.
 func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error) {
 	if err := s.File.Check(); err != nil {
 		return false, err
@@ -80,8 +79,8 @@ func mayBeDue(ctx context.Context, s *database.DB, consumer string) (bool, error
 	return some, err
 }
 
-// dueRows returns the rows that can be claimed now, ordered by their waiting time. It stops after the row with
-// which the bodies exceed the limit of the claim.
+// dueRows returns the rows that can be claimed now, ordered by their waiting time. The list ends with the row whose
+// body makes the sum of the bodies exceed the limit of the claim.
 func dueRows(ctx context.Context, db *database.DB, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
@@ -112,8 +111,8 @@ func (sqliteClaims) held(ctx context.Context, s *database.DB, consumer string, t
 	}, true, []byte(consumer), int64(t))
 }
 
-// extend only checks the claims while a batch of this store is open. The batch has the writer's slot, so no
-// other process can claim the rows.
+// extend only checks the claims while a batch of this store is open. The batch excludes other writers, so no other
+// process can claim the rows.
 func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) (lost []int, err error) {
 	if !writerIsFree(ctx, s) {
 		for i, c := range claims {
@@ -132,10 +131,10 @@ func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.C
 	})
 }
 
-// shortWrite is longer than any write of the store, except a batch.
+// A time that is longer than any write of the store, except a batch.
 const shortWrite = 100 * time.Millisecond
 
-// writerIsFree waits briefly for the writer's slot, and reports whether it got the slot.
+// writerIsFree waits briefly for the right to write, and reports whether it got this right.
 func writerIsFree(ctx context.Context, db *database.DB) bool {
 	ctx, cancel := context.WithTimeout(ctx, shortWrite)
 	defer cancel()
@@ -162,8 +161,8 @@ func (sqliteClaims) end(ctx context.Context, s *database.DB, endings []store.Cla
 	})
 }
 
-// each calls do for n claims, in one transaction. do reports whether a claim is valid. each returns the
-// indexes of the claims that are not valid.
+// The function each calls the function do for n claims, in one transaction. The function do reports whether a claim is
+// valid. The result contains the indexes of the claims that are not valid.
 func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (bool, error)) (lost []int, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		lost = nil
@@ -181,7 +180,7 @@ func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int
 	return lost, err
 }
 
-// endClaim ends a claim and its marker if the claim is valid. stood reports whether the claim was valid.
+// endClaim ends a claim and its marker if the claim is valid. The result stood is true if the claim was valid.
 func endClaim(ctx context.Context, db *database.DB, tx *sql.Tx, e *store.ClaimEnding) (stood bool, err error) {
 	a := sqlform.EndingOf(db.Crypt, e)
 	stood, err = database.ChangedIn(ctx, tx, db.SQLite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)

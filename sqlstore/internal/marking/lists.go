@@ -13,16 +13,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Lists runs statements with lists of marks in a transaction. A mark is the request to write a marker.
+// Lists runs, in a transaction, statements with lists of marks. A mark is a request to write a marker.
 type Lists struct {
 	DB *database.DB
 	Tx *sql.Tx
-	// Own is true if Tx is a transaction of the store itself. Then Lists can use prepared statements.
+	// Own is true if Tx is a transaction of the store itself. In a transaction of the store, Lists can use prepared
+	// statements.
 	Own bool
 }
 
-// Chunks splits a list for the statements. With prepared statements, the parts have the prepared lengths.
-// Otherwise there are as few parts as possible.
+// Chunks splits a list for the statements. With prepared statements, the parts have the prepared lengths. Without
+// prepared statements, the number of parts is as small as possible.
 func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	if !l.Own || l.DB.Prepared.ByLength.Load() == nil {
 		return l.DB.Dialect.Chunks(of)
@@ -39,8 +40,8 @@ func (l Lists) Chunks(of []int) iter.Seq[[]int] {
 	}
 }
 
-// query runs a statement with a list of tuples. A tuple has width values, and flat has the values of all
-// tuples one after the other. more are further arguments.
+// query runs a statement with a list of tuples. The parameter width is the number of values in a tuple, flat has the
+// values of all tuples one after the other, and more contains further arguments.
 func (l Lists) query(ctx context.Context, statement string, width int, flat []any, more ...any) (*sql.Rows, error) {
 	if prepared := l.DB.Prepared.Of(statement, len(flat)/width); l.Own && prepared != nil {
 		return l.Tx.StmtContext(ctx, prepared).QueryContext(ctx, append(flat, more...)...)
@@ -49,9 +50,9 @@ func (l Lists) query(ctx context.Context, statement string, width int, flat []an
 	return l.Tx.QueryContext(ctx, text, append(args, more...)...)
 }
 
-// Judged returns the verdict for a mark in a table with daily partitions. there is the existing marker of the
-// same identity, or the zero value if there is none. Judged sets the key of the mark to the key of the
-// existing marker.
+// Judged returns the store's verdict (new, duplicate, conflict, …) for a message whose marker is in a table with daily
+// partitions. The parameter there is the existing marker of the same identity, or the zero value if no marker exists.
+// Judged sets the key of m to the key of the existing marker.
 func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	a := there.Judged(c, m)
 	if a.Aside {
@@ -65,8 +66,8 @@ func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdi
 
 var errUnready = errors.New("the partition for tomorrow's markers is missing, so messages from the future cannot be recognized; creating partitions has failed for days: run semel retention run as the owner of the tables, and read its output")
 
-// setAside writes markers whose ids belong to no daily partition. These markers only record an outcome: their
-// messages are not applied.
+// setAside writes markers whose ids belong to no daily partition. Markers outside of the daily partitions only record
+// an outcome, because their messages are not applied.
 func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []store.Verdict) error {
 	var outside []int
 	for _, i := range seen {
@@ -95,11 +96,12 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	return l.judge(ctx, marks, nil, met, verdicts)
 }
 
-// scopesAtOnce is how many scopes one statement reads. Most batches have one scope.
+// The number of scopes (consumer, source and generation) that one statement reads. Most batches have one source, and so
+// one scope.
 const scopesAtOnce = 1000
 
-// lows returns, by scope, the times up to which markers were removed. It reads them only for marks that need
-// such a time.
+// The method lows returns, by scope (consumer, source and generation), the times up to which markers were removed. Only
+// the times that the markers of the batch need are read.
 func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
@@ -126,9 +128,9 @@ func (l Lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.
 	}, args...)
 }
 
-// JudgeAges changes the verdicts of new messages that are older than the retention of markers. JudgeAges must
-// run after the statement that writes the markers. That statement may have waited for the commit of a process
-// that removed markers, and a statement that began earlier would not see that commit.
+// JudgeAges changes the verdicts of new messages that are older than the retention of markers. JudgeAges must run after
+// the statement that writes the markers. The statement that writes the markers may have waited for the commit of a
+// process that removed markers, and a statement that began earlier would not see this commit.
 func (l Lists) JudgeAges(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	lows, err := l.lows(ctx, marks)
 	if err == nil {

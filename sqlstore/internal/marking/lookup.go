@@ -33,8 +33,8 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return verdicts, nil
 }
 
-// seen looks up the markers of some marks outside of a transaction, and sets the verdicts of the marks that
-// have one.
+// The function seen looks up markers outside of a transaction, and sets the verdicts of the messages that have a
+// marker.
 func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict) error {
 	if len(chunk) == 0 {
 		return nil
@@ -75,8 +75,8 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (admin.StoredMarker, 
 	return m, true, nil
 }
 
-// Preview implements admin.Previewer. Preview returns semel.ErrUnsupported if the consumer also writes its
-// markers to a table of the user.
+// Preview implements admin.Previewer. Preview returns semel.ErrUnsupported if the consumer also writes its markers to a
+// user's own table.
 func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	if !s.db.MarksAlone() {
 		return nil, fmt.Errorf("sqlstore: the rows of an adopted table are found only by marking: %w", semel.ErrUnsupported)

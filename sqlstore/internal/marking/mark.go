@@ -1,4 +1,4 @@
-// Package marking writes and reads markers. It also assigns a number to each scope (consumer, source and
+// Package marking writes and reads markers. The package also assigns a number to each scope (consumer, source and
 // generation) of identities.
 package marking
 
@@ -19,7 +19,7 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Trim removes the markers that tx wrote for the marks whose indexes are in back.
+// Trim removes the markers that the transaction tx wrote for the messages whose indexes are in back.
 func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, back []int) error {
 	if len(back) == 0 {
 		return nil
@@ -37,8 +37,8 @@ func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark
 	return nil
 }
 
-// MarkIn implements store.CallerTx. In SQLite MarkIn may fail with store.ClassContended in a transaction that
-// has read but not written before. So begin such a transaction with a write.
+// MarkIn implements store.CallerTx. In SQLite, MarkIn may return an error of class store.ClassContended in a
+// transaction that has read but not written before. So begin a transaction for MarkIn with a write.
 func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	if err := s.db.File.Check(); err != nil {
 		return nil, err
@@ -60,11 +60,12 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]s
 	return answers, nil
 }
 
-// Mark writes the markers sorted by identity, so that two batches cannot deadlock. Of equal marks it writes
-// the first. Then it reads the markers that existed already. These are two statements, because a statement
-// does not see a marker that was committed after the statement began.
+// Mark writes the markers sorted by identity, so that two batches cannot deadlock. If several marks are equal, Mark
+// writes the marker of the first. A second statement reads the markers that existed already, because a statement does
+// not see a marker that was committed after the statement began.
 //
-// former has the previous identities of the marks. more are further arguments of the first statement.
+// The parameter former has the previous identities of the marks. The parameter more contains further arguments of the
+// first statement.
 func (l Lists) Mark(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, first string, more ...any) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(marks))
 	var seen []int
@@ -109,7 +110,8 @@ func markColumns(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	return flat
 }
 
-// Insert writes the markers of some marks. It sets the verdict of each marker that it wrote to fresh.
+// Insert writes the markers of those messages whose indexes are in chunk. Insert sets the verdict of each message whose
+// marker was written to fresh (new).
 func (l Lists) Insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict, more ...any) error {
 	rows, err := l.query(ctx, statement, 6, markColumns(l.DB.Crypt, marks, chunk), more...)
 	if err != nil {
@@ -148,7 +150,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 	return written, rows.Err()
 }
 
-// judge sets the verdicts of the marks whose marker existed already.
+// judge sets the verdicts of the messages whose marker existed already.
 func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []store.Verdict) error {
 	rows, err := l.query(ctx, l.DB.SQL.Judge, 4, judged(l.DB.Crypt, marks, chunk))
 	if err != nil {
@@ -160,7 +162,7 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 		if err != nil {
 			return err
 		}
-		if verdicts[i].Kind == store.Fresh { // judge was asked only for the row of this mark
+		if verdicts[i].Kind == store.Fresh { // the statement of judge was needed only for the row of this mark
 			former.Knows(i, there.Known)
 			continue
 		}
@@ -172,8 +174,8 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 	return rows.Err()
 }
 
-// judged returns the arguments of the statement Judge for some marks. If the key of a conflict may have
-// several forms, the mark is repeated for each form.
+// The function judged returns the arguments of the statement Judge for some marks. If the key of a conflict may have
+// several formats, the mark is repeated for each format.
 func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	args := make([]any, 0, 4*len(chunk))
 	var room [4][]byte
@@ -195,7 +197,7 @@ func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
 	return i, there, err
 }
 
-// verdict returns the verdict for a mark whose marker exists.
+// verdict returns the store's verdict (duplicate, conflict, …) for a message whose marker exists.
 func verdict(db *database.DB, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	if db.Days == nil {
 		return there.Verdict(db.Crypt, m), nil

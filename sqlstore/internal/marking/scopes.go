@@ -19,8 +19,8 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return numbers[0], nil
 }
 
-// Scopes implements admin.Interner. In PostgreSQL one statement reads all scopes that are not cached, and one
-// transaction writes the missing scopes.
+// Scopes implements admin.Interner. In PostgreSQL, one statement reads all scopes (consumer, source and generation)
+// that are not cached, and one transaction writes the missing scopes.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := s.db.Remembered(consumer, sources, generation)
 	if missing := unnumbered(numbers); len(missing) > 0 {
@@ -32,7 +32,7 @@ func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, g
 	return numbers, nil
 }
 
-// unnumbered returns the indexes of the sources whose number is not known. No scope has the number 0.
+// The function unnumbered returns the indexes of the sources whose number is not known. The number 0 is never used.
 func unnumbered(numbers []int64) (missing []int) {
 	for i, n := range numbers {
 		if n == 0 {
@@ -57,7 +57,7 @@ func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string
 	return n, nil
 }
 
-// admits returns an error if the store must not create a scope.
+// The function admits returns an error if the store must not create a scope (consumer, source and generation).
 func admits(db *database.DB, key database.Scope) error {
 	if err := db.Foreign.Admit(key.Consumer, key.Source, key.Generation); err != nil {
 		return err
@@ -65,7 +65,8 @@ func admits(db *database.DB, key database.Scope) error {
 	return db.File.Check() // without this check, a new connection would create an empty file
 }
 
-// intern fills in the numbers that are not known, and writes the missing scopes.
+// intern sets the numbers of scopes (consumer, source and generation) that are not known, and writes the missing
+// scopes.
 func intern(ctx context.Context, db *database.DB, consumer string, sources []string, generation int64, numbers []int64) error {
 	for _, i := range unnumbered(numbers) {
 		if err := admits(db, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}); err != nil {
@@ -109,7 +110,7 @@ func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string
 	return nil
 }
 
-// findScopes fills in the numbers of the scopes that exist.
+// findScopes sets the numbers of the scopes (consumer, source and generation) that exist.
 func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consumer string, sources []string, generation int64, numbers []int64) error {
 	missing := unnumbered(numbers)
 	if s.Postgres != nil {
@@ -141,8 +142,8 @@ func sourcesOf(sources []string, some []int) any {
 	return database.Array(column)
 }
 
-// internIn writes a scope before it reads its number, because a transaction that reads first may fail when it
-// writes.
+// internIn first writes a scope and then reads the scope's number, because a transaction that reads first may fail when
+// it writes.
 func internIn(ctx context.Context, db *database.DB, tx *sql.Tx, key database.Scope) (n int64, err error) {
 	if _, err := tx.ExecContext(ctx, db.SQL.NewScope, key.Args()...); err != nil {
 		return 0, err

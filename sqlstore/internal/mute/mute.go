@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// Conn is a driver that opens transactions and rejects statements. Its connections do not show their state,
-// like those of most drivers.
+// Conn is a driver that opens transactions and rejects statements. As with most drivers, a Conn does not show whether
+// it is in a transaction.
 type Conn struct{}
 
 func (Conn) Connect(context.Context) (driver.Conn, error)                 { return Conn{}, nil }

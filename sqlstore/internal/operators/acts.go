@@ -25,7 +25,7 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostActed is the largest number of rows that a command changes in one transaction.
+// The largest number of rows that a command changes in one transaction.
 const mostActed = 500
 
 // acting is an operator's change of any number of rows. Each statement of a transaction changes all rows of
@@ -34,17 +34,17 @@ type acting struct {
 	verb string // the name of the change in errors
 	act  store.Act
 	rows []store.RowRevision
-	// result is written to the audit record of each row. The default is "done".
+	// The result that is written to the audit record of each row. The default is "done".
 	result string
-	// errs has an error or nil for each row.
+	// For each row, an error or nil.
 	errs []error
-	// judge returns an error if the command must not change a row.
+	// The function judge returns an error if the command must not change a row.
 	judge func(*actedRow) error
-	// change writes the rows for which judge returned nil.
+	// The function change writes the rows for which judge returned nil.
 	change func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error
 }
 
-// none returns a list with err for each row.
+// The method none returns a list with the error err for each row.
 func (a *acting) none(err error) []error {
 	errs := make([]error, len(a.rows))
 	for i := range errs {
@@ -68,7 +68,7 @@ func (a *acting) carry(ctx context.Context, s *database.DB) []error {
 	return a.errs
 }
 
-// fail sets err for those of these rows that have no error yet.
+// fail sets the error err for the given rows, unless a row already has an error.
 func (a *acting) fail(places []int, err error) {
 	for _, i := range places {
 		if a.errs[i] == nil {
@@ -77,8 +77,8 @@ func (a *acting) fail(places []int, err error) {
 	}
 }
 
-// some changes the rows at these places in one transaction. If the transaction fails because of one row, some
-// tries each half of the rows separately. So one row cannot prevent the change of the others.
+// The method some changes the rows with the given indexes in one transaction. If the transaction fails because of one
+// row, the method tries each half of the rows separately, so that one row cannot prevent the change of other rows.
 func (a *acting) some(ctx context.Context, s *database.DB, places []int) {
 	t := &actsTogether{acting: a, store: s, places: places}
 	err := s.Write(ctx, func(tx *sql.Tx) error { return t.run(ctx, tx) })
@@ -105,11 +105,12 @@ type actsTogether struct {
 	*acting
 	store  *database.DB
 	places []int
-	// began is true after the transaction has begun. An error after that may be caused by a single row.
+	// The field began is true after the transaction has begun. A later error may be caused by a single row.
 	began bool
-	// twins are places of rows that have the same identity as an earlier row of the transaction. They are
-	// changed after the commit. busy are places of rows that are locked or do not exist. Each busy row gets a
-	// transaction of its own, so that a transaction that waits for a lock holds no other lock.
+	// The field twins contains the indexes of rows that have the same identity as an earlier row of the transaction;
+	// these rows are changed after the commit. The field busy contains the indexes of rows that are locked or do not
+	// exist. Each busy row gets a transaction of its own, so that a transaction that waits for a lock holds no other
+	// lock.
 	twins, busy []int
 }
 
@@ -123,7 +124,7 @@ func (t *actsTogether) mayBeOfOne(ctx context.Context, err error) bool {
 	return t.store.Classify(err) != store.ClassDown || t.store.Dialect.Coded(err)
 }
 
-// run checks the rows, changes those that the command may change, and writes the audit records.
+// run checks the rows, changes the rows that the command may change, and writes the audit records.
 func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
 	t.began, t.twins, t.busy = true, nil, nil
 	found, err := lookAll(ctx, t.store, tx, t.numbers(), len(t.places) > 1)
@@ -155,7 +156,8 @@ func (t *actsTogether) numbers() []int64 {
 	return all
 }
 
-// chosen returns the rows that this transaction changes. For the other rows it stores the reason.
+// The method chosen returns the rows that this transaction changes. For other rows, chosen stores the reason why they
+// are not changed.
 func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
 	type identity struct {
 		scope int64
@@ -186,7 +188,7 @@ func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
 	return rows
 }
 
-// ActedRows returns these rows as the argument of statements about operators' changes.
+// ActedRows returns rows as the argument of statements about operators' changes.
 func ActedRows(rows ...*actedRow) string {
 	all := make([]database.ActedArg, len(rows))
 	for k, r := range rows {
@@ -211,8 +213,8 @@ type turnArg struct {
 	SeenSum     *string `json:"seen_sum"`
 }
 
-// turnMarkers changes the markers of rows. It leaves a marker unchanged that belongs to another row, or whose
-// content was applied.
+// turnMarkers changes the markers of rows. A marker stays unchanged if it belongs to another row, or if its content was
+// applied.
 func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn) error {
 	var all []turnArg
 	var numbers []int64
@@ -238,8 +240,8 @@ func hexOf(sum []byte) *string {
 	return &text
 }
 
-// changeAll runs a statement that must change one row of a table for each of these inbox rows. If it changes
-// fewer rows, the error wraps otherwise and has the numbers.
+// changeAll runs a statement that must change one row of a table for each given inbox row. If the statement changes
+// fewer rows, the error wraps the parameter otherwise and has the numbers of the rows.
 func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -257,13 +259,13 @@ func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error
 	return errors.Join(otherwise, err)
 }
 
-// setAll changes rows. It returns semel.ErrChanged if a row was changed since it was read.
+// setAll changes rows, and returns semel.ErrChanged if a row was changed after it was read.
 func setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, args ...any) error {
 	return changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{ActedRows(rows...)}, args...)...)
 }
 
-// setGrouped is setAll with an argument that differs by row: arg returns it. The statement runs once for each
-// value of the argument.
+// setGrouped is like setAll, with an argument that differs by row. The function arg returns the argument of a row. The
+// statement runs once for each value of the argument.
 func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, arg func(*actedRow) string) error {
 	groups := map[string][]*actedRow{}
 	for _, r := range rows {
@@ -277,7 +279,7 @@ func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement str
 	return nil
 }
 
-// turnAll gives the markers of rows this outcome, with the fingerprints of the rows' content.
+// turnAll sets the markers of rows to the outcome to, with the fingerprints of the rows' content.
 func turnAll(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow, to store.Outcome) error {
 	turns := make([]turn, len(rows))
 	for k, r := range rows {

@@ -23,7 +23,7 @@ func (refusing) ExecContext(context.Context, string, []driver.NamedValue) (drive
 	return nil, errRefused
 }
 
-// With semel.ErrChanged, an operator would look for a change of the row although nobody changed the row.
+// After semel.ErrChanged, an operator would search the change of the row although nobody changed the row.
 func TestAFailedStatementIsNotReportedAsErrChanged(t *testing.T) {
 	db := sql.OpenDB(refusing{})
 	defer func() { _ = db.Close() }()

@@ -96,8 +96,8 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.S
 	return all, nil
 }
 
-// enclosed has the columns that say whether a row's body is encrypted, and to which identity the encryption is
-// bound.
+// enclosed contains the columns for the encryption of a row's body: whether the body is encrypted, and the identity to
+// which the encryption is bound.
 type enclosed struct{ key, long, consumer, source, envelope []byte }
 
 func (e *enclosed) of() semel.Key {
@@ -113,8 +113,8 @@ func (e *enclosed) show(s *database.DB, kept []byte) ([]byte, error) {
 	return s.Crypt.ShowBody(e.of(), e.envelope, kept)
 }
 
-// ForgetEdits removes the records of edits whose rows were removed. Only SQLite needs this; PostgreSQL removes
-// these records together with the rows.
+// ForgetEdits removes the records of edits whose rows were removed. Only SQLite needs ForgetEdits; PostgreSQL removes
+// the records of edits together with the rows.
 func ForgetEdits(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.SQLite == nil {
 		return nil

@@ -24,7 +24,7 @@ type caused struct {
 // Emit implements admin.Emitter.
 func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitted, err error) {
 	db := s.db
-	if db.Days != nil { // db has the markers of the causing consumer; the caused rows belong to other consumers
+	if db.Days != nil { // the database db contains the markers of the causing consumer; the caused rows belong to other consumers
 		db = db.Days.DB
 	}
 	if len(o.Causes) == 0 {
@@ -76,7 +76,8 @@ func readCaused(ctx context.Context, s *database.DB, causes []any) ([]caused, er
 	}, args...)
 }
 
-// emit schedules a row to run again, if its marker is Applied and the row was not changed since it was read.
+// emit schedules a row to run again, if the row's marker has the outcome Applied and the row was not changed after it
+// was read.
 func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error) {
 	db, err := daily.OfRow(ctx, db, c.number)
 	if err != nil {
@@ -98,7 +99,7 @@ func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error
 	})
 	switch {
 	case errors.Is(err, semel.ErrChanged), errors.Is(err, semel.ErrState), err == nil && left:
-		return admin.Emitted{Left: 1}, nil // another process has sent it again, or an operator has changed the row
+		return admin.Emitted{Left: 1}, nil // another process has sent the intent again, or an operator has changed the row
 	case err != nil:
 		return admin.Emitted{}, err
 	}

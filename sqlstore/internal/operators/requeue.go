@@ -25,7 +25,7 @@ func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevis
 	return again(ctx, s.db, "release", store.RowReleased, a, rows)
 }
 
-// again schedules rows to run now.
+// The function again schedules rows to run now.
 func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	judge := func(r *actedRow) error {
 		if err := admin.MayAct(e, r.stored(), r.due); err != nil {
@@ -46,7 +46,7 @@ func again(ctx context.Context, db *database.DB, verb string, e store.RowEvent, 
 	return of.carry(ctx, db)
 }
 
-// stored converts the row for functions of package admin that check operators' changes.
+// The method stored converts the row for functions of package admin that check operators' changes.
 func (r *actedRow) stored() *store.StoredRow {
 	row := &store.StoredRow{Number: r.Number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
 		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}
@@ -91,13 +91,13 @@ var errNoMarker = fmt.Errorf("it has no marker, so the outcome of its identity i
 
 func noMarker(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
 
-// waits reports whether a row waits, and its identity has a waiting marker that belongs to the row.
+// The method waits reports whether a row waits, and its identity has a waiting marker that belongs to the row.
 func (r *actedRow) waits() bool {
 	return r.state.Outcome() == store.Waiting && r.Owns && r.Outcome == store.Waiting
 }
 
-// formerConflict reports whether a row is a conflict with a previous identity. Such a row may have no marker,
-// because no marker was written for its own identity.
+// formerConflict reports whether a row is a conflict with a previous identity. A row with such a conflict may have no
+// marker, because no marker was written for its own identity.
 func (r *actedRow) formerConflict() bool {
 	return len(r.conflict) > 0 && r.reason == reasonname.FormerConflict
 }
@@ -117,7 +117,7 @@ func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	return nil
 }
 
-// takeMarkers gives these rows waiting markers. mayTakeMarker must have allowed that for each row.
+// takeMarkers gives rows waiting markers. For each row, mayTakeMarker must have returned nil before.
 func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*actedRow) error {
 	var marked, bare []*actedRow
 	for _, r := range rows {

@@ -57,7 +57,7 @@ func complete(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow
 	return ordering.LeaveLines(ctx, db, tx, firstOfLines(rows))
 }
 
-// callAnew schedules rows to run as if no call had been made for them.
+// callAnew schedules rows to run as if no call had been made for these rows.
 func callAnew(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow) error {
 	if err := setAll(ctx, tx, rows, db.SQL.RequeueRows, string(store.StateFailedRetryable)); err != nil {
 		return err
@@ -77,7 +77,8 @@ func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision
 	}
 	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
 	for some := range slices.Chunk(rows, mostActed) {
-		// A row that was written while the clock was ahead may wait too long, so shorten its wait first.
+		// A row that was written while the clock was ahead may wait too long, so Skip first shortens the wait of the
+		// row.
 		if _, _, err := inbox.CutAhead(ctx, s.db, sqlform.JSON(database.NumbersSeen(some))); err != nil {
 			return of.none(s.db.Answer("skip", err))
 		}

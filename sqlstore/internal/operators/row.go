@@ -22,20 +22,20 @@ type actedRow struct {
 	Outcome                 store.Outcome // outcome of the row's marker; parked if there is no marker
 	version                 int64
 	id, conflict, sum, line []byte
-	// due is true if the row can be claimed. unknown is true if a call for the row has an unknown outcome.
-	// bodiless is true if the body was removed.
+	// The field due is true if the row can be claimed. The field unknown is true if a call for the row has an unknown
+	// outcome. The field bodiless is true if the body was removed.
 	due, unknown, bodiless bool
-	place                  int64 // place in its lane, 0 if the row is in no lane
+	place                  int64 // position in the row's lane, 0 if the row is in no lane
 	stream                 []byte
-	// Marked is true if the identity has a marker; Marker is the content of that marker. Others are the other
-	// rows of the identity. Owns is true if the marker belongs to this row. ReadTwins sets Owns.
+	// Marked is true if the identity has a marker, and Marker is the content of this marker. Others contains the other
+	// rows of the identity. Owns is true if the marker belongs to this row; ReadTwins sets Owns.
 	Marked bool
 	Marker sqlform.Marker
 	Others []sqlform.Twin
 	Owns   bool
-	// unread is the error if a newer release wrote the row or its marker. Then no command may change the row.
+	// The error if a newer release wrote the row or its marker, so that no command may change the row.
 	unread error
-	// at is the index of the row in the list of rows of the command.
+	// The index of the row in the list of rows of the command.
 	at int
 }
 
@@ -78,8 +78,8 @@ func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, 
 	return all, err
 }
 
-// ReadTwins reads the other rows of the identities. For each row it sets whether the marker belongs to that
-// row (law 16). The rows and their markers must be locked.
+// ReadTwins reads the other rows of the identities. For each row, ReadTwins sets whether the marker belongs to the row
+// (law 16). The rows and their markers must be locked.
 func ReadTwins(ctx context.Context, db *database.DB, tx *sql.Tx, of ...*actedRow) error {
 	if len(of) == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	return admin.MayRun(r.Number, said, r.Owns, sqlform.StoredTwins(others))
 }
 
-// closed returns the change of the marker when a row is closed without an effect. If the row is a conflict
+// The method closed returns the change of the marker when a row is closed without an effect. If the row is a conflict
 // that has the marker, the marker goes back to the row with the first content.
 func (r *actedRow) closed() turn {
 	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}
@@ -125,12 +125,12 @@ func (r *actedRow) closed() turn {
 	return turn{r, to}
 }
 
-// Set changes a row. It returns semel.ErrChanged if the row was changed since it was read.
+// Set changes a row, and returns semel.ErrChanged if the row was changed after it was read.
 func Set(ctx context.Context, tx *sql.Tx, r *actedRow, statement string, args ...any) error {
 	return database.ExecOne(ctx, tx, fmt.Errorf("row %d: %w", r.Number, semel.ErrChanged), statement, append(args, r.Number, r.revision)...)
 }
 
-// firstOfLines returns one row number for each lane that has any of these rows.
+// firstOfLines returns one row number for each lane that contains one of the given rows.
 func firstOfLines(rows []*actedRow) (numbers []int64) {
 	had := map[string]bool{}
 	for _, r := range rows {

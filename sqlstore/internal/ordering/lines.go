@@ -1,5 +1,5 @@
-// Package ordering keeps the order of messages, in lanes and in streams. A lane is a row of the table lines:
-// in a lane, a message waits for the earlier messages. In a stream, versions are applied one after the other.
+// Package ordering keeps the order of messages, in lanes and in streams. A lane is a row of the table lines. In a lane,
+// a message waits for the earlier messages. In a stream, versions are applied one after the other.
 package ordering
 
 import (
@@ -19,7 +19,8 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Busy returns the marks whose lane has waiting rows. It checks only the marks whose indexes are in asked.
+// Busy returns the indexes of messages whose lane has waiting rows. Busy checks only the messages whose indexes are in
+// the parameter asked.
 func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, asked []int) (busy []int, err error) {
 	if len(asked) == 0 {
 		return nil, nil
@@ -47,8 +48,8 @@ func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, 
 	return busy, nil
 }
 
-// EnterLines writes the places of a batch's rows in their lanes. came is true if a row is the first of its
-// lane although it was written as blocked.
+// EnterLines adds a batch's rows to their lanes. The result came is true if a row is the first row of its lane although
+// it was written as blocked.
 func EnterLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, all []lines.Entry) (came bool, err error) {
 	if len(all) == 0 {
 		return false, nil
@@ -85,9 +86,8 @@ func postgresEnter(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sql
 	return n > 0, err
 }
 
-// ChangeLines writes the places of rows that enter lanes, and unblocks the next rows of lanes that other rows
-// have left. freed is true if a row was unblocked, or if a row is the first of its lane although it was
-// written as blocked.
+// ChangeLines adds rows to lanes, and unblocks the next rows of lanes from which other rows were removed. The result
+// freed is true if a row was unblocked, or if a row is the first row of its lane although it was written as blocked.
 func ChangeLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, entering []lines.Entry, left []int64) (freed bool, err error) {
 	if len(left) > 0 && db.Postgres != nil {
 		var names []any
@@ -106,13 +106,13 @@ func ChangeLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlfo
 	return came || next, err
 }
 
-// LeaveLines unblocks the next rows of the lanes that these rows have left.
+// LeaveLines unblocks the next rows of the lanes from which the given rows were removed.
 func LeaveLines(ctx context.Context, db *database.DB, tx *sql.Tx, left []int64) error {
 	_, err := ChangeLines(ctx, db, tx, nil, nil, left)
 	return err
 }
 
-// advanceLines unblocks the first rows of the lanes that these rows have left.
+// advanceLines unblocks the first rows of the lanes from which the given rows were removed.
 func advanceLines(ctx context.Context, db *database.DB, tx *sql.Tx, left []int64) (freed bool, err error) {
 	if len(left) == 0 {
 		return false, nil
@@ -152,7 +152,7 @@ func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
 	return freed, s.db.Answer("sweep", err)
 }
 
-// dissolvedAtOnce is how many rows one transaction removes from their lanes.
+// The number of rows that one transaction removes from their lanes.
 const dissolvedAtOnce = 1000
 
 // Dissolve implements admin.Lines.
@@ -171,7 +171,7 @@ func (s *Store) Dissolve(ctx context.Context, consumer string) (rows int64, err 
 	return rows, s.db.Answer("dissolve", err)
 }
 
-// dropLines removes the empty lanes whose names are between first and end.
+// dropLines removes the empty lanes whose names are between the parameters first and end.
 func dropLines(ctx context.Context, db *database.DB, tx *sql.Tx, first, end []byte) error {
 	if db.Postgres != nil {
 		if _, err := tx.ExecContext(ctx, db.Postgres.LockLines, first, end); err != nil {

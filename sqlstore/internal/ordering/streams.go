@@ -13,9 +13,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// AllTaken returns an error unless taken is equal to all. all is the number of streams that a transaction has
-// just inserted, or that existed already; taken is how many of them it then found. Drivers for other
-// interfaces also use AllTaken.
+// AllTaken returns an error unless the two parameters are equal. The parameter all is the number of streams that a
+// transaction has just inserted, or that existed already. The parameter taken is the number of streams that the
+// transaction found afterwards. Drivers for other interfaces also use AllTaken.
 func AllTaken(taken, all int) error {
 	if taken == all {
 		return nil
@@ -60,8 +60,8 @@ func BeginStreams(ctx context.Context, db *database.DB, tx *sql.Tx, begun []*str
 	return nil
 }
 
-// MoveStreams advances streams in the transaction that has locked them. It unblocks the rows that waited for
-// the new versions; freed is true if there were such rows.
+// MoveStreams advances streams in the transaction that has locked them. MoveStreams also unblocks the rows that waited
+// for the new versions; the result freed is true if there were such rows.
 func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*streams.Stream) (freed bool, err error) {
 	if len(moved) == 0 {
 		return false, nil
@@ -123,7 +123,7 @@ func (s *Store) Streams(ctx context.Context, f admin.StreamFilter) ([]admin.Stor
 	return all, s.db.Answer("streams", err)
 }
 
-// BytesOrNull converts the value of a filter. An empty value becomes nil, which selects all.
+// BytesOrNull converts the value of a filter. An empty value becomes nil, which selects all rows.
 func BytesOrNull(s string) []byte {
 	if s == "" {
 		return nil

@@ -24,7 +24,7 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Reap implements store.Reaper. A dry run removes in the same way and rolls back.
+// Reap implements store.Reaper. A dry run removes the same data and rolls back.
 func (s *Store) Reap(ctx context.Context, o store.Reaping) (done store.Reaped, err error) {
 	own := s.db
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
@@ -73,7 +73,8 @@ func slice(ctx context.Context, db *database.DB, tx *sql.Tx, r store.Retention, 
 	if done.Next.Done = r.Keep == 0 || o.After.Done; done.Next.Done {
 		return nil
 	}
-	// after the bodies, because from here on duplicates of the removed messages wait for the commit
+	// Markers are removed after the bodies, because duplicates of a message whose marker was removed wait for the
+	// commit.
 	err := reapMarkers(ctx, db, tx, o, done)
 	if err == nil && done.Next.Done && !first {
 		err = reapBodies(ctx, db, tx, o, done)
@@ -81,8 +82,8 @@ func slice(ctx context.Context, db *database.DB, tx *sql.Tx, r store.Retention, 
 	return err
 }
 
-// reapBodies removes some bodies. It is called only at the start and at the end of a pass, because it searches
-// every scope.
+// reapBodies removes some bodies. Because it searches every scope (consumer, source and generation), reapBodies is
+// called only at the start and at the end of a pass.
 func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) (err error) {
 	if done.Bodies, err = database.Affected(tx.ExecContext(ctx, db.SQL.ReapBodies, []byte(o.Consumer), o.Most)); err == nil {
 		err = operators.ForgetEdits(ctx, db, tx)
@@ -90,8 +91,8 @@ func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapin
 	return err
 }
 
-// patience makes this process the only one that reaps for the consumer, or returns database.ErrElsewhere.
-// patience also sets how long the transaction waits for locks.
+// patience makes this process the only process that removes old data of the consumer, or returns database.ErrElsewhere.
+// patience also sets the time for which the transaction waits for locks.
 func patience(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) error {
 	if db.Postgres != nil {
 		var alone bool
@@ -107,7 +108,7 @@ func patience(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 	return nil
 }
 
-// policyIn returns a consumer's retention, and the database with the consumer's markers. It uses one
+// policyIn returns a consumer's retention, and the database with the consumer's markers. The method uses only one
 // statement, because each transaction of the reaper calls it.
 func policyIn(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) (store.Retention, *database.DB, error) {
 	r := store.Retention{Consumer: consumer}
@@ -129,9 +130,9 @@ func policyIn(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 	return r, own, err
 }
 
-// reapMarkers removes some markers. In PostgreSQL it continues its scan of the table. In SQLite it continues
-// in the scope (consumer, source and generation) where the pass stopped, or in the next scope that has markers
-// to remove.
+// reapMarkers removes some markers. In PostgreSQL, reapMarkers continues its scan of the table. In SQLite, reapMarkers
+// continues in the scope (consumer, source and generation) where the pass stopped, or in the next scope that has
+// markers to remove.
 func reapMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
 	if db.Postgres != nil {
 		return walk(ctx, db, tx, o, done)
@@ -158,7 +159,7 @@ func reapMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapi
 	}
 }
 
-// sqliteReap removes markers after a position, and returns how many it examined.
+// sqliteReap removes markers after a position, and returns the number of examined markers.
 func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (looked int64, err error) {
 	ids, looked, err := part(ctx, db, tx, after, most, done)
 	if err != nil {
@@ -180,8 +181,8 @@ func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.Re
 	return looked, nil
 }
 
-// part reads some markers that are older than their retention. It returns the ids of the markers that may be
-// removed, and the number of examined markers.
+// The function part reads some markers that are older than their retention. The results are the ids of the markers that
+// may be removed, and the number of examined markers.
 func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (ids [][]byte, looked int64, err error) {
 	err = database.EachRow(ctx, tx, db.SQLite.Part, func(rows *sql.Rows) error {
 		var id []byte
@@ -199,9 +200,8 @@ func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark
 	return ids, looked, err
 }
 
-// PrintReaper writes SQL for a scheduler in the database: it creates a procedure that removes old data, and
-// calls the procedure for each of these consumers. For SQLite, which has no scheduler, PrintReaper returns
-// semel.ErrUnsupported.
+// PrintReaper writes SQL for a scheduler in the database: it creates a procedure that removes old data, and calls the
+// procedure for each given consumer. For SQLite, which has no scheduler, PrintReaper returns semel.ErrUnsupported.
 func (s *Store) PrintReaper(w io.Writer, consumers []string) error {
 	if s.db.Postgres == nil {
 		return fmt.Errorf("sqlstore: SQLite has no scheduler of its own; run semel retention run instead: %w", semel.ErrUnsupported)
@@ -217,16 +217,16 @@ func (s *Store) PrintReaper(w io.Writer, consumers []string) error {
 	return nil
 }
 
-// A call that may examine n markers reads n/markersPerBlock blocks of a table, but at least fewestBlocks. A
-// block contains about sixty to two hundred markers. Most of them are not old enough to be removed, and
-// reading those costs little.
+// A call that may examine n markers reads n/markersPerBlock blocks of a table, but at least fewestBlocks. A block
+// contains about sixty to two hundred markers. Most markers are not old enough to be removed, and reading these markers
+// costs little.
 const (
 	markersPerBlock = 32
 	fewestBlocks    = 16
 )
 
-// walk continues the scan of a pass through the table, and removes old markers in the next blocks. A scan
-// starts where the last scan stopped. At the end of the table it continues at the beginning.
+// walk continues the scan of a pass through the table, and removes old markers in the next blocks. A scan starts where
+// the last scan stopped. At the end of the table, the scan continues at the beginning.
 func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
 	at := o.After
 	if at == (store.ReapMark{}) {
@@ -237,7 +237,8 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 		at.Left = at.Blocks
 	}
 	if at.Left > 0 {
-		// This comes first, because from the first removed marker on, duplicates wait for the commit.
+		// The position of the scan is stored before markers are removed, because once a marker is removed, duplicates
+		// of its message wait for the commit.
 		if err := walked(ctx, db, tx, o, &at); err != nil {
 			return err
 		}
@@ -256,8 +257,8 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 	return walked(ctx, db, tx, o, &at)
 }
 
-// walked stores the position of the scan. After a complete scan it also stores the time up to which markers
-// were removed.
+// The function walked stores the position of the scan. After a complete scan, walked also stores the time up to which
+// markers were removed.
 func walked(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark) error {
 	if at.ID != "" { // the stored position covers these blocks already
 		return nil
@@ -267,7 +268,7 @@ func walked(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, a
 	return err
 }
 
-// walkOn removes old markers in the next blocks, and moves the position after these blocks. If the blocks
+// walkOn removes old markers in the next blocks, and moves the position to the end of these blocks. If the blocks
 // contain more markers than one call may examine, the new position is after the last examined marker.
 func walkOn(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark, done *store.Reaped) (err error) {
 	past := at.Block + min(max(int64(o.Most/markersPerBlock), fewestBlocks), at.Left, at.Blocks-at.Block)

@@ -16,11 +16,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// countedDay is the largest number of markers of one day that is counted.
+// The largest number of markers of one day that is counted.
 const countedDay = 100_000
 
-// Retain implements store.Reaper. In PostgreSQL a missing index is a fault of the schema: without the index,
-// each search for old markers would read all markers.
+// Retain implements store.Reaper. In PostgreSQL, a missing index is a fault of the schema: without the index, each
+// search for old markers would read all markers.
 func (s *Store) Retain(ctx context.Context, r store.Retention) error {
 	err := daily.NotDated(ctx, s.db, s.db.Pool, r.Consumer)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Retain(ctx context.Context, r store.Retention) error {
 	return s.db.Answer("retention", err)
 }
 
-// ceilMilliseconds converts to milliseconds and rounds up, so that a retention does not become shorter.
+// ceilMilliseconds converts a duration to milliseconds and rounds up, so that a retention does not become shorter.
 func ceilMilliseconds(d time.Duration) int64 {
 	return (d + time.Millisecond - 1).Milliseconds()
 }
@@ -169,7 +169,7 @@ func (s *Store) Advance(ctx context.Context, consumer string) (to time.Time, err
 	return database.Moment(at), db.Answer("retention", err)
 }
 
-// whyNot returns the error that says why no data of a consumer may be removed.
+// whyNot returns an error with the reason why no data of a consumer may be removed.
 func whyNot(ctx context.Context, db *database.DB, consumer string) error {
 	all, err := retentions(ctx, db, consumer)
 	if err != nil {

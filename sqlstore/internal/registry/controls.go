@@ -1,4 +1,4 @@
-// Package registry stores the controls, derivations, owners, generations and replays of
+// Package registry stores the controls, derivations (rules that form identities), owners, generations and replays of
 // consumers.
 package registry
 

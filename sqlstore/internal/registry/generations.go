@@ -31,7 +31,8 @@ func (s *Store) Generations(ctx context.Context, consumer string) ([]admin.Store
 	return all, err
 }
 
-// cutFences shortens those fences of the consumer that were set while the database's clock was ahead.
+// cutFences shortens fences of the consumer that were set while the database's clock was ahead. While a generation is
+// fenced, no batch may use the generation.
 func cutFences(ctx context.Context, db *database.DB, consumer string) error {
 	err := db.Write(ctx, func(tx *sql.Tx) error {
 		for _, text := range []string{db.SQL.CutFences, db.SQL.CutConfirmed} {
@@ -100,9 +101,8 @@ func building(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string)
 	return number, err
 }
 
-// FenceGeneration implements admin.Generations. It commits the fence first, and then waits for the batches
-// that have locked the generation's row. With a single transaction, further batches could begin during the
-// wait.
+// FenceGeneration implements admin.Generations. The method first commits the fence, and then waits for the batches that
+// have locked the generation's row. With a single transaction, further batches could begin during the wait.
 func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
 	if most > admin.LongestFence {
 		return fmt.Errorf("a fence of %v for generation %d of consumer %s: the maximum is %v", most, number, consumer, admin.LongestFence)
@@ -172,8 +172,8 @@ func (s *Store) EndGeneration(ctx context.Context, consumer string, number int64
 	return s.db.Answer("dropping a generation of "+consumer, err)
 }
 
-// ForgetGeneration implements admin.Generations. It removes the markers last, because the other records are
-// found through the markers.
+// ForgetGeneration implements admin.Generations. The markers are removed last, because the other records are found
+// through the markers.
 func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error) {
 	all, err := s.Generations(ctx, consumer)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mostReplays is the default limit of ReplaysOf.
+// The default limit of ReplaysOf.
 const mostReplays = 1000
 
 // NewReplay implements admin.Replays.
@@ -50,7 +50,7 @@ func soleReplay(ctx context.Context, db *database.DB, tx *sql.Tx, of *admin.Repl
 	return fmt.Errorf("replay %d: %w", number, admin.ErrReplayOpen)
 }
 
-// changeReplay changes a replay. If a has a verb, changeReplay also writes the audit record.
+// changeReplay changes a replay. If the parameter a has a verb, changeReplay also writes the audit record.
 func changeReplay(ctx context.Context, db *database.DB, number int64, a store.Act, do func(tx *sql.Tx, r *sqlform.Replay, now time.Time) error) (r sqlform.Replay, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		var now int64

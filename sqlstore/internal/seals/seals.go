@@ -1,4 +1,5 @@
-// Package seals stores the chain of seals over audit records; see internal/audit.
+// Package seals stores the audit chain: a hash chain over audit records, with one line (a seal) for each record; see
+// internal/audit.
 package seals
 
 import (
@@ -21,11 +22,11 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// mostSealed is the default number of seals or audit records that one call reads or writes.
+// The default number of seals or audit records that one call reads or writes.
 const mostSealed = 1000
 
-// Seal implements admin.Auditor. Before it opens a transaction, it checks whether there is a record without a
-// seal.
+// Seal implements admin.Auditor. Before it opens a transaction, Seal checks whether an audit record without a seal
+// exists.
 func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostSealed)
 	acts, _, err := unsealed(ctx, s.db, s.db.Pool, o.Whole, 1)
@@ -50,8 +51,8 @@ func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, e
 	return done, s.db.Answer("seal", err)
 }
 
-// sealTurn makes this process the only one that seals, or returns database.ErrElsewhere. In SQLite the
-// writer's slot already ensures that.
+// sealTurn makes this process the only process that writes seals, or returns database.ErrElsewhere. In SQLite, a write
+// transaction already excludes other processes.
 func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	if db.Postgres == nil {
 		return nil
@@ -65,7 +66,7 @@ func sealTurn(ctx context.Context, db *database.DB, tx *sql.Tx) error {
 	return err
 }
 
-// seal writes a seal for each of these audit records, and the new head of the chain.
+// seal writes a seal for each given audit record, and the new end of the audit chain.
 func seal(ctx context.Context, db *database.DB, tx *sql.Tx, o admin.Sealing) (lines int, err error) {
 	end, err := sealEnd(ctx, db, tx)
 	if err == nil {
@@ -100,8 +101,8 @@ func writeSeal(ctx context.Context, db *database.DB, tx *sql.Tx, l admin.Seal) e
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
 }
 
-// unsealed returns the next audit records without a seal, ordered by number, and the time of the database's
-// clock.
+// The function unsealed returns the next audit records without a seal, ordered by number, and the time of the
+// database's clock.
 func unsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
 	acts, err = database.List(ctx, in, db.SQL.Unsealed, func(rows *sql.Rows) (a store.Act, err error) {
 		var acted, now int64

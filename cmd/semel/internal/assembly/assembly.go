@@ -32,13 +32,13 @@ type Options struct {
 	Stdin io.Reader
 	// FromStart reads files from their beginning and ignores saved positions.
 	FromStart bool
-	// Patient lets a command that a person runs wait longer for a database that another process writes
-	// without pause.
+	// Patient lets a command that a person runs wait longer for a database to which another process writes
+	// without a pause.
 	Patient bool
 	// ContinueOnFailure starts all consumers that can start, even if other consumers fail to start. The
 	// policy of a failing consumer must say on_failure: continue.
 	ContinueOnFailure bool
-	// Who is the user who starts the run. Migrations are recorded with Who.
+	// Who is the name of the user that starts the run. The audit trail records migrations with the name in Who.
 	Who string
 	// Replay is the replay to which all messages belong; nil outside of replays.
 	Replay *semel.Replay
@@ -56,26 +56,26 @@ type Assembly struct {
 	options Options
 	// Stores are the opened stores, in the policy's order.
 	Stores []*Store
-	// publishers are the Kafka clients of consumers with a Kafka handler.
+	// publishers has the Kafka clients of consumers with a Kafka handler.
 	publishers []*kafka.Publisher
 	// keysMutex guards keys. A consumer may open its Redis store during the run, if the store was
 	// unavailable at the start.
 	keysMutex sync.Mutex
-	// keys are the opened Redis stores, by name.
+	// The field keys has the opened Redis stores, by name.
 	keys map[string]*keyStore
 	// hooksMutex guards hooks. Webhook receivers open their servers during a run.
 	hooksMutex sync.Mutex
-	// hooks are the webhook servers, by address.
+	// The field hooks has the webhook servers, by address.
 	hooks map[string]*hookserver.Server
-	// unfit maps store names to errors. All consumers of such a store have on_failure: continue, so the run
-	// starts without them.
+	// The field unfit maps the names of stores that failed at the start to their errors. All consumers of a
+	// failed store have on_failure: continue, so the run starts without these consumers.
 	unfit map[string]error
-	// runs are the consumers whose runs have not ended.
+	// The field runs has the consumers that have not stopped running.
 	runs underWay
 }
 
-// Open opens the databases for which want returns true, and does not change them. If a database does not
-// exist, Open creates the database if create returns true.
+// Open opens the databases for which want returns true, and does not change them. Open creates a missing
+// database if the function create returns true.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
 	a := &Assembly{policy: p, options: o, unfit: map[string]error{}}
 	for _, named := range p.Stores {
@@ -155,12 +155,12 @@ func (a *Assembly) store(name string) *Store {
 // Runner is a consumer with its source.
 type Runner struct {
 	Consumer
-	source any // the source, or an object that has the source
+	source any // the source, or an object that wraps the source
 	ended  func()
 	// kind is the kind of the source: file, kafka, webhook or none.
 	kind    string
 	outcome outcome
-	// continues reports whether the other consumers keep running when this consumer fails.
+	// The field continues reports whether the other consumers keep running when this consumer fails.
 	continues bool
 }
 
@@ -212,7 +212,7 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	return all, nil
 }
 
-// prepared creates a consumer and its source.
+// The method prepared creates a consumer and its source.
 func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, error) {
 	if err := a.unfit[c.Store]; err != nil {
 		return nil, err
@@ -241,8 +241,8 @@ func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, e
 	return a.runner(c, made, source), nil
 }
 
-// runner registers a consumer that is about to run. source is the consumer's source, or an object that has
-// the source.
+// runner registers a consumer that is about to run. The parameter source is the consumer's source, or an
+// object that wraps the source.
 func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
 	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c), continues: c.ContinueOnFailure}
 }
@@ -257,8 +257,8 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 	return 0
 }
 
-// Reader creates the named consumer with another source. The consumer processes that source to the end, and
-// parks messages that would otherwise go to the dead-letter topic.
+// Reader creates the named consumer with another source. The consumer processes the given source to the end,
+// and parks messages that would otherwise go to the dead-letter topic.
 func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	c.ParkDeadLetters()
@@ -268,8 +268,8 @@ func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (
 	return a.consumer(ctx, &c, src)
 }
 
-// Worker creates the named consumer without a source. The consumer can only process rows of its inbox. The
-// name may contain a generation; see admin.GenerationName.
+// Worker creates the named consumer without a source. Without a source, the consumer can only process rows of
+// its inbox. The name of the consumer may contain a generation; see admin.GenerationName.
 func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {
 	return a.inGeneration(ctx, name, nil)
 }

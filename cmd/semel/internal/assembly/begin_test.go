@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// sealedElsewhere is a new database. For the first looks attempts to seal, another process holds the lock.
+// sealedElsewhere is a new database. During the first attempts to seal (to extend the audit chain), another
+// process holds the lock. The field looks is the number of attempts that find the lock taken.
 type sealedElsewhere struct {
 	tables
 	database
@@ -42,8 +43,8 @@ func TestTheFirstMigrationBeginsTheChainOfActs(t *testing.T) {
 		looks, sealed int
 		fault         string
 	}{
-		// If somebody deleted audit records, the first start of the next release must not seal the remaining
-		// records again.
+		// If somebody deleted audit records, the first start of the next release must not add the remaining records
+		// to the audit chain again.
 		"and_with_no_other": {applied: "0002_later"},
 		"although_another_process_looks_for_acts_at_that_moment": {applied: makesSeals, looks: 3, sealed: 1},
 		"or_the_migration_says_that_it_has_not_begun":            {applied: makesSeals, looks: 1 << 20, fault: "semel audit seal --begin"},

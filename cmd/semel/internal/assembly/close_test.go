@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// mute is a database whose server never responds.
+// The type mute is a database whose server never responds.
 type mute struct {
 	database
 	answer chan struct{}

@@ -16,18 +16,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Consumer is a consumer of the policy. The type hides the transaction type of the store.
+// Consumer is a consumer of the policy. The type Consumer hides the transaction type of the store.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
 	Unfinished() []semel.Unfinished
-	// Ready reports whether all parts of the consumer work. If Ready returns false, the text is the reason.
+	// Ready reports whether all parts of the consumer work. If Ready returns false, the returned text is the
+	// reason.
 	Ready() (bool, string)
-	// Alive returns false if the consumer makes no progress and is not paused by an operator. The text is
-	// the reason.
+	// Alive returns false, with a text about the reason, if the consumer makes no progress and is not paused by
+	// an operator.
 	Alive() (bool, string)
-	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
-	// zero.
+	// StoreDown returns the start and the cause of an outage of the store. While the store works, the result
+	// since is zero.
 	StoreDown() (since time.Time, why string)
 	// Load returns how many messages and bytes the consumer has in memory.
 	Load() measure.Load
@@ -37,7 +38,7 @@ type Consumer interface {
 	Work(ctx context.Context, numbers ...int64) error
 }
 
-// consumer creates a consumer. src is nil for a consumer that only processes rows of its inbox.
+// consumer creates a consumer. The parameter src is nil for a consumer that only processes rows of its inbox.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.Source) (Consumer, error) {
 	if s := a.policy.Store(c.Store); s.Redis != nil {
 		return a.keyed(ctx, c, s, src)
@@ -97,8 +98,9 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 	return config
 }
 
-// otherwise returns the result of a message whose statement changed a wrong number of rows. The policy chose
-// this result, so the circuit breaker does not count it as a failure. The same holds for on_precondition.
+// The function otherwise returns the result that the policy sets for a message whose statement changed a
+// wrong number of rows. The circuit breaker does not count the result of otherwise, or the result that
+// on_precondition sets, as a failure.
 func otherwise(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":
@@ -156,7 +158,8 @@ type underWay struct {
 	under map[string]bool
 }
 
-// begin registers a consumer that is about to run. The caller must call ended when the run has ended.
+// begin registers a consumer that is about to run. The caller must call the returned function ended when the
+// run has ended.
 func (r *underWay) begin(name string) (ended func()) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -183,9 +186,9 @@ func (r *underWay) anyOf(names []string) bool {
 	return false
 }
 
-// mayEnd returns a function that reports whether a sender may stop when its inbox is empty. The function
-// returns false while a consumer in this process can still write intents for the sender. mayEnd returns nil
-// if no consumer writes intents for c.
+// mayEnd returns a function that reports whether a sender may stop when its inbox is empty. The returned
+// function reports false while a consumer in this process can still write intents for the sender. mayEnd
+// returns nil if no consumer writes intents for the sender c.
 func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	writers := writersTo(a.policy, c)
 	if writers == nil {

@@ -114,7 +114,7 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 	return atWork{one, source, g.Number}, err
 }
 
-// inGeneration creates the named consumer. The name may contain a generation.
+// inGeneration creates the named consumer. The name of the consumer may contain a generation.
 func (a *Assembly) inGeneration(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	if c := a.policy.Consumer(name); c != nil && !a.policy.Generational(c) {
 		return a.consumer(ctx, c, src)
@@ -149,8 +149,8 @@ func (t *turning) Run(ctx context.Context) error {
 	})
 }
 
-// in returns the consumer for a generation. The first call returns the consumer that was created at the
-// start. Later calls create a new consumer.
+// The method "in" returns the consumer for a generation. The first call of the method returns the consumer
+// that was created at the start. Later calls create a new consumer.
 func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, error) {
 	t.mutex.Lock()
 	now, used := t.now, t.used
@@ -242,8 +242,8 @@ func add(to, more reflect.Value) {
 	}
 }
 
-// Rebuilder creates the consumer that fills generation r.Generation. The consumer's messages belong to the
-// replay r. The consumer reads its source from the beginning and then follows the source.
+// Rebuilder creates the consumer that fills generation r.Generation. The messages of this consumer belong to
+// the replay r. The consumer reads its source from the beginning and then follows the source.
 func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Replay) (*Runner, error) {
 	a.options.Replay = &r
 	one, err := a.makeIn(ctx, c, consumer.Generation{Number: r.Generation, Building: true})
@@ -254,7 +254,7 @@ func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Re
 }
 
 // Far returns a function that reports how far a rebuild has read the consumer's source. The caller must call
-// close after use.
+// the result close after use.
 func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, close func(), err error) {
 	own := *c
 	own.In = &consumer.Generation{Number: generation, Building: true}

@@ -24,7 +24,7 @@ import (
 type handlers struct {
 	// byType has the statements by message type. Statements for all types have the empty type.
 	byType map[string]*sqlhandler.Handler
-	// steps are the handler's steps in order; empty for a handler without steps.
+	// The field steps has the handler's steps in order; empty for a handler without steps.
 	steps []step
 }
 
@@ -34,16 +34,16 @@ type step struct {
 	handler *sqlhandler.Handler
 }
 
-// runs executes the statements for a message in a transaction.
+// A function of type runs executes the statements for a message in a transaction.
 type runs[Tx any] = func(context.Context, Tx, *semel.Message) error
 
-// handled returns a function that sends each statement separately.
+// The function handled returns a function that sends each statement separately.
 func handled(one *sqlhandler.Handler) runs[*sql.Tx] { return one.Handle }
 
-// queued returns a function that queues the statements, so that pgx sends them together.
+// The function queued returns a function that queues the statements, so that pgx sends them together.
 func queued(one *sqlhandler.Handler) runs[*pgxstore.Queue] { return one.Queue }
 
-// made creates the consumer with these handlers, for a store with transactions of type Tx.
+// The function made creates the consumer with the given handlers, for a store with transactions of type Tx.
 func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
 	as := func(one *sqlhandler.Handler) runs[Tx] { return writing(one, run(one), w) }
 	if h.steps == nil {
@@ -71,8 +71,8 @@ func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Hand
 	return consumer.ByType(byType)
 }
 
-// handlers compiles the consumer's statements. The database prepares each statement, which finds further
-// faults.
+// handlers compiles the consumer's statements. The method also lets the database prepare each statement,
+// which finds further faults.
 func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) (handlers, error) {
 	all := handlers{byType: map[string]*sqlhandler.Handler{}}
 	for _, s := range c.Handlers() {
@@ -130,7 +130,7 @@ func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.
 	once := make([]sync.Once, len(all.Statements))
 	logger := a.options.Logger.With(slog.String("consumer", consumer))
 	for name, is := range map[string]string{"type": all.Type, "step": all.Step} {
-		if is != "" { // at most one of type and step is set
+		if is != "" { // a statement has a type or a step, but not both
 			logger = logger.With(slog.String(name, is))
 		}
 	}
@@ -145,7 +145,7 @@ func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.
 // caller is a handler that calls another system.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// endpoint creates the handler that calls an HTTP endpoint. No connection is opened yet.
+// endpoint creates the handler that calls an HTTP endpoint. The method opens no connection yet.
 func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"
@@ -193,8 +193,8 @@ func (a *Assembly) CallKey(r store.StoredRow) string {
 const lookWithin = 5 * time.Second
 
 // publisher creates the handler of a consumer that publishes to Kafka. The assembly closes the publisher. If
-// a topic does not exist, publisher returns a fault of the policy. Brokers that do not respond are not a
-// fault.
+// a topic does not exist, publisher returns a fault of the policy. If the brokers do not respond, publisher
+// returns no fault.
 func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, error) {
 	h := c.Handler.Kafka
 	config := kafka.PublisherConfig{
@@ -225,7 +225,7 @@ func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, e
 // asker is a handler that calls an endpoint and returns the parsed response.
 type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
 
-// answered creates the consumer for an endpoint whose responses name SQL statements and intents.
+// The method answered creates the consumer for an endpoint whose responses name SQL statements and intents.
 func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
 	effects, err := sqlhandler.CompileEffects(c.Dialect(st.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
 	if err != nil {
@@ -267,7 +267,7 @@ func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.M
 	}
 }
 
-// named returns the statements that the policy defines for responses.
+// The function named returns the statements that the policy defines for responses.
 func named(c *policy.Consumer) (all []sqlhandler.Named) {
 	for _, s := range c.Handler.HTTP.Effects.Statements {
 		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)}}

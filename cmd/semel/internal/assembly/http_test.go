@@ -83,7 +83,7 @@ func TestTheKeysOfAnEndpointAreApplied(t *testing.T) {
 	}
 }
 
-// parsed returns a policy with an endpoint at url and further keys of the endpoint.
+// The function parsed returns a policy with an endpoint at url and further keys of the endpoint.
 func parsed(t *testing.T, folder, keys, url string) *policy.Policy {
 	t.Helper()
 	text := `version: 1

@@ -66,11 +66,11 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 	return config, err
 }
 
-// security reads the files that the keys tls and sasl of a Kafka source name. An error is a fault of the
-// policy and does not contain the content of a file.
+// security reads the files that the keys tls and sasl of a Kafka source name. An error of this function is a
+// fault of the policy, and does not contain the content of a file.
 type security struct {
 	policy *policy.Policy
-	// at is the path of the source's key kafka in the policy.
+	// The field at is the path of the source's key kafka in the policy.
 	at string
 }
 

@@ -12,11 +12,13 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// patience is the age at which an unsettled message is logged, and the interval between log lines.
+// patience is the age from which a message that is neither acked nor nacked is logged, and the interval
+// between such log lines.
 const patience = time.Minute
 
-// lanes has the states of one consumer's partitions. lanes formats the line for the terminal, and logs a
-// warning if a message delays a partition. The Kafka adapter itself warns about open transactions.
+// lanes has the states of one consumer's partitions. From the states of the partitions, lanes formats a line
+// for the terminal, and logs a warning if a message delays a partition. The Kafka adapter itself warns about
+// open transactions.
 type lanes struct {
 	log *slog.Logger
 	now func() time.Time
@@ -51,8 +53,8 @@ func (l *lanes) observe(states []kafka.LaneState) {
 	l.warn(l.now())
 }
 
-// warn logs the partition whose oldest message has been unsettled for longest, at most once a minute. Lag
-// without an unsettled message is not logged.
+// warn logs, at most once a minute, the partition whose oldest message has waited longest for its ack or
+// nack. A partition whose fetched messages are all acked is not logged, even if the partition has a lag.
 func (l *lanes) warn(now time.Time) {
 	stuck := slices.DeleteFunc(slices.Collect(maps.Values(l.known)), func(s lane) bool {
 		return s.Unsettled == 0 || now.Sub(s.Oldest) < patience
@@ -67,7 +69,7 @@ func (l *lanes) warn(now time.Time) {
 		slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
 }
 
-// behind returns the number of records that are not acked, or -1 if the number is unknown.
+// The method "behind" returns the number of records that are not acked, or -1 if the number is unknown.
 func (s lane) behind() int64 {
 	switch {
 	case s.End < 0:
@@ -80,7 +82,6 @@ func (s lane) behind() int64 {
 	return -1
 }
 
-// line returns the line for the terminal.
 func (l *lanes) line() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// shop is a policy with one Kafka source. Test cases add keys of the source after topics.
+// shop is a policy with one Kafka source. Test cases insert further keys of the source after the key topics.
 const shop = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources:
@@ -36,7 +36,7 @@ consumers:
   billing: {from: payments, store: shop, identity: {id: id}, CONSUMER handler: {sql: {statements: [select 1]}}}
 `
 
-// configured returns the Kafka configuration for the policy's only consumer.
+// The function configured returns the Kafka configuration for the policy's only consumer.
 func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Config, error) {
 	t.Helper()
 	topics := "topics: [payments, refunds]"
@@ -53,7 +53,7 @@ func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Co
 	return a.kafkaConfig(p.Consumers[0], p.Sources[0], newLanes(a.options.Logger, time.Now))
 }
 
-// settled removes fields that cannot be compared from a configuration.
+// The function settled returns a configuration without the fields that cannot be compared.
 func settled(t *testing.T, c kafka.Config) kafka.Config {
 	t.Helper()
 	if c.Logger == nil || c.Observe == nil {
@@ -109,8 +109,8 @@ func TestAPolicyCanSetEveryFieldOfTheConfiguration(t *testing.T) {
 	}
 	v := reflect.ValueOf(config)
 	for i := range v.NumField() {
-		// NextGen excludes SessionTimeout, and TopicPattern excludes Topics; the test above covers these
-		// fields. Options exists only for Go programs.
+		// NextGen excludes SessionTimeout, and TopicPattern excludes Topics; the test above covers SessionTimeout
+		// and Topics. The field Options exists only for Go programs.
 		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "TopicPattern" && name != "Options" {
 			t.Errorf("nothing in a policy sets %s", name)
 		}

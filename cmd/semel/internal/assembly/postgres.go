@@ -68,8 +68,8 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	return d.plain, d, nil
 }
 
-// poolConfig parses the connection string. Errors contain no part of the connection string, because even the
-// port could be part of a password.
+// poolConfig parses the connection string. The errors of poolConfig contain no part of the connection string,
+// because even the port could be part of a password.
 func poolConfig(text string, connections int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(text)
 	given, parseErr := url.Parse(text)
@@ -109,7 +109,7 @@ func (d *postgres) Close() error {
 // address, so a remedy at the end would be overlooked.
 func (d *postgres) explain(err error) error {
 	text := err.Error()
-	if errors.Is(err, semel.ErrSchema) { // such an error has one line per fault
+	if errors.Is(err, semel.ErrSchema) { // a schema error has one line per fault
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
 	text = strings.Join(strings.Fields(text), " ")
@@ -133,8 +133,8 @@ func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler, c *policy.Con
 	return h.Try(ctx, d.db)
 }
 
-// queues reports whether the consumer's statements are queued. A violation of a business key is only
-// recognised if each statement is sent separately.
+// The function queues reports whether the consumer's statements are queued. A violation of a business key is
+// only recognised if each statement is sent separately.
 func queues(c *policy.Consumer) bool { return c.Strategy.BusinessKey == nil }
 
 func (d *postgres) violates(constraint string) func(error) bool {
@@ -181,7 +181,8 @@ func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consu
 	return consumer.NewCalling(d.direct.Queued(), ask, applying(effects.Queue, w), config)
 }
 
-// adopt returns both stores, extended to write markers to the user's own deduplication table.
+// adopt returns the stores plain and direct, which then also write markers to the user's own deduplication
+// table.
 func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	if plain, err = d.plain.Adopt(ctx, a); err != nil {
 		return nil, nil, err
@@ -190,14 +191,14 @@ func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlsto
 	return plain, direct, err
 }
 
-// Dated returns the settings of a consumer's daily partitions. Partitions for past days are created for the
-// whole retention.
+// Dated returns the settings of a consumer's daily partitions. Partitions are also created for past days, as
+// many as the retention covers.
 func Dated(c *policy.Consumer) sqlstore.Dated {
 	const day, most = 24 * time.Hour, 3650
 	return sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
 }
 
-// dated returns both stores, changed to keep markers in daily partitions.
+// The method dated returns the stores plain and direct, which then keep markers in daily partitions.
 func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	o := Dated(c)
 	if plain, err = d.plain.Dated(ctx, o); err != nil {
@@ -215,8 +216,9 @@ func adopted(c *policy.Consumer) sqlstore.Adopted {
 	}
 }
 
-// connectionStrings returns the connection strings of the store: the URL and the URL for notifications. The
-// contents of the files that the policy names are inserted. Errors do not contain these contents.
+// connectionStrings returns the connection strings of the store: the URL and the URL for notifications.
+// connectionStrings inserts the contents of the files that the policy names. Errors do not contain the
+// contents of the files.
 func connectionStrings(p *policy.Postgres) (to, listen string, err error) {
 	to, listen = p.URL, p.Listen
 	if p.URLFile != "" {
@@ -254,8 +256,8 @@ func withPassword(text, password string) (string, error) {
 	return u.String(), nil
 }
 
-// rereadPassword makes the pool read the password file for each new connection. If the file cannot be read,
-// the connection fails.
+// rereadPassword makes the pool read the password file for each new connection. If the password file cannot
+// be read, the connection fails.
 func rereadPassword(config *pgxpool.Config, password secret) {
 	before := config.BeforeConnect
 	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {

@@ -20,8 +20,8 @@ type keyStore struct {
 	keys   *redisstore.Store
 }
 
-// keyed creates a consumer that makes calls under leased keys in Redis. If Redis is unavailable, the
-// consumer waits during its run.
+// The method keyed creates a consumer that makes calls under leased keys in Redis. If Redis is unavailable at
+// the start, the consumer waits for Redis during its run.
 func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source) (Consumer, error) {
 	endpoint, err := a.endpoint(c)
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 	}})
 }
 
-// makeKeyed creates a consumer with leased keys. The Redis store must be available.
+// makeKeyed creates a consumer with leased keys. makeKeyed needs an available Redis store.
 func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source, endpoint *httphandler.Handler) (Consumer, error) {
 	store, err := a.openKeys(ctx, s)
 	if err != nil {

@@ -48,7 +48,7 @@ consumers:
 }
 
 func TestEachWorkerCanMakeACall(t *testing.T) {
-	const workers = 16 // the policy's default
+	const workers = 16 // the default number of workers in a policy
 	var came atomic.Int64
 	all := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Change describes what Up changed in a store.
+// Change describes the changes that Up made in a store.
 type Change struct {
 	Store string `json:"store"`
 	// Applied are the names of the applied migrations. Setup is the executed setup file; empty if no setup
@@ -80,8 +80,8 @@ func (a *Assembly) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// warnOfRights logs which privileges on Semel's tables the database role lacks. Errors are ignored here,
-// because the run reports them.
+// warnOfRights logs which privileges on Semel's tables the database role lacks. warnOfRights ignores errors
+// of the database, because the run reports these errors.
 func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	lacking, _ := s.tables.LackingRights(ctx)
 	for _, warning := range lacking {
@@ -89,9 +89,9 @@ func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 	}
 }
 
-// WarnOfRoles logs two kinds of risk: schemas of the search_path in which other roles may create objects,
-// and privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped.
-// Stores in told are skipped too; WarnOfRoles adds each checked store to told.
+// WarnOfRoles logs two kinds of risk: schemas of the search_path in which other roles may create objects, and
+// privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped. Stores in
+// the map told are skipped too; WarnOfRoles adds each checked store to told.
 func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {
@@ -121,9 +121,10 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 	return s.Failed(err)
 }
 
-// Up applies the missing migrations, then runs the user's setup file if it has not run before. The changes
-// are recorded with who and why. If Up creates the table of seals and key is set, Up also starts the audit
-// chain. Otherwise only an operator starts an audit chain.
+// Up applies the missing migrations, then runs the user's setup file if it has not run before. The audit
+// trail records the changes with the parameters who and why. If Up creates the table of seals (the lines of
+// the audit chain) and the parameter key is set, Up also starts the audit chain. If Up does not start the
+// audit chain, only an operator can start the chain.
 func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
 	if what := change.text(); what != "" {
@@ -139,8 +140,9 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain seals the audit record of the first migration. beginChain tries again while a running consumer
-// holds the lock for sealing. The consumer itself may not start a chain.
+// beginChain starts the audit chain with the audit record of the first migration. beginChain tries again
+// while a running consumer holds the lock for adding records to the chain. The consumer itself may not start
+// a chain.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})
@@ -154,7 +156,7 @@ func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	return errors.New("the chain of changes was not begun, because another process was sealing: run semel audit seal --begin")
 }
 
-// makesSeals is the migration that creates the table of seals.
+// makesSeals is the migration that creates the table of seals, the lines of the audit chain.
 const makesSeals = "0001_first"
 
 // text describes the change for the audit trail. text returns "" if nothing changed.
@@ -199,9 +201,9 @@ func (s *Store) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, err
 	return sum, s.Failed(err)
 }
 
-// Status returns the migrations of a store. The store need not exist. If migrations are missing or the
-// tables do not fit, the error wraps semel.ErrSchema, and Status still returns the migrations that it could
-// read.
+// Status returns the migrations of a store. Status also accepts a store that does not exist. If migrations
+// are missing or the tables do not fit, the error wraps semel.ErrSchema, and Status still returns the
+// migrations that it could read.
 func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
 	s, err := openIfThere(p)
 	if err != nil {
@@ -223,7 +225,7 @@ func openIfThere(p *policy.Store) (*Store, error) {
 	return openStore(p, opening{connections: 1})
 }
 
-// Print writes the SQL of a store's migrations. No database is needed.
+// Print writes the SQL of a store's migrations. Print needs no database.
 func Print(w io.Writer, p *policy.Store) error {
 	s, err := openNothing(p)
 	if err != nil {
@@ -249,7 +251,7 @@ func (a *Assembly) checkKey(ctx context.Context, c *policy.Consumer, store *Stor
 }
 
 // An index that belongs to a constraint has the constraint's name. The index of an exclusion constraint is
-// not marked as unique, so constraints are searched too.
+// not marked as unique, so the query searches constraints as well as indexes.
 const postgresUnique = `select exists (
 	select 1 from pg_class c join pg_index i on i.indexrelid = c.oid where c.relname = $1::name and i.indisunique
 	union all
@@ -267,8 +269,8 @@ const sqliteUnique = `select exists (
 	select 1 where ?2 = (
 		select group_concat(name) from (select lower(name) as name from pragma_table_info(?1) where pk > 0 order by pk)))`
 
-// hasUnique compares the constraint's columns, with their tables and in order, because violates compares
-// them in the same way.
+// hasUnique compares the constraint's columns, with their tables and in order, because the method violates
+// compares columns in the same way.
 func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
 	var table string
 	var columns []string
@@ -283,7 +285,7 @@ func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, 
 	return there, err
 }
 
-// Query implements database with a read-only transaction.
+// Query implements the interface database with a read-only transaction.
 func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	tx, err := d.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -293,7 +295,7 @@ func (d *postgres) Query(ctx context.Context, query string, each func(*sql.Rows)
 	return errors.Join(err, tx.Rollback())
 }
 
-// Query implements database with a connection that cannot write.
+// Query implements the interface database with a connection that cannot write.
 func (d *sqlite) Query(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	c, err := d.db.Conn(ctx)
 	if err != nil {

@@ -100,8 +100,9 @@ func formatOf(word string) (file.Format, error) {
 }
 
 // Recovery returns a helper that compares the consumer's store with the committed offsets of the group, and
-// can reset either side. Recovery returns nil for a consumer without a group: the position of a file is
-// stored together with the effects, so both always agree. The caller must close the helper.
+// can reset the positions in the store or the offsets. Recovery returns nil for a consumer without a group:
+// the position of a file is stored together with the effects, so position and effects always agree. The
+// caller must close the helper.
 func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // Redis stores no positions
@@ -129,7 +130,7 @@ func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act store.A
 }
 
 // Letters calls the function each for every record of a dead-letter topic, up to the current end of the
-// topic. The topic is in the cluster of the consumer's source.
+// topic. The dead-letter topic is in the cluster of the consumer's source.
 func (a *Assembly) Letters(ctx context.Context, c *policy.Consumer, topic string, each func(kafka.Letter) error) error {
 	s := a.policy.Source(c.From)
 	if s == nil || s.Kafka == nil {
@@ -167,7 +168,7 @@ func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[strin
 	return at, nil
 }
 
-// watched is a file source that reports how much of the file is not processed.
+// The type watched is a file source that reports how much of the file is not processed.
 type watched struct {
 	*file.Source
 	path string
@@ -177,7 +178,7 @@ type watched struct {
 	// began is the offset at which the last run stopped; 0 if the run starts at the beginning or the offset
 	// is unknown.
 	began atomic.Int64
-	// opened logs the position at which reading starts.
+	// The field opened logs the position at which reading starts.
 	opened func(slog.LogValuer)
 }
 
@@ -221,7 +222,7 @@ func (w *watched) readBefore() (int64, bool) {
 	return began, err == nil && began > 0 && info.Size() == began
 }
 
-// noting is a store of positions that records the latest offset in file.
+// noting is a position store that also keeps the latest offset in the field file.
 type noting struct {
 	source.PositionStore
 	file *watched

@@ -25,8 +25,8 @@ type sqlite struct {
 	store *sqlstore.Store
 }
 
-// openSQLite opens the database file. If the file is missing and may be created, openSQLite creates it so
-// that only the owner has access. openSQLite does not read or write the database.
+// openSQLite opens the database file. If the file is missing and may be created, openSQLite creates the file
+// so that only the owner has access. openSQLite does not read or write the database.
 func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	create := o.create
 	if err := checkFile(p.Path, create); err != nil {
@@ -45,13 +45,13 @@ func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 }
 
 // createFile creates an empty file, which SQLite accepts as an empty database. An existing file is not
-// changed. Other users cannot read the file, because the database will contain payloads. SQLite gives its
-// journal files the same permissions.
+// changed. Other users of the machine cannot read the new file, because the database will contain payloads.
+// SQLite gives its journal files the permissions of the database file.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return nil // opening the file here and closing it again would drop this process's locks on the database
+			return nil // opening and closing the file here would drop this process's locks on the database
 		}
 		f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // the path is a symbolic link to a missing file
 	}
@@ -122,7 +122,7 @@ func journal(p *policy.SQLite, create bool) string {
 }
 
 // openNothing opens a store without its database. For SQLite, openNothing uses an empty database in memory,
-// because opening the file would create it.
+// because opening the file would create the file.
 func openNothing(p *policy.Store) (*Store, error) {
 	if p.SQLite == nil {
 		return openStore(p, opening{connections: 1})
@@ -165,8 +165,8 @@ func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consume
 	return consumer.NewCalling(d.store, ask, applying(effects.Handle, w), config)
 }
 
-// violates compares columns with the columns in SQLite's error, "table.column, table.column". The commas in
-// columns are optional.
+// The method violates compares columns with the columns in SQLite's error, "table.column, table.column". The
+// commas in columns are optional.
 func (d *sqlite) violates(columns string) func(error) bool {
 	columns = strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ",")
 	return func(err error) bool { return sqlstore.Violates(err, columns) }

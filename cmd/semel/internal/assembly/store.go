@@ -37,15 +37,15 @@ type Store struct {
 	policy *policy.Store
 }
 
-// tables has the methods for Semel's own tables. Both kinds of databases implement the methods in the same
-// way.
+// tables has the methods for Semel's own tables. SQLite and PostgreSQL implement the methods of tables in the
+// same way.
 type tables interface {
 	// OpenSchemas returns warnings about schemas in which other database roles may create objects.
 	OpenSchemas(ctx context.Context) ([]string, error)
 	// LackingRights returns warnings about privileges on Semel's tables that the database role lacks.
 	LackingRights(ctx context.Context) ([]string, error)
-	// Grants returns the GRANT statements for a role. adopted are the user's own deduplication tables, for
-	// which statements are added.
+	// Grants returns the GRANT statements for a role. The slice adopted has the user's own deduplication tables;
+	// Grants adds statements for these tables.
 	Grants(ctx context.Context, role string, adopted ...string) ([]string, error)
 	store.Inbox
 	admin.Requeuer
@@ -88,7 +88,7 @@ type tables interface {
 
 // database has the methods that SQLite and PostgreSQL implement differently.
 type database interface {
-	// place returns a description of the database for errors, without secrets.
+	// The method place describes the database in errors, without secrets.
 	place() string
 	// explain returns a database error as one line with a remedy, for operators.
 	explain(err error) error
@@ -96,16 +96,16 @@ type database interface {
 	// be sent; see sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
 	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
-	// leased creates a consumer that calls another system under claims of the database's inbox.
+	// The method leased creates a consumer that calls another system under claims of the database's inbox.
 	leased(call caller, config consumer.Config) (Consumer, error)
-	// answered creates a consumer for an endpoint whose responses name effects in the database.
+	// The method answered creates a consumer for an endpoint whose responses name effects in the database.
 	answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error)
 	// Notify wakes processes that wait for due rows of the consumer.
 	Notify(ctx context.Context, consumer string) error
-	// violates returns a function that reports whether an error is a violation of the constraint.
+	// The method violates returns a function that reports whether an error is a violation of the constraint.
 	violates(constraint string) func(error) bool
-	// hasUnique reports whether a unique constraint of this name exists. Only an existing constraint can be
-	// recognised by violates.
+	// hasUnique reports whether a unique constraint of this name exists. The method violates recognises only a
+	// constraint that exists.
 	hasUnique(ctx context.Context, constraint string) (bool, error)
 	// Query runs a read-only query and calls the function each for every row.
 	Query(ctx context.Context, query string, each func(*sql.Rows) error) error
@@ -118,8 +118,8 @@ type database interface {
 type opening struct {
 	// create allows the store to create a missing database.
 	create bool
-	// patient waits longer for writers that never pause. patient is set for commands that a person runs,
-	// because nothing retries such a command.
+	// With the field patient, the store waits longer for writers that never pause. The field is set for commands
+	// that a person runs, because nothing retries a command of a person.
 	patient bool
 	// cipher encrypts stored payloads; nil without encryption.
 	cipher store.Cipher
@@ -176,8 +176,8 @@ func (s *Store) Streams() admin.Streams {
 	return streams
 }
 
-// closeWithin is the maximum time for closing a store. After a timeout nothing is lost: committed
-// transactions stay, and the server rolls back the others.
+// closeWithin is the maximum time for closing a store. If closing a store takes longer, no data is lost:
+// committed transactions stay, and the server rolls back all other transactions.
 const closeWithin = 5 * time.Second
 
 func (s *Store) closeWithin(most time.Duration) error {
@@ -198,13 +198,12 @@ func (s *Store) Failed(err error) error {
 	return fmt.Errorf("store %s: %s: %w", s.Name(), s.place(), s.explain(err))
 }
 
-// lacksMigration reports whether migrations are missing in the store.
 func (s *Store) lacksMigration(ctx context.Context) bool {
 	all, err := s.Status(ctx)
 	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
 }
 
-// remedied is an error with a remedy, as one line.
+// The type remedied is an error with a remedy, as one line.
 type remedied struct {
 	text string
 	err  error
@@ -219,13 +218,13 @@ var errNoDatabase = errors.New("there is no database")
 const preparesNames = "semel: prepares named statements"
 
 // withoutNames makes a pool stop using named prepared statements if the pool connects through a pooler such
-// as PgBouncer. In transaction mode, a pooler can run each transaction on another server connection. That
-// connection may lack the named statement, or have another statement with the same name.
+// as PgBouncer. In transaction mode, a pooler can run each transaction on another server connection. The
+// other server connection may lack the named statement, or have another statement with the same name.
 //
 // The pool checks each new connection, because an operator may add a pooler during a run. The check compares
 // process ids: behind a pooler, the id that the client received differs from the id of the server process.
 // When a pooler is found, the pool replaces all connections that use named statements. No statement fails
-// because of the change, so no message is charged with an attempt.
+// because connections are replaced, so replacing connections does not count as an attempt of a message.
 func withoutNames(config *pgxpool.Config, log *slog.Logger) {
 	var pooled atomic.Bool
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
@@ -261,8 +260,8 @@ func throughPooler(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	return string(results[0].Rows[0][0]) != "t", nil
 }
 
-// plainHost returns a remote host to which the client may connect without encryption, or "" if there is
-// none. If sslmode is not set, the client does so for servers without TLS.
+// plainHost returns a remote host to which the client may connect without encryption, or "" if there is none.
+// If sslmode is not set, the client connects without encryption to servers without TLS.
 func plainHost(c *pgconn.Config) string {
 	if c.TLSConfig == nil && remote(c.Host) {
 		return c.Host

@@ -21,25 +21,26 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Trial tests the handler of a consumer with failures, on a database of its own. Trial reads the tables of the user at
-// most to copy their definitions, and never writes to them.
+// Trial tests how the handler of a consumer behaves when failures occur, on a separate database. Of the
+// user's own tables, Trial reads at most the definitions, to copy them. Trial never writes to the user's own
+// tables.
 type Trial struct {
 	Policy   *policy.Policy
 	Consumer *policy.Consumer
 	// Messages are two or more messages with different ids.
 	Messages []*semel.Message
-	// Setup is a file with statements that run after those of the policy's setup; empty: none.
+	// Setup is a file with statements that run after the policy's setup file; empty if there is no such file.
 	Setup string
 	// Ignore has the columns that are not compared, as TABLE.COLUMN.
 	Ignore []string
 	// Folder is an empty folder for SQLite files.
 	Folder string
-	// Again returns the command that runs this trial in a child process, to be killed; nil: no process is killed.
-	// Only trials on SQLite use it.
+	// Again returns the command that runs this trial in a child process, which the trial kills. If Again is nil,
+	// no process is killed. Only trials on SQLite use Again.
 	Again func(ctx context.Context, t handlertest.T) (*exec.Cmd, error)
 }
 
-// Untested returns why the handler of a consumer cannot be tested; empty if it can.
+// Untested returns why the handler of a consumer cannot be tested, or "" if the handler can be tested.
 func Untested(p *policy.Policy, c *policy.Consumer) string {
 	switch h := c.Handler; {
 	case h.HTTP != nil:
@@ -60,7 +61,7 @@ func Untested(p *policy.Policy, c *policy.Consumer) string {
 	return ""
 }
 
-// Run runs all subtests. An error means that they could not begin.
+// Run runs all subtests. If Run returns an error, the subtests could not start.
 func (t *Trial) Run(ctx context.Context) (handlertest.Report, error) {
 	if p := t.Policy.Store(t.Consumer.Store); p.Postgres != nil {
 		return t.onPostgres(ctx, p)
@@ -68,13 +69,13 @@ func (t *Trial) Run(ctx context.Context) (handlertest.Report, error) {
 	return t.onSQLite(ctx)
 }
 
-// discarded returns a log that nobody reads: the failures of a trial are made on purpose.
+// The function discarded returns a logger without output, because a trial causes its failures on purpose.
 func discarded() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // workersOfTrial is the number of workers for which a trial has connections.
 const workersOfTrial = 8
 
-// open opens the policy with this consumer only, on another database.
+// The method open opens the policy with this consumer only, on another database.
 func (t *Trial) open(other policy.Store, create bool) (*Assembly, error) {
 	p, c := *t.Policy, *t.Consumer
 	c.Workers = workersOfTrial
@@ -83,7 +84,7 @@ func (t *Trial) open(other policy.Store, create bool) (*Assembly, error) {
 		func(*policy.Store) bool { return true }, func(*policy.Store) bool { return create })
 }
 
-// setup returns the statements of Setup.
+// setup returns the statements in the file Setup.
 func (t *Trial) setup() (string, error) {
 	if t.Setup == "" {
 		return "", nil
@@ -115,7 +116,7 @@ func (t *Trial) onSQLite(ctx context.Context) (handlertest.Report, error) {
 			h.Fatal(err)
 		}
 		h.Cleanup(func() {
-			_ = a.Close() // the file is removed with the folder at the latest
+			_ = a.Close() // the error does not matter, because the file is removed with the folder
 			_ = os.Remove(path)
 		})
 		handlers, err := a.handlers(h.Context(), t.Consumer, a.Stores[0])
@@ -148,7 +149,7 @@ func (t *Trial) onSQLite(ctx context.Context) (handlertest.Report, error) {
 	return runTrial(ctx, t.Consumer.Name, start), nil
 }
 
-// file returns the store of the consumer with another file.
+// file returns the settings of the consumer's store with another database file.
 func (t *Trial) file(path string) policy.Store {
 	other := *t.Policy.Store(t.Consumer.Store)
 	other.SQLite = &policy.SQLite{Path: path, Prefix: other.SQLite.Prefix}
@@ -187,7 +188,8 @@ func (t *Trial) makeTemplate(ctx context.Context, path string) (err error) {
 	return t.checked(ctx, a, all)
 }
 
-// checked returns an error if the statements do not fit the tables, or if an ignored column does not exist.
+// The method checked returns an error if the statements do not fit the tables, or if an ignored column does
+// not exist.
 func (t *Trial) checked(ctx context.Context, a *Assembly, all []column) error {
 	if _, err := a.handlers(ctx, t.Consumer, a.Stores[0]); err != nil {
 		return err
@@ -195,12 +197,13 @@ func (t *Trial) checked(ctx context.Context, a *Assembly, all []column) error {
 	return t.knows(all)
 }
 
-// tested returns the handler of a consumer for the subtests.
+// The function tested returns the handler of a consumer for the subtests.
 func tested[Tx any](t *Trial, st store.TxStore[Tx], handle runs[Tx], effect func(ctx context.Context) (string, error)) handlertest.Handler[Tx] {
 	return handlertest.Handler[Tx]{Store: st, Handle: handle, Messages: t.Messages, Effect: effect, Config: t.Consumer.Config()}
 }
 
-// runTrial runs all subtests, each as a test of its own. A child process runs the subtest that it was started for.
+// runTrial runs all subtests, each as a separate test. A child process runs only the subtest for which it was
+// started.
 func runTrial[Tx any](ctx context.Context, name string, start func(t handlertest.T) handlertest.Handler[Tx]) handlertest.Report {
 	return handlertest.Run(start, func(subtest string, run func(t handlertest.T) error) error {
 		subtest = name + "/" + subtest

@@ -13,21 +13,22 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// The numbers of messages that Read and ReadSource take at most.
+// The maximum numbers of messages that Read and ReadSource return.
 const (
 	mostGiven      = 100
 	mostFromSource = 5
 )
 
-// Read reads the messages of a trial from a file with one message a line. Copies of a message are left out. A line that
-// is no message with an id is an error. name is the name of the file, for errors.
+// Read reads the messages of a trial from a file with one message a line. Copies of a message are left out. A
+// line without a message, or with a message without an id, is an error. The parameter name is the name of the
+// file, for errors.
 func (t *Trial) Read(ctx context.Context, name string, in io.Reader) error {
 	return t.read(ctx, name, in, mostGiven, func(line int, fault string) error {
 		return fmt.Errorf("%s: line %d: %s", name, line, fault)
 	})
 }
 
-// ReadSource reads the first messages of a source's file, as Read does, but passes over lines without an id.
+// ReadSource reads the first messages of a source's file, as Read does, but skips lines without an id.
 func (t *Trial) ReadSource(ctx context.Context, name string, in io.Reader) error {
 	return t.read(ctx, name, in, mostFromSource, func(int, string) error { return nil })
 }
@@ -62,7 +63,7 @@ func (t *Trial) read(ctx context.Context, name string, in io.Reader, most int, u
 	return nil
 }
 
-// keyOf returns the identity of a message, or why it has none.
+// keyOf returns the identity of a message, or the reason why the message has no identity.
 func (t *Trial) keyOf(d *source.Delivery) (key semel.Key, fault string) {
 	if d.Refused != "" {
 		return key, d.Detail
@@ -79,7 +80,8 @@ func (t *Trial) keyOf(d *source.Delivery) (key semel.Key, fault string) {
 	return key, ""
 }
 
-// format returns the format of the consumer's source; for sources other than files it is file.Envelope.
+// The function format returns the format of the messages in the consumer's source. If the source is not a
+// file, the function returns file.Envelope.
 func (t *Trial) format() file.Format {
 	if s := t.Policy.Source(t.Consumer.From); s != nil && s.File != nil {
 		if format, err := formatOf(s.File.Format); err == nil {

@@ -17,10 +17,12 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// schemas are the two schemas of a trial: one for Semel's tables, one for the user's, which each subtest creates again.
+// schemas has the names of the two schemas of a trial: own for Semel's tables, and users for the user's own
+// tables. Each subtest drops the schema users and creates it again.
 type schemas struct{ own, users string }
 
-// onPostgres runs the subtests in two schemas that it creates in the database of the store, and drops afterwards.
+// onPostgres creates two schemas in the store's database, runs the subtests in these schemas, and drops the
+// schemas.
 func (t *Trial) onPostgres(ctx context.Context, of *policy.Store) (report handlertest.Report, err error) {
 	text, err := t.tables(of)
 	if err != nil {
@@ -53,9 +55,9 @@ func (t *Trial) onPostgres(ctx context.Context, of *policy.Store) (report handle
 	return t.inSchemas(ctx, other, in, text)
 }
 
-// inSchemas runs the subtests in schemas that exist. text creates the user's tables.
+// inSchemas runs the subtests in schemas that exist. The statements in text create the user's tables.
 func (t *Trial) inSchemas(ctx context.Context, of policy.Store, in schemas, text string) (handlertest.Report, error) {
-	of.Setup = "" // text has its statements
+	of.Setup = "" // the parameter text contains the statements of the setup file
 	a, err := t.open(of, false)
 	if err != nil {
 		return nil, err
@@ -102,7 +104,8 @@ func (t *Trial) inSchemas(ctx context.Context, of policy.Store, in schemas, text
 	}), nil
 }
 
-// tables returns the statements that create the user's tables: those of the policy's setup, and of Setup.
+// tables returns the statements that create the user's tables: the statements of the policy's setup file, and
+// those of the file Setup.
 func (t *Trial) tables(of *policy.Store) (string, error) {
 	if of.Setup == "" && t.Setup == "" {
 		return "", fmt.Errorf("store %s has no setup, so its tables cannot be created in another schema; write setup: FILE.sql at the store, or give --setup FILE.sql, without names of schemas", of.Name)
@@ -119,10 +122,11 @@ func (t *Trial) tables(of *policy.Store) (string, error) {
 	return text + more, err
 }
 
-// qualified matches a name with a schema or an alias before it.
+// The variable qualified matches a name that has a schema or an alias in front, as in shop.orders.
 var qualified = regexp.MustCompile(`"?([\pL_][\pL\pN_$]*)"?\s*\.`)
 
-// stays returns an error if a statement names a schema, because it could change tables outside of the trial.
+// The method stays returns an error if a statement names a schema, because such a statement could change
+// tables outside of the trial.
 func (t *Trial) stays(ctx context.Context, db *sql.DB, setup string) error {
 	var all []string
 	rows, err := db.QueryContext(ctx, `select nspname from pg_catalog.pg_namespace where nspname not in ('pg_catalog', 'information_schema')`)
@@ -172,7 +176,6 @@ func inSchemas(p *policy.Postgres, in schemas) (*policy.Postgres, error) {
 	return &policy.Postgres{URL: u.String(), Schema: in.own, Prefix: p.Prefix}, nil
 }
 
-// columns returns the columns of the tables in a schema.
 func (d *postgres) columns(ctx context.Context, schema string) (all []column, err error) {
 	rows, err := d.db.QueryContext(ctx, `select c.table_name, c.column_name, coalesce(c.column_default, '') || case c.is_identity when 'YES' then ' identity' else '' end
 from information_schema.columns c join information_schema.tables t using (table_schema, table_name)

@@ -15,7 +15,8 @@ import (
 // column is a column of one of the user's tables.
 type column struct {
 	table, name string
-	// from is the table in SQL, and text the value of the column as a text in SQL.
+	// The field from is the table's name in SQL. The field text is an SQL expression for the column's value as
+	// text.
 	from, text string
 	// byDefault is the default value; empty if there is none.
 	byDefault string
@@ -26,15 +27,16 @@ func (c column) String() string { return c.table + "." + c.name }
 // changing matches default values that differ in two equal runs.
 var changing = regexp.MustCompile(`(?i)current_|now\(|random|uuid|date\(|time\(|julianday|nextval|identity`)
 
-// compared returns the columns that are the effect of a handler: all but those that Ignore names, and those whose
-// defaults are times, random values or numbers of a sequence.
+// The method compared returns the columns that are compared to find a handler's effect. Columns in Ignore are
+// left out. Columns whose default is a time, a random value or a sequence number are left out too.
 func (t *Trial) compared(all []column) []column {
 	return slices.DeleteFunc(slices.Clone(all), func(c column) bool {
 		return changing.MatchString(c.byDefault) || slices.Contains(t.Ignore, c.String())
 	})
 }
 
-// knows returns an error if Ignore names a column that does not exist, or if there is nothing to compare.
+// The method knows returns an error if Ignore names a column that does not exist, or if there is nothing to
+// compare.
 func (t *Trial) knows(all []column) error {
 	for _, name := range t.Ignore {
 		if !slices.ContainsFunc(all, func(c column) bool { return c.String() == name }) {
@@ -65,7 +67,6 @@ func contents(ctx context.Context, db *sql.DB, all []column) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// rowsOf returns the rows of one table as texts.
 func rowsOf(ctx context.Context, db *sql.DB, of []column) (found []string, err error) {
 	var texts []string
 	for _, c := range of {
@@ -113,10 +114,11 @@ func (t *Trial) intents(ctx context.Context, st store.Inbox) (string, error) {
 	return "\n" + strings.Join(slices.Compact(lines), "\n"), nil
 }
 
-// quoted returns a name as an identifier of SQL.
+// The function quoted returns a name as an identifier of SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// columns returns the columns of the user's tables: those without the prefix of Semel's tables.
+// columns returns the columns of the user's tables. A table is the user's if its name does not have the
+// prefix of Semel's tables.
 func (d *sqlite) columns(ctx context.Context, prefix string) (all []column, err error) {
 	rows, err := d.db.QueryContext(ctx, `select m.name, c.name, coalesce(c.dflt_value, '') from sqlite_master m, pragma_table_info(m.name) c
 where m.type = 'table' and m.name not like 'sqlite\_%' escape '\' order by m.name, c.cid`)

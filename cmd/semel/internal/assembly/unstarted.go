@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// unstarted is a consumer that cannot start. Run returns the error immediately, while the other consumers
-// run.
+// The type unstarted is a consumer that cannot start. Run returns the error immediately, while the other
+// consumers run.
 type unstarted struct{ err error }
 
 func (u unstarted) Run(context.Context) error              { return u.err }
@@ -31,8 +31,8 @@ func (u unstarted) Preview(context.Context, []source.Delivery) ([]admin.Predicti
 	return nil, u.err
 }
 
-// without reports whether the run can continue without the named store, which failed. If the run can
-// continue, err becomes the result of the store's consumers.
+// The method without reports whether the run can continue without the named store, which failed. If the run
+// can continue, err becomes the result of the store's consumers.
 func (a *Assembly) without(store string, err error) bool {
 	if !a.spares(store) {
 		return false
@@ -41,8 +41,8 @@ func (a *Assembly) without(store string, err error) bool {
 	return true
 }
 
-// spares reports whether the run may continue without a store. All consumers of the store must have
-// on_failure: continue.
+// The method spares reports whether the run may continue without a store. The run may continue without a
+// store if all consumers of the store have on_failure: continue.
 func (a *Assembly) spares(store string) bool {
 	if !a.options.ContinueOnFailure {
 		return false
@@ -56,8 +56,8 @@ func (a *Assembly) spares(store string) bool {
 }
 
 // spareUnanswering waits up to 15 seconds for each store that the run may do without, and then continues
-// without the store. Otherwise a server that accepts connections but never responds would stop the consumers
-// of other stores from starting.
+// without the store. Without the limit of 15 seconds, a server that accepts connections but never responds
+// would stop the consumers of other stores from starting.
 func (a *Assembly) spareUnanswering(ctx context.Context) error {
 	for _, s := range a.Stores {
 		if len(a.Stores) == 1 || !a.spares(s.Name()) {
@@ -90,8 +90,8 @@ func (a *Assembly) logRisk(c *policy.Consumer) {
 	}
 }
 
-// logWindow logs, at the start, what happens after a call with an unknown outcome. ends describes how the
-// message ends if the call must not be repeated.
+// logWindow logs, at the start, how a message continues after a call with an unknown outcome. The text ends
+// describes how the message ends if the call must not be repeated.
 func (a *Assembly) logWindow(c *policy.Consumer, ends string) {
 	says := ""
 	switch window := c.Handler.HTTP.Window; window {

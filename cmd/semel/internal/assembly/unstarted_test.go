@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// hung is a database that accepts connections but never responds.
+// The type hung is a database that accepts connections but never responds.
 type hung struct {
 	tables
 	database
@@ -29,14 +29,14 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// works is a database whose tables fit this release.
+// The type works is a database whose tables fit this release.
 type works struct{ tables }
 
 func (works) Status(context.Context) ([]sqlstore.Migration, error) { return nil, nil }
 func (works) Check(context.Context) error                          { return nil }
 func (works) LackingRights(context.Context) ([]string, error)      { return nil, nil }
 
-// empty is a database without tables.
+// The type empty is a database without tables.
 type empty struct {
 	works
 	database

@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/internal/timing"
 )
 
-// waiting is a consumer whose Redis store was unavailable at the start. Whether the server keeps keys
-// durably is unknown until Redis responds, so Run waits for the store first. Other consumers run meanwhile.
+// waiting is a consumer whose Redis store was unavailable at the start. Whether the server keeps keys durably
+// is unknown until Redis responds, so Run waits for the store first. Other consumers run while Run waits.
 type waiting struct {
 	name, store string
 	logger      *slog.Logger
@@ -31,7 +31,7 @@ type waiting struct {
 	mutex sync.Mutex
 	made  Consumer // nil until the store is available; guarded by mutex
 	why   error    // the latest connection error; guarded by mutex
-	// since is the time of the first failure; guarded by mutex.
+	// The field since is the time of the first failure; guarded by mutex.
 	since time.Time
 }
 
@@ -66,7 +66,8 @@ func (w *waiting) try(ctx context.Context) (Consumer, error) {
 	return made, err
 }
 
-// await waits until the store is available and returns the consumer. If ctx ends first, await returns nil.
+// await waits until the store is available and returns the consumer. If ctx ends before the store is
+// available, await returns nil.
 func (w *waiting) await(ctx context.Context) (Consumer, error) {
 	began := time.Now()
 	for wait := firstAwait; timing.Wait(ctx, wait); wait = min(2*wait, mostAwait) {
@@ -158,11 +159,12 @@ func (w *waiting) Load() measure.Load {
 	return measure.Load{}
 }
 
-// passing are the Redis error codes of conditions that end without an operator.
+// passing lists the Redis error codes of conditions that end without an operator's help.
 var passing = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "READONLY"}
 
-// passes reports whether an error can end without an operator, for example while the server is down or loads
-// its data. A wrong password, a wrong certificate or a server without persistence needs an operator.
+// The function passes reports whether the cause of an error can end without an operator's help, for example
+// if the server is down or loads its data. A wrong password, a wrong certificate or a server without
+// persistence needs an operator.
 func passes(err error) bool {
 	var refusal *rueidis.RedisError
 	if errors.As(err, &refusal) {

@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// brief is a consumer whose run ends immediately.
+// The type brief is a consumer whose run ends immediately.
 type brief struct{ Consumer }
 
 func (brief) Run(context.Context) error      { return nil }
@@ -31,7 +31,8 @@ func (brief) Load() measure.Load             { return measure.Load{} }
 
 var errAway = fmt.Errorf("store keys: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})
 
-// awaits returns a consumer whose store fails with the given errors, one per attempt, and then works.
+// The function awaits returns a consumer whose store fails with the given errors, one per attempt, and then
+// works.
 func awaits(t *testing.T, says ...error) (*waiting, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder

@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// hooks is a webhook source with the HTTP server of its address. A run opens the server at the start, so
-// that the run fails immediately if the address is in use. Commands that only need the source's settings do
-// not listen.
+// The type hooks is a webhook source with the HTTP server of its address. A run opens the server at the
+// start, so that the run fails immediately if the address is in use. Commands that only need the source's
+// settings do not listen.
 type hooks struct {
 	*webhook.Receiver
 	assembly *Assembly
@@ -39,7 +39,7 @@ func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.S
 
 // Fetch implements source.Source.
 func (h *hooks) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	if err := h.open(); err != nil { // needed when the consumer has switched to another generation
+	if err := h.open(); err != nil { // the server is not open if the consumer has switched to another generation
 		return nil, err
 	}
 	return h.Receiver.Fetch(ctx, most)

@@ -42,7 +42,7 @@ func TestQuestionsAreNumberedWithoutHoles(t *testing.T) {
 	})
 }
 
-// sound is a policy for which no question fails.
+// The constant sound is a policy for which no question fails.
 const sound = `version: 1
 listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
@@ -131,8 +131,8 @@ consumers:
         window: 24h
 `
 
-// subject returns the consumer of a policy, with facts of a healthy store and broker. replace has pairs of
-// texts: each second text replaces the first in the policy.
+// subject returns the consumer of a policy, with facts of a healthy store and broker. The parameter replace
+// has pairs of texts: the second text of each pair replaces the first text in the policy.
 func subject(t *testing.T, text string, replace ...string) *Subject {
 	t.Helper()
 	for i := 0; i < len(replace); i += 2 {
@@ -153,7 +153,8 @@ func subject(t *testing.T, text string, replace ...string) *Subject {
 		Broker: &Broker{Horizon: source.Horizon{Late: 8 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}, Partitions: 3}}
 }
 
-// answers returns the numbers of the questions with result r, and the first answer with this result.
+// The function answers returns the numbers of the questions with result r, and the first answer with this
+// result.
 func answers(s *Subject, r Result) (numbers []int, first Answer) {
 	for _, q := range Questions() {
 		if a := q.Answer(s); a.Result == r {
@@ -180,7 +181,8 @@ func TestASoundPolicyPasses(t *testing.T) {
 	}
 }
 
-// planted is a fault in a policy, store or broker. Only the question with this number must find the fault.
+// The type planted is a fault in a policy, store or broker. Only the question with this number must find the
+// fault.
 type planted struct {
 	number   int
 	text     string
@@ -242,7 +244,7 @@ func inStoreOrBroker() map[string]planted {
 		"K3_16_claims_that_nobody_takes":           fact(16, "2 rows are claimed although the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
 		"K3_21_calls_of_unknown_outcome":           fact(21, "1 row had a call with an unknown outcome", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
 		"K3_22_offsets_without_markers":            fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
-		// The policy check rejects such a policy too.
+		// The policy check, too, rejects a policy whose calls can take as long as the lease.
 		"K3_26_a_call_as_long_as_its_lease":      {26, calling, nil, func(s *Subject) { s.calls().Timeout = s.Consumer.Inbox.Lease }, "a call may take 30s, but its lease is 30s"},
 		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked because the processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),
 	}
@@ -288,7 +290,8 @@ func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
 	})
 }
 
-// marking changes the strategy to marker. The store then has markers but no rows of applied messages.
+// marking changes the strategy to marker. With strategy marker, the store has markers but no rows of applied
+// messages.
 var marking = []string{"strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker"}
 
 // leasing is a policy whose claims are leased keys in Redis.

@@ -21,25 +21,27 @@ const (
 )
 
 // Deep is the result of a deep check, which compares inbox rows with their markers and streams. The deep
-// check also compares intents with the markers of the messages that caused them.
+// check also compares intents with the markers of the messages that caused the intents.
 type Deep struct {
-	// From is the row number after which the comparison started. To is the number of the last compared row.
-	// The next comparison continues after To.
+	// From is the row number after which the comparison started. To is the number of the last compared row. The
+	// next comparison starts after the row number To.
 	From, To int64
-	// Rows is the number of compared rows. Intents is the number of these rows that are intents and were
-	// compared with the markers of their causes.
+	// Rows is the number of compared rows. Intents is the number of compared rows that are intents. Intents were
+	// also compared with the markers of the messages that caused the intents.
 	Rows, Intents int64
 	Denied        []sqlstore.Mismatch
 	// Rest is why rows after To were not compared; empty if all rows were compared.
 	Rest string
 }
 
-// denials compares up to most rows with numbers greater than after; see sqlstore.Store.Denials.
+// A function of type denials compares the rows whose numbers are greater than the parameter after. The
+// parameter most limits the number of rows; see sqlstore.Store.Denials.
 type denials func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
 
-// compareRows compares all rows after from, one slice per statement. A row, its marker and its stream are
-// written in one transaction, so a single statement reads all of them in the same state. No longer snapshot
-// is needed. If a slice fails or ctx ends, the result covers the earlier slices.
+// compareRows compares all rows whose number is greater than the parameter from, one slice of rows per
+// statement. A row, its marker and its stream are written in one transaction, so a single statement reads
+// row, marker and stream in the same state. compareRows therefore needs no snapshot that spans several
+// statements. If a slice fails or ctx ends, the result covers the earlier slices.
 func compareRows(ctx context.Context, from int64, within time.Duration, of denials) *Deep {
 	d := &Deep{From: from, To: from}
 	for d.Rest == "" {
@@ -61,7 +63,7 @@ func compareRows(ctx context.Context, from int64, within time.Duration, of denia
 	return d
 }
 
-// add adds the result of a slice. If the number of contradictions reaches mostDenied, add stops at that row.
+// If the number of contradictions reaches mostDenied, add stops at that row.
 func (d *Deep) add(found sqlstore.Looked) {
 	slices.SortStableFunc(found.Denied, func(a, b sqlstore.Mismatch) int { return cmp.Compare(a.Row, b.Row) })
 	found.Denied = slices.CompactFunc(found.Denied, func(a, b sqlstore.Mismatch) bool { return a.Row == b.Row }) // an intent with two contradictions counts as one row
@@ -81,9 +83,9 @@ func (s *Subject) Command() string {
 	return s.Policy.Command("check", "--deep", "--consumer", s.Consumer.Name, "--from", fmt.Sprint(s.Facts.Deep.To))
 }
 
-// explained reports whether the policy explains a contradiction. Without markers, the message that caused an
-// intent has no marker. If the policy no longer checks versions, messages that were received with versions
-// were applied without updating the stream.
+// The method explained reports whether the policy explains a contradiction. If the consumer writes no
+// markers, the message that caused an intent has no marker. If the policy no longer checks versions, messages
+// that were received with versions were applied without updating the stream.
 func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	t := s.Consumer.Strategy
 	if d.By == sqlstore.MismatchStream {
@@ -92,7 +94,7 @@ func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	return d.By == sqlstore.MismatchCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
 }
 
-// denied returns the answer for rows that contradict their records.
+// The method denied returns the answer for rows that contradict their markers or streams.
 func (s *Subject) denied() Answer {
 	d := s.Facts.Deep
 	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")

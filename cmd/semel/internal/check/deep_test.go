@@ -14,21 +14,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a store whose row numbers are all even. The markers of the rows in denied contradict the rows.
+// shelf is a test store whose row numbers are all even. The field denied has the rows that contradict their
+// markers.
 type shelf struct {
 	rows   int64
 	denied map[int64]bool
 	calls  int
 }
 
-// denials compares rows like a store.
+// denials compares rows in the way in which a store does.
 func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstore.Looked, err error) {
 	s.calls++
 	for row := after + 1; row <= 2*s.rows && found.Rows < int64(most); row++ {
 		if row%2 != 0 {
 			continue
 		}
-		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // contradictions are not sorted, as in a database
+		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // like a database, the test store does not sort contradictions
 			found.Denied = append([]sqlstore.Mismatch{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
 		}
 	}

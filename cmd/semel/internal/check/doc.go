@@ -3,6 +3,6 @@
 // answers use the policy, the database and the broker, and the package changes nothing.
 //
 // The result of a question is pass, fail, cannot_know or not_applicable. Each answer has evidence and a
-// remedy. If a database or a broker cannot be read, questions about it have the result cannot_know, never
-// fail.
+// remedy. If a database or a broker cannot be read, questions about this database or broker have the result
+// cannot_know, never fail.
 package check

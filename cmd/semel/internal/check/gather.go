@@ -19,7 +19,8 @@ import (
 type Asked struct {
 	// Consumer selects one consumer by name; empty for all consumers.
 	Consumer string
-	// Deep also compares the inbox rows with numbers after From with their markers and streams.
+	// If Deep is true, each inbox row whose number is greater than From is also compared with its marker and its
+	// stream.
 	Deep bool
 	From int64
 	// Within is the timeout for each database and each broker.
@@ -104,7 +105,7 @@ func (s *Subject) keepMissing(err error) {
 	}
 }
 
-// plain returns the text of an error on one line.
+// The function plain returns the text of an error on one line.
 func plain(err error) string {
 	return operate.Plain(strings.Join(strings.Fields(err.Error()), " "))
 }

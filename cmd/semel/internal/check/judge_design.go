@@ -83,8 +83,8 @@ func (s *Subject) stable() Answer {
 	return pass("it comes from the producer; the store has no previous identity")
 }
 
-// derivation returns the text with which the store records how the consumer finds ids. derivation returns
-// false if nothing is recorded.
+// derivation returns the text with which the store records how the consumer finds ids. The method returns
+// false if the store records no text.
 func derivation(c *policy.Consumer) (string, bool) {
 	tells, is := c.Config().Identity.(interface{ Derivation() string })
 	if !is || len(tells.Derivation()) > admin.MaxDerivation {
@@ -113,7 +113,7 @@ func (s *Subject) scoped() Answer {
 	return pass("its records will have its own name; it has processed no message yet")
 }
 
-// own reports whether records with this stored name belong to the consumer.
+// The method own reports whether records with this stored name belong to the consumer.
 func (s *Subject) own(name string) bool {
 	public, _ := admin.GenerationOf(name)
 	return public == s.Consumer.Name

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// unwatched is how long a message may be parked before question 15 fails.
+// The constant unwatched is how long a message may be parked before question 15 fails.
 const unwatched = 24 * time.Hour
 
 func (s *Subject) kept() Answer {
@@ -76,8 +76,8 @@ func (s *Subject) horizon() Answer {
 	return s.fileOr("", keep)
 }
 
-// repeated answers question 13 for webhooks. A provider repeats a request for a certain time, so copies
-// arrive within that time.
+// The function repeated returns the answer to question 13 for webhooks. A provider repeats a request for a
+// certain time, so copies of the request arrive within this time.
 func (s *Subject) repeated(keep time.Duration) Answer {
 	late := s.Source.Webhook.Repeats + s.Consumer.Retention.Delay
 	if late > keep {
@@ -86,8 +86,8 @@ func (s *Subject) repeated(keep time.Duration) Answer {
 	return pass("ids are kept for %s, and a copy can arrive at most %s late", legible.Span(keep), legible.Span(late))
 }
 
-// fileOr answers question 13 for sources other than Kafka. A file can be read again at any time, so the
-// result for files is cannot_know.
+// fileOr returns the answer to question 13 for sources other than Kafka. A file can be read again at any
+// time, so the result for files is cannot_know.
 func (s *Subject) fileOr(why string, keep time.Duration) Answer {
 	if s.Source != nil && s.Source.Kafka == nil {
 		return cannot("write retention: forever, unless the file cannot be read again", "a file can be read again from its beginning at any time; messages with a time older than %s are then parked as too old", legible.Span(keep))
@@ -115,7 +115,7 @@ func (s *Subject) versions() Answer {
 	return fail("write version: {stream: …, number: …}, or upsert with newer in the statement", "%s sets a state, and a late message overwrites a newer one", a(kind))
 }
 
-// newer reports whether every statement is an upsert by version.
+// The method "newer" reports whether every statement is an upsert by version.
 func (s *Subject) newer() bool {
 	any := false
 	for _, h := range s.Consumer.Handlers() {

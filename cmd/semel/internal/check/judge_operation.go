@@ -9,10 +9,11 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// most is the number at which the store stops counting rows.
+// The constant "most" is the number at which the store stops counting rows.
 const most = 10_000
 
-// rows formats a number of rows and a verb. one and many are the singular and plural of the verb.
+// The function rows formats a number of rows and a verb. The parameters one and many are the singular and the
+// plural of the verb.
 func rows(n int64, one, many string) string {
 	if n == 1 {
 		return "1 row " + one

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/handlertest"
 )
 
-// prove reads what semel check --prove found about the consumer.
+// prove reads the results of semel check --prove for the consumer.
 func (s *Subject) prove(p *policy.Policy) {
 	all, err := proof.Read(p)
 	if err != nil {
@@ -24,7 +24,8 @@ func (s *Subject) prove(p *policy.Policy) {
 	s.Changed = err != nil || hash != s.Proof.Policy
 }
 
-// tested returns the question whether subtests of these groups have passed. what is their subject.
+// The function tested returns the question whether the subtests of the given groups have passed. The
+// parameter what names the property that the subtests check.
 func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
 	return func(s *Subject) Answer {
 		again := fmt.Sprintf("semel check --prove --consumer %s --config %s", s.Consumer.Name, s.Policy.File)

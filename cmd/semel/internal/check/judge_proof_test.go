@@ -22,7 +22,7 @@ func TestTestsOfTheHandlerAnswerTwoQuestions(t *testing.T) {
 		changed             bool
 		unread              string
 		duplicates, crashes Result
-		evidence            string // of the answer about duplicates
+		evidence            string // the expected evidence in the answer about duplicates
 	}{
 		"K3_4_18_all_passed":               {sound, passed, false, "", Pass, Pass, "on 2026-05-03 1 subtest passed with 2 messages on SQLite"},
 		"K3_4_duplicates_failed":           {sound, append(passed[:3:3], twice), false, "", Fail, Pass, "concurrent duplicates: the effect differs"},

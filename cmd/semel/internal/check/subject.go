@@ -25,8 +25,8 @@ type Subject struct {
 	// Schema describes what is missing in the tables; empty if nothing is missing or the tables were not
 	// checked.
 	Schema string
-	// Proof is the result of semel check --prove; nil if there is none, and NoProof says why. Changed is true if the
-	// policy has changed since.
+	// Proof is the result of semel check --prove; nil if there is none, and NoProof says why. Changed is true if
+	// the policy has changed since semel check --prove ran.
 	Proof   *proof.Proof
 	NoProof string
 	Changed bool
@@ -77,7 +77,7 @@ const (
 	NotApplicable Result = "not_applicable"
 )
 
-// Answer is the answer to a question. With CannotKnow, Evidence says why.
+// Answer is the answer to a question. If the result is CannotKnow, Evidence is the reason.
 type Answer struct {
 	Result   Result
 	Evidence string
@@ -109,16 +109,16 @@ func (s *Subject) unread() Answer {
 	return cannot("", "store %s could not be read; question 7 says why", s.Store.Name)
 }
 
-// calls returns the endpoint that the consumer calls, or nil.
+// The method calls returns the endpoint that the consumer calls, or nil.
 func (s *Subject) calls() *policy.HTTP { return s.Consumer.Handler.HTTP }
 
-// outside reports whether the consumer's own handler has effects outside of the store.
+// The method outside reports whether the consumer's own handler has effects outside of the store.
 func (s *Subject) outside() bool {
 	h := s.Consumer.Handler
 	return h.HTTP != nil && !h.HTTP.Pure || h.Kafka != nil
 }
 
-// orders reports whether the consumer writes intents that other consumers send.
+// The method orders reports whether the consumer writes intents that other consumers send.
 func (s *Subject) orders() bool {
 	for _, c := range s.Policy.Consumers {
 		if c.Sends() && s.Consumer.WritesTo(c.Name) {
@@ -136,7 +136,7 @@ func (s *Subject) kind() policy.EffectKind {
 	return s.Consumer.Effect.Kind
 }
 
-// a returns "a" or "an" and the kind of effect.
+// The method a returns the kind of effect after the article "a" or "an".
 func a(k policy.EffectKind) string {
 	if strings.ContainsAny(string(k[:1]), "aeiou") {
 		return "an " + string(k)
@@ -144,8 +144,8 @@ func a(k policy.EffectKind) string {
 	return "a " + string(k)
 }
 
-// repeatable reports whether an effect of this kind may happen twice. The second effect only writes the same
-// state again.
+// repeatable reports whether an effect of this kind may happen twice. An effect may happen twice if the
+// second effect only writes the same state again.
 func repeatable(k policy.EffectKind) bool {
 	return k == policy.Projection || k == policy.Cache || k == policy.AuditCopy
 }

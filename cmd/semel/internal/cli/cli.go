@@ -26,7 +26,7 @@ func Main(ctx context.Context, args []string, s command.Streams) int {
 	safe.Out, safe.Err = terminal.Text(s.Out), terminal.Text(s.Err)
 	c := &command.CLI{Streams: safe, Raw: s}
 	root := newRoot(c)
-	root.SetArgs(append([]string{}, args...)) // with nil, cobra would use the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // if the arguments were nil, cobra would use the arguments of the process
 	root.SetFlagErrorFunc(flagFault(root, args))
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -65,13 +65,12 @@ func newRoot(c *command.CLI) *cobra.Command {
 	return root
 }
 
-// consumersCommand returns the command group for consumers.
 func consumersCommand(c *command.CLI) *cobra.Command {
 	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
 }
 
-// mendDefaults hides the commands that cobra adds. These commands then also reject unknown arguments, like
-// the commands of semel.
+// mendDefaults hides the commands that cobra adds. mendDefaults also makes the commands of cobra reject
+// unknown arguments, as the commands of semel do.
 func mendDefaults(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -94,9 +93,9 @@ func mendDefaults(root *cobra.Command) {
 }
 
 // interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels, so that a command can
-// finish its work. A second SIGINT or SIGTERM ends the process immediately. A second SIGHUP does not,
-// because a closed terminal causes two: one from the kernel and one from the shell. If the process was
-// started with SIGHUP ignored, as by nohup, SIGHUP is ignored.
+// finish its work. A second SIGINT or SIGTERM ends the process immediately. A second SIGHUP does not end the
+// process, because a closed terminal causes two SIGHUPs: one from the kernel and one from the shell. If the
+// process was started with SIGHUP ignored, as by nohup, SIGHUP is ignored.
 func interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 3)

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// acts are the commands that change stored data or control consumers. Each of them has the flag --dry-run.
+// acts lists the commands that change stored data or control consumers. Each command in acts has the flag
+// --dry-run.
 var acts = []string{
 	"gaps skip",
 	"erase", "consumers identity release", "consumers identity retire",
@@ -26,7 +27,7 @@ var acts = []string{
 	"rebuild drop", "rebuild start", "rebuild stop", "rebuild switch", "replay start", "replay stop",
 }
 
-// others are commands that change something but have no --dry-run, with the reason.
+// others has the commands that change something but have no flag --dry-run, each with the reason.
 var others = map[string]string{
 	"run":           "it is the work itself",
 	"demo":          "it works in a folder of its own",
@@ -37,7 +38,7 @@ var others = map[string]string{
 	"gaps backfill": "it only adds, and a second time adds nothing",
 }
 
-// documents are the commands without the flag -o json, with the reason.
+// documents has the commands without the flag -o json, each with the reason.
 var documents = map[string]string{
 	"audit export":    "it prints a line of JSON for each change",
 	"generate alerts": "it prints rules that Prometheus reads",
@@ -102,7 +103,7 @@ func TestConsumersAreCompleted(t *testing.T) {
 	})
 }
 
-// named matches the usage of a command whose arguments are names of consumers.
+// The variable named matches the usage of a command whose arguments are names of consumers.
 var named = regexp.MustCompile(`^\w+ \[?NAME`)
 
 // noFiles is the output of a completion that tells the shell not to suggest files.
@@ -178,5 +179,5 @@ func TestOneTimeIsNamedForPausesAndLimits(t *testing.T) {
 	}
 }
 
-// seconds finds times in texts.
+// seconds matches a number of seconds in a text.
 var seconds = regexp.MustCompile(`\d+\s+seconds`)

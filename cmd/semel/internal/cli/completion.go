@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ofFiles are the flags whose value is a file or a folder.
+// ofFiles lists the flags whose value is a file or a folder.
 var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids", "messages", "setup"}
 
-// completeWords stops the shell from suggesting files for arguments and flags that are no files. Existing
-// completions stay.
+// completeWords stops the shell from suggesting files for arguments and flags that are no files.
+// completeWords keeps completions that a command already has.
 func completeWords(c *command.CLI, root *cobra.Command) {
 	walk(root, func(cmd *cobra.Command) {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {

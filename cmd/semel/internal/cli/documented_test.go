@@ -16,7 +16,7 @@ import (
 // documentedLine matches a line of a shell block that runs semel.
 var documentedLine = regexp.MustCompile(`^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/)?semel (.*)$`)
 
-// documented returns the semel commands in the shell blocks and the inline code of a page.
+// The function documented returns the semel commands in the shell blocks and the inline code of a page.
 func documented(page string) (all []string) {
 	block, shell := false, false
 	var prose strings.Builder
@@ -83,7 +83,7 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages = append(pages, slices.DeleteFunc(more, func(path string) bool {
-			return strings.Contains(path, "reference/commands/") // these pages are generated from the commands
+			return strings.Contains(path, "reference/commands/") // the pages of the command reference are generated from the commands
 		})...)
 	}
 	found := 0
@@ -106,8 +106,9 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-// justified returns an error for a documented command that changes something and lacks --because. A command
-// that a sentence only mentions by name needs no flags. retention run has a default reason.
+// The function justified returns an error for a documented command that changes something and lacks
+// --because. A command that a sentence only mentions by name needs no flags. retention run has a default
+// reason.
 func justified(words []string) error {
 	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
 	if err != nil || len(rest) == 0 || cmd.CommandPath() == "semel retention run" || !slices.Contains(acts, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
@@ -121,8 +122,8 @@ func justified(words []string) error {
 	return errors.New("it is refused without --because")
 }
 
-// parses returns an error if the words are not a valid semel command with valid arguments and flags. A
-// command that a sentence only mentions by name needs no arguments.
+// The function parses returns an error if the words are not a valid semel command with valid arguments and
+// flags. A command that a sentence only mentions by name needs no arguments.
 func parses(words []string) error {
 	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// examples are the examples in the help of each command, by command path.
+// examples has the examples in the help of each command, by command path.
 var examples = map[string][]string{
 	"semel": {
 		"semel run",

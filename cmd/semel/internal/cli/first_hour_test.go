@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// TestTheFirstHourWithAPolicyPrintsWhatThePageShows runs the commands in the section "Try it". The page must
-// show the output on a terminal of 80 columns below each command.
+// TestTheFirstHourWithAPolicyPrintsWhatThePageShows runs the commands in the section "Try it". Below each
+// command, the page must show the output of the command on a terminal of 80 columns.
 func TestTheFirstHourWithAPolicyPrintsWhatThePageShows(t *testing.T) {
 	commands, printed := tryIt(t, "../../../../docs/start/first-hour-policy.md")
 	if len(commands) != 3 || len(printed) != 3 {
@@ -102,7 +102,7 @@ var (
 	rerun = regexp.MustCompile(`rerun +\d+`)
 )
 
-// steady replaces the parts of an output that depend on time or machine.
+// The function steady replaces the parts of an output that depend on time or machine.
 func steady(text string) string {
 	return rerun.ReplaceAllString(age.ReplaceAllString(text, "AGE "), "rerun N")
 }

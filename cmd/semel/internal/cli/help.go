@@ -31,7 +31,6 @@ func groups() []group {
 	}
 }
 
-// of returns the commands of the group.
 func (g group) of(root *cobra.Command) (all []*cobra.Command) {
 	for _, name := range g.names {
 		for _, cmd := range root.Commands() {
@@ -43,12 +42,12 @@ func (g group) of(root *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// mostLines is the height of a common terminal. Help texts fit this height.
+// mostLines is the height of a common terminal. Help texts have at most mostLines lines.
 const mostLines = 24
 
 // help returns the help text of a command. The text has as many paragraphs of the description as fit a
-// terminal, but at least the first. Usage, examples and flags follow. The reference has the complete
-// description.
+// terminal, but at least the first. Usage, examples and flags follow the description. The reference has the
+// complete description.
 func help(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return rootHelp(cmd)
@@ -137,7 +136,7 @@ func usageLine(cmd *cobra.Command) string {
 	return line
 }
 
-// listed returns the subcommands that the help lists.
+// The function listed returns the subcommands that the help lists.
 func listed(cmd *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(child *cobra.Command) bool { return !child.IsAvailableCommand() })
 }
@@ -160,8 +159,8 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// explained returns the flags that the command's help explains. For all other flags, explained returns the
-// names, grouped by the command whose help explains the flags.
+// The function explained returns the flags that the command's help explains. For all other flags, explained
+// returns the names, grouped by the command whose help explains the flags.
 func explained(cmd *cobra.Command) (*pflag.FlagSet, map[string][]string) {
 	flags, named := pflag.NewFlagSet("", pflag.ContinueOnError), map[string][]string{}
 	ownFlags(cmd).VisitAll(func(f *pflag.Flag) {

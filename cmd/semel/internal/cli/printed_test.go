@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// hostile are texts that a payload, a path or an operator's reason can contain to control a terminal or to
-// forge a line.
+// The variable hostile has texts that a payload, a path or an operator's reason can contain to control a
+// terminal or to forge a line.
 var hostile = map[string]string{
 	"escape":       "\x1b[2J\x1b]0;owned\x07",
 	"line_feed":    "a\nINJECTED",
@@ -30,7 +30,7 @@ var hostile = map[string]string{
 }
 
 // hostilePolicy has two consumers whose database rejects messages with an error that contains text of the
-// payload. The consumer parking parks the messages. The consumer halting halts.
+// payload. The consumer named parking parks the messages. The consumer named halting halts.
 const hostilePolicy = `version: 1
 stores: {shop: {sqlite: {path: shop.db}, migrate: true, setup: setup.sql}}
 sources:
@@ -56,7 +56,7 @@ create trigger refuse before insert on notes begin select raise(abort, new.note)
 `
 
 // inHostile creates a folder with messages that contain text in every possible place. inHostile runs the
-// consumer parking there, and makes the folder the working directory.
+// consumer parking in this folder, and makes the folder the working directory.
 func inHostile(t *testing.T, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

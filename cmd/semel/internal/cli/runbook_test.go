@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// typed matches the semel commands in a text.
+// The variable typed matches the semel commands in a text.
 var typed = regexp.MustCompile("`(semel [^`]+)`")
 
 // An operator types the commands of a runbook at night, so each command must exist.
@@ -25,7 +25,7 @@ func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
 	}
 	for _, line := range found {
 		t.Run("K5_"+strings.ReplaceAll(line[1], " ", "_"), func(t *testing.T) {
-			line, _, _ := strings.Cut(line[1], " >") // the rest of the line is for the shell
+			line, _, _ := strings.Cut(line[1], " >") // the text after > is for the shell
 			words := strings.Fields(strings.NewReplacer("NUMBER", "17", "MESSAGES", "50").Replace(line))
 			cmd, rest, err := newRoot(&command.CLI{}).Find(words[1:])
 			if err == nil {

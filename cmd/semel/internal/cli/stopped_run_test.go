@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// silent starts a server that accepts connections and never responds, and returns the server's address. The
-// server calls connected for each connection.
+// The function silent starts a server that accepts connections and never responds, and returns the server's
+// address. The server calls the function connected for each connection.
 func silent(t *testing.T, connected func()) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,8 +15,8 @@ type payment struct {
 	Amount   int64  `json:"amount"`
 }
 
-// book inserts an entry and changes the balance of the account. All three consumers call book, each within a
-// transaction that it opens in its own way.
+// book inserts an entry and changes the balance of the account. All three consumers call book, but each
+// consumer opens the transaction in a different way.
 func book(ctx context.Context, tx *sql.Tx, body []byte) error {
 	var p payment
 	if err := json.Unmarshal(body, &p); err != nil {

@@ -11,12 +11,12 @@ import (
 type broker struct {
 	bodies  []json.RawMessage
 	crashes map[int]Point // planned crashes, by the position of the delivery
-	// waiting are the positions of messages that the broker must deliver, in ascending order.
+	// waiting has the positions of messages that the broker must deliver, in ascending order.
 	waiting   []int
 	unsettled map[int]bool
 	// times is how often the message at each position was delivered.
 	times []int
-	// crashed is the number of killed processes.
+	// The field crashed is the number of killed processes.
 	crashed int
 }
 
@@ -36,8 +36,8 @@ func newBroker(p plan) (*broker, error) {
 	return b, nil
 }
 
-// take returns the next deliveries: at most most, and only as many as the window of unacked deliveries
-// allows.
+// The method take returns the next deliveries. The number of deliveries is limited by the parameter most and
+// by the window of unacked deliveries.
 func (b *broker) take(most int) []delivery {
 	n := min(most, window-len(b.unsettled), len(b.waiting))
 	if n <= 0 {
@@ -53,14 +53,14 @@ func (b *broker) take(most int) []delivery {
 	return taken
 }
 
-// settle acks deliveries.
+// The method settle acks deliveries.
 func (b *broker) settle(positions []int) {
 	for _, at := range positions {
 		delete(b.unsettled, at)
 	}
 }
 
-// back makes the broker deliver unacked messages again.
+// The method back makes the broker deliver unacked messages again.
 func (b *broker) back(positions []int) {
 	for _, at := range positions {
 		if b.unsettled[at] {
@@ -71,20 +71,21 @@ func (b *broker) back(positions []int) {
 	slices.Sort(b.waiting)
 }
 
-// died records that the consumer's process died at the planned crash. The crash does not happen again.
+// died records that the consumer's process died at the planned crash. The planned crash does not happen
+// again.
 func (b *broker) died(crash int) {
 	b.crashed++
 	delete(b.crashes, crash)
 	b.back(slices.Collect(maps.Keys(b.unsettled)))
 }
 
-// empty reports whether all messages are acked.
+// The method empty reports whether all messages are acked.
 func (b *broker) empty() bool { return len(b.waiting)+len(b.unsettled) == 0 }
 
-// settled returns the number of acked messages.
+// The method settled returns the number of acked messages.
 func (b *broker) settled() int { return len(b.bodies) - len(b.waiting) - len(b.unsettled) }
 
-// delivered returns the number of deliveries, and the number of redeliveries among them.
+// The method delivered returns the number of deliveries, and the number of redeliveries among them.
 func (b *broker) delivered() (all, again int) {
 	for _, n := range b.times {
 		all += n

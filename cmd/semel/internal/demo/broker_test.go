@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// positions takes at most most deliveries from the broker and returns their positions.
+// positions takes deliveries from the broker, not more than the parameter most, and returns their positions.
 func positions(b *broker, most int) []int {
 	var all []int
 	for _, d := range b.take(most) {

@@ -21,14 +21,14 @@ type delivery struct {
 	Crash Point `json:"crash,omitempty"`
 }
 
-// request is a message from the consumer to the broker. Exactly one field is set. The broker replies only to
-// a fetch.
+// request is a message from the consumer to the broker. Exactly one field of a request is set. The broker
+// replies only to a fetch.
 type request struct {
 	Fetch  int   `json:"fetch,omitempty"`
 	Cancel bool  `json:"cancel,omitempty"`
 	Settle []int `json:"settle,omitempty"`
 	Back   []int `json:"back,omitempty"`
-	// Dies says that the process is about to kill itself at this crash.
+	// Dies has the planned crash at which the process is about to kill itself.
 	Dies *Crash `json:"dies,omitempty"`
 }
 
@@ -39,11 +39,12 @@ type reply struct {
 	End        bool       `json:"end,omitempty"`
 }
 
-// client is a consumer's connection to the broker. At planned crashes, client kills the process.
+// client is a consumer's connection to the broker. At a planned crash, client kills the process in which it
+// runs.
 type client struct {
 	replies *json.Decoder // used only by the fetching goroutine
-	// lost ends the consumer if the broker closes the connection. Otherwise the process would continue after
-	// its parent process was killed.
+	// The field lost ends the consumer if the broker closes the connection. Without lost, the consumer's process
+	// would continue after its parent process was killed.
 	lost context.CancelCauseFunc
 
 	mutex    sync.Mutex    // held during a request and during a crash
@@ -94,7 +95,7 @@ func (c *client) arm(taken []delivery) {
 	}
 }
 
-// next waits for a single delivery. Consumers without batches use next.
+// The method "next" waits for a single delivery. Consumers without batches use next.
 func (c *client) next(ctx context.Context) (delivery, error) {
 	taken, err := c.fetch(ctx, 1)
 	if err != nil {
@@ -107,11 +108,10 @@ func (c *client) next(ctx context.Context) (delivery, error) {
 	return taken[0], nil
 }
 
-// settle acks a delivery.
 func (c *client) settle(d delivery) error { return c.send(request{Settle: []int{d.Position}}) }
 
-// at kills the process if a crash is planned for this step. The kill is immediate: no deferred call runs,
-// nothing is rolled back, and the database is not closed.
+// The method at kills the process if a crash is planned for the given step. The kill is immediate: no
+// deferred call runs, nothing is rolled back, and the database is not closed.
 func (c *client) at(p Point) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -131,7 +131,7 @@ func (c *client) at(p Point) {
 	select {} // wait for the signal
 }
 
-// atPoint calls at for the corresponding fault point of Semel.
+// atPoint calls the method at with the step that corresponds to a fault point of Semel.
 func (c *client) atPoint(p faults.Point, _ int) {
 	switch p {
 	case faults.AfterFetch:

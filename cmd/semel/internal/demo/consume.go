@@ -19,11 +19,12 @@ const (
 	Semel       = "semel"
 )
 
-// Names returns the names of the consumers. The table has the same order.
+// Names returns the names of the consumers. The printed table has the consumers in the order of Names.
 func Names() []string { return []string{SettleFirst, SettleLast, Semel} }
 
 // Consume runs a consumer in its own process. Consume processes deliveries with the database at path until
-// the broker, which is the parent process, has no more messages. in and out are the pipes to the broker.
+// the broker, which is the parent process, has no more messages. The parameters in and out are the pipes to
+// the broker.
 func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer) (err error) {
 	consume := map[string]func(context.Context, *sql.DB, *client) error{
 		SettleFirst: settleFirst, SettleLast: settleLast, Semel: withSemel,
@@ -44,9 +45,9 @@ func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer
 	return context.Cause(ctx)
 }
 
-// open opens a database with the same settings for all consumers. SQLite does not flush to disk at each
-// commit, so the demo is fast on slow disks. A killed process still loses nothing, because the operating
-// system has the written data.
+// The function open opens a database with the same settings for all consumers. SQLite does not flush to disk
+// at each commit, so the demo is fast on slow disks. A killed process still loses nothing, because the
+// operating system has the written data.
 func open(path string) (*sql.DB, error) {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	return sql.Open("sqlite", "file:"+escape.Replace(filepath.ToSlash(path))+

@@ -1,7 +1,7 @@
 // Package demo shows the effect of crashes on payments. Three consumers process the same deliveries: two
-// consumers as people usually write them, and one with Semel. Their processes are killed at the same
-// deliveries and steps. Each consumer has its own process and database. The broker runs in the parent
-// process.
+// consumers as people usually write them, and one with Semel. The processes of all three consumers are killed
+// at the same deliveries and steps. Each consumer has its own process and database. The broker runs in the
+// parent process.
 package demo
 
 import (
@@ -17,9 +17,9 @@ import (
 
 // Options configure a demo.
 type Options struct {
-	// Seed determines the deliveries and the crashes. The same seed gives the same demo.
+	// Seed determines the deliveries and the crashes. Two demos with the same seed are equal.
 	Seed uint64
-	// Folder is the folder for the databases. Databases of an earlier demo must not exist there.
+	// Folder is the folder for the databases. Folder must not contain databases of an earlier demo.
 	Folder string
 	// Process returns the command that starts a consumer's process. The process must call Consume with its
 	// standard input and output.
@@ -31,8 +31,8 @@ type Options struct {
 // limit is the timeout of a demo. A demo normally takes seconds.
 const limit = 2 * time.Minute
 
-// Run runs the consumers in parallel and reads the report from their databases. An error means that the demo
-// did not complete. To check that the report has the expected results, call Report.Check.
+// Run runs the consumers in parallel and reads the report from their databases. An error of Run means that
+// the demo did not complete. Run does not check the results in the report; Report.Check does.
 func Run(ctx context.Context, o Options) (Report, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the demonstration did not end in %v", limit))
 	defer stop()
@@ -57,8 +57,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, context.Cause(ctx)
 }
 
-// one runs a consumer until all messages are acked. After each crash, one starts the consumer's process
-// again.
+// The function one runs a consumer until all messages are acked. After each crash, the function starts the
+// consumer's process again.
 func one(ctx context.Context, o Options, p plan, name string, show func(*broker)) (Figures, error) {
 	path := filepath.Join(o.Folder, name+".db")
 	if _, err := os.Stat(path); err == nil {

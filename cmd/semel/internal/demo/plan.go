@@ -10,14 +10,14 @@ import (
 // Point is a step at which the demo can kill a consumer's process.
 type Point string
 
-// The steps.
+// The steps at which the demo can kill a process.
 const (
-	// Received: the process has received the delivery and has not started to process it.
+	// Received means that the process has received the delivery but has not started to process the delivery.
 	Received Point = "received"
-	// InTransaction: the booking is written, but the transaction is not committed.
+	// InTransaction means that the booking is written, but the transaction is not committed.
 	InTransaction Point = "in the transaction"
-	// BetweenSteps: one of two steps is done. The steps are the commit of the booking and the ack of the
-	// delivery; the consumer determines their order.
+	// BetweenSteps means that only the first of two steps is done. The steps are the commit of the booking and
+	// the ack of the delivery, in the order that the consumer has chosen.
 	BetweenSteps Point = "between booking and settling"
 )
 
@@ -32,7 +32,7 @@ type Crash struct {
 const (
 	payments  = 300
 	accounts  = 8
-	perCopy   = 10 // of this number of payments, the producer sends one twice
+	perCopy   = 10 // the producer sends one of so many payments twice
 	lateness  = 20 // maximum number of payments between a payment and its copy
 	perPoint  = 4  // number of crashes at each point
 	maxAmount = 500
@@ -44,7 +44,7 @@ const window = 10
 
 // plan has the deliveries and crashes for one seed.
 type plan struct {
-	// deliveries are in the order of the broker, including the copies that producers send.
+	// deliveries has the deliveries in the order of the broker, including the copies that producers send.
 	deliveries []payment
 	crashes    []Crash
 }
@@ -84,8 +84,8 @@ func newDeliveries(random *rand.Rand) []payment {
 	return deliveries
 }
 
-// newCrashes distributes the crashes evenly over payments that the producer sent once. A copy from the
-// producer would hide the effect of a crash.
+// newCrashes distributes the crashes evenly over payments that the producer sent once. A copy that the
+// producer sends would hide the effect of a crash.
 func newCrashes(random *rand.Rand, deliveries []payment) []Crash {
 	times := map[payment]int{}
 	for _, p := range deliveries {

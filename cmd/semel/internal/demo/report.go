@@ -26,7 +26,8 @@ type Figures struct {
 	Deliveries   int `json:"deliveries"`
 	Redeliveries int `json:"redeliveries"`
 	Crashes      int `json:"crashes"`
-	// The following numbers are read from the consumer's database. Applied is Expected - Lost + Doubled.
+	// The numbers from Expected on are read from the consumer's database. Applied is equal to Expected - Lost +
+	// Doubled.
 	Expected int `json:"expected"`
 	Applied  int `json:"applied"`
 	Lost     int `json:"lost"`

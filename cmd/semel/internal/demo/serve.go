@@ -10,9 +10,9 @@ import (
 	"os/exec"
 )
 
-// serve starts a consumer's process and is the broker of the process until it ends. serve returns true if
-// the consumer has finished, and false if the process died at a planned crash. serve calls the function show
-// after each change.
+// serve starts a consumer's process and is the broker of the process until the process ends. serve returns
+// true if the consumer has finished, and false if the process died at a planned crash. serve calls the
+// function show after each change.
 func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bool, err error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -54,7 +54,8 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 type conversation struct {
 	broker  *broker
 	replies *json.Encoder
-	// asked is the number of deliveries that the process has asked for; 0 if the process does not wait.
+	// The field asked is the number of deliveries that the process has asked for; 0 if the process does not
+	// wait.
 	asked int
 	dead  *Crash
 }

@@ -17,7 +17,8 @@ type watch struct {
 	bars       []*mpb.Bar
 }
 
-// barWidth is the width of the progress bar. The texts beside the bar then fit on a narrow terminal.
+// barWidth is the width of the progress bar. With this width, the texts beside the bar fit on a narrow
+// terminal.
 const barWidth = 24
 
 // refresh is the interval at which the lines are redrawn.

@@ -28,7 +28,7 @@ import (
 
 const attackedSecret = "a secret that strangers do not know"
 
-// attacked is a server with a webhook receiver and a consumer.
+// The type attacked is a server with a webhook receiver and a consumer.
 type attacked struct {
 	*Server
 	hooks    *webhook.Receiver
@@ -68,14 +68,14 @@ func signedBy(secret, body string) string {
 	return "X-Hub-Signature-256: sha256=" + hex.EncodeToString(h.Sum(nil)) + "\r\n"
 }
 
-// raw returns the bytes of a request with these headers and this body.
+// The function raw returns the bytes of a request with the given headers and the given body.
 func raw(headers, body string) string {
 	return "POST /a HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body
 }
 
-// said sends a request and returns the statuses of all responses on the connection. answers is the number of
-// responses that must arrive while the client can still send. Further responses may arrive after the client
-// has closed its sending side.
+// The function said sends a request and returns the statuses of all responses on the connection. The
+// parameter answers is the number of responses that must arrive while the client can still send. Further
+// responses may arrive after the client has closed its sending side.
 func said(t *testing.T, s *Server, request string, answers int) (all []int) {
 	t.Helper()
 	c := dial(t, s)
@@ -157,7 +157,7 @@ func TestRejectedClientsHoldNoConnection(t *testing.T) {
 		const body = `{"id":"evt_1"}`
 		s := attack(t, Options{Connections: 1}, nil)
 		for _, request := range []string{raw("Content-Length: 0\r\n", ""), raw(signedBy("another secret than theirs", body)+"Content-Length: 14\r\n", body), "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /other HTTP/1.1\r\nHost: a\r\n\r\n"} {
-			if got := asked(t, dial(t, s.Server), request); got/100 != 4 { // the connection stays open
+			if got := asked(t, dial(t, s.Server), request); got/100 != 4 { // each request uses a new connection, which the client keeps open
 				t.Errorf("%d", got)
 			}
 		}

@@ -19,8 +19,8 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// limited is a listener with a limited number of places for connections. If no place is free, limited closes
-// idle connections, longest idle first. Providers send from many machines, and each machine keeps its
+// The type limited is a listener that allows a limited number of open connections. At the limit, limited
+// closes idle connections, longest idle first. Providers send from many machines, and each machine keeps its
 // connection open. If a provider does not retry and a webhook waits longer than the provider's timeout, the
 // webhook is lost.
 type limited struct {
@@ -61,7 +61,8 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
 }
 
-// place waits for a free place. place returns false if the server ends first.
+// The method place waits until one more connection is allowed. If the server ends first, the method returns
+// false.
 func (l *limited) place() bool {
 	select {
 	case l.free <- struct{}{}:
@@ -110,7 +111,8 @@ func (l *limited) state(c net.Conn, s http.ConnState) {
 	}
 }
 
-// cut closes a connection immediately. A regular end of TLS would send data first and could block.
+// cut closes a connection immediately. A regular end of a TLS connection would send data first and could
+// block.
 func cut(c net.Conn) {
 	if t, is := c.(*tls.Conn); is {
 		c = t.NetConn()
@@ -124,7 +126,7 @@ func (l *limited) Close() error {
 	return l.Listener.Close()
 }
 
-// counted is a connection that releases its place when it is closed.
+// The type counted is a connection that makes room for another connection when it is closed.
 type counted struct {
 	net.Conn
 	release func()
@@ -162,7 +164,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-// load reads the files if they changed since the last read. The caller must hold mutex.
+// load reads the files if they changed since the last read. The caller of load must hold mutex.
 func (c *certificate) load() error {
 	changed, err := c.times()
 	if err != nil || c.loaded != nil && changed == c.tried {

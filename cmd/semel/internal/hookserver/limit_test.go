@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// handed is a listener that accepts connections from a channel.
+// The type handed is a listener that accepts connections from a channel.
 type handed struct {
 	net.Listener
 	connections chan net.Conn

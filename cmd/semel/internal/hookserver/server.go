@@ -49,7 +49,8 @@ const (
 	mostStreams = 100
 )
 
-// Open listens on the address and serves requests immediately. Before Handle adds a path, the status is 404.
+// Open listens on the address and serves requests immediately. Until Handle adds a path, requests to the path
+// get status 404.
 func Open(o Options) (*Server, error) {
 	s := &Server{options: o, paths: map[string]http.Handler{}}
 	var config *tls.Config
@@ -89,7 +90,7 @@ func (s *Server) serve() {
 // Address returns the address on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Handle sets the handler of a path. An earlier handler of the path is replaced.
+// Handle sets the handler of a path. Handle replaces an earlier handler of the path.
 func (s *Server) Handle(path string, h http.Handler) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -112,12 +113,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // closeWithin is the maximum time that Close waits for responses in progress.
 const closeWithin = time.Second
 
-// Close stops the server and waits for requests in progress. Receivers are closed earlier, so only responses
-// remain to be sent.
+// Close stops the server and waits for requests in progress. The receivers are closed before the server, so
+// only responses remain to be sent.
 func (s *Server) Close() {
 	stop, cancel := within(closeWithin)
 	defer cancel()
-	_ = s.server.Shutdown(stop) // remaining connections are closed below
+	_ = s.server.Shutdown(stop) // the function closes remaining connections below
 	_ = s.server.Close()
 	s.group.Wait()
 }

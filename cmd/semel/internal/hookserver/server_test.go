@@ -46,7 +46,7 @@ func dial(t *testing.T, s *Server) net.Conn {
 	return c
 }
 
-// asked sends a request and returns the status of the response.
+// The function asked sends a request and returns the status of the response.
 func asked(t *testing.T, c net.Conn, request string) int {
 	t.Helper()
 	if _, err := fmt.Fprint(c, request); err != nil {

@@ -16,7 +16,7 @@ import (
 
 const (
 	// mostRead is the maximum number of bytes that are read from a response so that the connection can be
-	// reused. If a response is longer, the connection is closed.
+	// reused. If a response is longer than mostRead, the connection is closed.
 	mostRead = 1 << 20
 	// mostProblem is the maximum length of a problem document that is parsed.
 	mostProblem = 64 << 10
@@ -30,7 +30,8 @@ type answer struct {
 	header http.Header
 	// title is the title of a problem document (RFC 9457); empty if the response has none.
 	title string
-	// effects means that the response has the media type of effects. body then has the first mostRead bytes.
+	// effects means that the response has the media type of effects. If effects is set, the field body has the
+	// first mostRead bytes.
 	effects bool
 	body    []byte
 	// length is the number of bytes that were read from the body.
@@ -71,8 +72,8 @@ func read(response *http.Response) (answer, error) {
 	return a, nil
 }
 
-// first is a writer that stores the first mostProblem bytes of a response and one more byte. The additional
-// byte shows that the response is too long.
+// The type "first" is a writer that stores the first mostProblem bytes of a response and one more byte. If
+// first has stored mostProblem bytes and one more byte, the response is too long.
 type first struct{ *bytes.Buffer }
 
 func (f *first) Write(p []byte) (int, error) {
@@ -114,9 +115,9 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	return semel.Permanent(err)
 }
 
-// refuses reports whether the status guarantees that the server did not carry out the call. refuses is used
-// for calls without an idempotency key that must not be repeated otherwise. Calls with a key are simply
-// repeated, which is harmless.
+// The function refuses reports whether the status guarantees that the server did not carry out the call. If
+// the policy prefers a lost call to a double call, Semel calls this function before it repeats a call without
+// an idempotency key. A call with an idempotency key is simply repeated, which is harmless.
 func refuses(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,
@@ -126,14 +127,15 @@ func refuses(status int) bool {
 	return false
 }
 
-// again reports whether the status means that the request was not carried out and can succeed later.
+// The function "again" reports whether the status means that the request was not carried out and can succeed
+// later.
 func again(status int) bool {
 	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
-// leavesOpen reports whether the outcome is unknown after this status. A server can fail before or after the
-// effect. A gateway may have received no response. After 409, the previous call with the same key may still
-// be running.
+// leavesOpen reports whether the outcome of a call is unknown after the given status. A server can fail
+// before or after the effect. A gateway may have received no response. After 409, the previous call with the
+// same key may still be running.
 func leavesOpen(status int) bool {
 	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict
 }
@@ -176,7 +178,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// digits parses a number of seconds. A wait of more than a year becomes a year.
+// digits parses a number of seconds. A wait of more than a year is shortened to a year.
 func digits(text string) (time.Duration, bool) {
 	const most = 365 * 24 * time.Hour
 	var wait time.Duration

@@ -28,7 +28,7 @@ func TestTheMeaningOfAStatus(t *testing.T) {
 			switch {
 			case status < 300:
 				want = 0
-			case status >= 500, status == 408, status == 409: // the outcome of the call is unknown
+			case status >= 500, status == 408, status == 409: // with these statuses, the outcome of the call is unknown
 				want = semel.DecideUnknown
 			case status == 425, status == 429:
 				want = semel.DecideRetry
@@ -52,7 +52,7 @@ func TestTheMeaningOfAStatus(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	there := now.Add(-7 * time.Hour) // the time of the server's clock
+	there := now.Add(-7 * time.Hour) // the time of the server's clock, which is seven hours slow
 	for name, c := range map[string]struct {
 		after, date string
 		want        time.Duration

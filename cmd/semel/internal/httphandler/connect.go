@@ -21,8 +21,8 @@ const (
 	mostHeaders = 256 << 10
 )
 
-// newTransport returns a transport for HTTP/1.1. A connection then carries one call at a time, and every
-// byte on the connection belongs to that call. The transport uses no proxy and does not decompress
+// newTransport returns a transport for HTTP/1.1. With HTTP/1.1, a connection carries one call at a time, and
+// every byte on the connection belongs to that call. The transport uses no proxy and does not decompress
 // responses.
 func newTransport(c Config) *http.Transport {
 	d := dialer{net.Dialer{Timeout: dialTimeout}, c.TLS}
@@ -79,11 +79,12 @@ type handshakeError struct{ err error }
 func (e *handshakeError) Error() string { return e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// counted counts the bytes that are written to a connection. Bytes of a TLS handshake are not counted.
+// The type counted counts the bytes that are written to a connection. Bytes of a TLS handshake are not
+// counted.
 type counted struct {
 	net.Conn
 	written atomic.Int64
-	// refuses means that further writes return an error.
+	// The field refuses means that further writes return an error.
 	refuses atomic.Bool
 
 	changed *sync.Cond // signals changes of reading and closed
@@ -117,9 +118,9 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// empty waits until the transport has read a response to the end and has checked for further bytes. If the
-// server has sent a second response, the transport then closes the connection. Without the wait, the next
-// request could take the second response as its own.
+// The method empty waits until the transport has read a response to the end and has checked for further
+// bytes. If the server has sent a second response, the transport then closes the connection. Without this
+// wait, the transport could take an unexpected second response for the response to the next request.
 func (c *counted) empty() {
 	c.changed.L.Lock()
 	defer c.changed.L.Unlock()
@@ -130,8 +131,8 @@ func (c *counted) empty() {
 
 var errNotAgain = errors.New("the connection was closed after something had been sent")
 
-// Write implements net.Conn. Write counts before it writes, because another goroutine may read the count
-// meanwhile. If writing fails, Write subtracts the bytes that were not written.
+// Write implements net.Conn. Write counts the bytes before it writes, because another goroutine may read the
+// count during the write. If writing fails, Write subtracts the bytes that were not written.
 func (c *counted) Write(p []byte) (int, error) {
 	if c.refuses.Load() {
 		return 0, errNotAgain
@@ -142,10 +143,10 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// call follows one call through its connections. If a reused connection turns out to be closed, the
-// transport repeats a request with an idempotency key on another connection. The repetition is allowed if no
-// byte was sent before. Otherwise the repetition would be a second call that Semel does not count, so the
-// other connection rejects it.
+// call observes the connections of one call. If a reused connection turns out to be closed, the transport
+// repeats a request with an idempotency key on another connection. The transport may repeat the request if no
+// byte of the request was sent before. If a byte was sent, the repeated request would be a second call that
+// Semel does not count, so the other connection rejects the request.
 type call struct {
 	conn  atomic.Pointer[counted]
 	began atomic.Int64

@@ -15,10 +15,10 @@
 // With Config.Effects, the body of a 2xx response can list effects that Semel writes to its store; see
 // Handler.Ask. A response without a body has no effects.
 //
-// A response counts if it is complete, or if more than the first MiB has arrived. If a timeout or a broken
-// connection ends the response earlier, the outcome is unknown: the endpoint may have carried out the call.
-// If nothing was sent, the endpoint has not carried out the call. Both cases are retried, and the error
-// names the case.
+// A response counts if the response is complete, or if more than the first MiB has arrived. If a timeout or a
+// broken connection ends the response earlier, the outcome is unknown: the endpoint may have carried out the
+// call. If nothing was sent, the endpoint has not carried out the call. After a timeout or a broken
+// connection, the call is retried, and the error says whether the endpoint may have carried out the call.
 //
 // Errors contain the host of the endpoint, but not the rest of the URL, headers, secrets or the response.
 // Errors do contain the status and the title of a problem document (RFC 9457), which is the same for every

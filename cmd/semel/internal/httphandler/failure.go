@@ -22,8 +22,8 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// failed returns the result of a message after a call without a response. If a part of the request was sent,
-// the outcome is unknown.
+// The method failed returns the result of a message after a call without a response. If a part of the request
+// was sent, the outcome is unknown.
 func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	sent := c.sent()
 	why := h.why(ctx, err, sent)
@@ -33,8 +33,8 @@ func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	return semel.Retry(&failure{"nothing was sent to " + h.host + ": " + why, err})
 }
 
-// next describes a further call after an unknown outcome. The text does not promise such a call, because
-// the message may have no further attempt.
+// The method "next" describes a further call after an unknown outcome. The text does not promise a further
+// call, because the message may have no further attempt.
 func (h *Handler) next() string {
 	switch {
 	case h.config.MayBeLost:
@@ -56,7 +56,7 @@ func (h *Handler) why(ctx context.Context, err error, sent bool) string {
 		return "the call was cancelled by this process"
 	case errors.As(err, &handshake):
 		return h.encryption(handshake.err)
-	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // a TLS alert of the server
+	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // the server sent a TLS alert
 		return legible.Printable(operation.Error())
 	case operation != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNotAgain):
 		return "the connection ended before the response was complete"

@@ -136,8 +136,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 		all.Go(func() { h.says(t, 0, "") })
 	}
 	all.Wait()
-	// On a busy machine, the transport sometimes opens another connection. The number of concurrent
-	// connections was checked above.
+	// On a busy machine, the transport sometimes opens another connection. The test has already checked the
+	// number of concurrent connections.
 	if n := e.connections.Load(); n > 20 {
 		t.Errorf("%d connections for 100 calls: they are not reused", n)
 	}
@@ -146,7 +146,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestTheTimeoutOfACallStartsWhenItIsSent(t *testing.T) {
 	e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 	h := e.handler(t, func(c *Config) { c.Connections, c.Timeout = 1, time.Nanosecond })
-	h.turns <- struct{}{} // as if another call were in progress
+	h.turns <- struct{}{} // occupy the connection, as a call in progress does
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	class, text := decided(t, h.Handle(ctx, message()))

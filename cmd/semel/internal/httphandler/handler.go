@@ -16,8 +16,8 @@ import (
 type Config struct {
 	// URL is an http or https URL without user and password.
 	URL string
-	// Headers are sent with each request. Pass lists message headers that are copied to the request. Allowed
-	// must accept each header, and Passable each name in Pass.
+	// Headers are sent with each request. The field Pass lists message headers that are copied to the request.
+	// The function Allowed must accept each header, and the function Passable must accept each name in Pass.
 	Headers []Header
 	Pass    []string
 	// NoKey sends no idempotency key, because the endpoint does not support keys. MayBeLost can be set with
@@ -25,8 +25,8 @@ type Config struct {
 	NoKey, MayBeLost bool
 	// Timeout is the maximum duration of a call, from opening the connection to the end of the response.
 	Timeout time.Duration
-	// MaxRetryAfter is the maximum wait that a Retry-After header can request. A longer wait is shortened to
-	// MaxRetryAfter.
+	// MaxRetryAfter is the maximum wait that a Retry-After header can request. If the header requests a longer
+	// wait, the wait is shortened to MaxRetryAfter.
 	MaxRetryAfter time.Duration
 	// Secrets sign each request; see ParseSecret. Each secret adds one signature.
 	Secrets []Secret
@@ -70,8 +70,8 @@ func New(c Config) (*Handler, error) {
 // errTimeout is the cause of a call that exceeded its timeout.
 var errTimeout = errors.New("the call timed out")
 
-// errNoAnswer is the error for a final status below 200. After 101, the server would switch to a protocol
-// that Semel did not request, and no timeout would end the connection.
+// errNoAnswer is the error for a final response with a status below 200. After status 101, the server would
+// switch to a protocol that Semel did not request, and no timeout would end the connection.
 var errNoAnswer = errors.New("a status below 200 is not a final response")
 
 // Handle makes one call for m. The error decides the outcome of the message, and says whether the outcome of

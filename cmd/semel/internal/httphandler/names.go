@@ -7,21 +7,22 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/headername"
 )
 
-// ours are headers that Semel sets for every request, or that control the connection. A message that could
-// set such a header could split a request in two, or pretend to come from another client.
+// ours lists headers that Semel sets for every request, or that control the connection. A message that could
+// set one of the headers in ours could split a request in two, or pretend to come from another client.
 var ours = []string{
 	"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect",
 	"host", "content-length", "content-type", "content-encoding", "accept-encoding", "user-agent", "forwarded", "via",
 	strings.ToLower(headerKey), "x-idempotency-key", "traceparent", "tracestate",
 }
 
-// oursBegin are the prefixes of further headers that Semel sets.
+// oursBegin lists the prefixes of further headers that Semel sets.
 var oursBegin = []string{"ce-", "semel-", "webhook-", "proxy-", "x-forwarded-"}
 
-// credentials are headers that authenticate the client. The policy may set them, but a message must not.
+// credentials lists headers that authenticate the client. The policy may set a header in credentials, but a
+// message must not.
 var credentials = []string{"authorization", "cookie", "x-api-key"}
 
-// Allowed returns why the policy may not set the header, or "" if the policy may set it.
+// Allowed returns why the policy may not set the header, or "" if the policy may set the header.
 func Allowed(name string) string {
 	lower := strings.ToLower(name)
 	switch {
@@ -33,7 +34,7 @@ func Allowed(name string) string {
 	return ""
 }
 
-// Passable returns why the header may not be copied from a message, or "" if it may be copied.
+// Passable returns why the header may not be copied from a message, or "" if the header may be copied.
 func Passable(name string) string {
 	why := Allowed(name)
 	if why == "" && slices.Contains(credentials, strings.ToLower(name)) {
@@ -45,8 +46,8 @@ func Passable(name string) string {
 // Sendable reports whether value is a valid header value.
 func Sendable(value string) bool { return sendable([]byte(value)) }
 
-// sendable implements the rule for header values in RFC 9110, section 5.5. Values with blanks at the start
-// or end are rejected, because other software removes such blanks.
+// sendable implements the rule for header values in RFC 9110, section 5.5. A header value with blanks at the
+// start or the end is rejected, because other software removes these blanks.
 func sendable(value []byte) bool {
 	for _, c := range value {
 		if c < ' ' && c != '\t' || c == 0x7f {

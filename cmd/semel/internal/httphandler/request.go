@@ -19,8 +19,9 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// step is a part of the input from which the idempotency key is computed, besides the identity. step must
-// never change, because a message whose call is in progress would get another key.
+// step is a constant part of the input from which the idempotency key is computed; the other part is the
+// identity. The value of step must never change, because otherwise a message whose call is in progress would
+// get another key.
 const step = "handler"
 
 // The headers that Semel defines.
@@ -31,7 +32,7 @@ const (
 	headerEffects = "Semel-Effects"
 )
 
-// kept are headers about cause and trace, which are copied from a message to its request.
+// The variable kept lists the headers about cause and trace, which are copied from a message to its request.
 var kept = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
 
 // request returns the request for m, a CloudEvent in binary mode. request returns an error if a value of the
@@ -71,8 +72,8 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	return request, nil
 }
 
-// replayed adds headers about the replay of the message, and whether the replay may have effects. replayed
-// adds nothing outside of a replay.
+// The function replayed adds headers about the replay of the message, and whether the replay may have
+// effects. If the message is not replayed, the function adds no headers.
 func replayed(to http.Header, m *semel.Message) {
 	r, is := m.Replay()
 	if !is {
@@ -84,8 +85,8 @@ func replayed(to http.Header, m *semel.Message) {
 
 func (h *Handler) keyOf(m *semel.Message) string { return Key(m, h.config.Intents) }
 
-// Key returns the idempotency key of the call for m. m must have its Identity. intent means that m is an
-// intent, which can have its own key.
+// Key returns the idempotency key of the call for m. The field Identity of m must be set. The parameter
+// intent means that m is an intent, which can have its own key.
 func Key(m *semel.Message, intent bool) string {
 	if intent {
 		return m.IntentKey(step)
@@ -161,8 +162,8 @@ func event(to http.Header, m *semel.Message) {
 	}
 }
 
-// contentType returns the content type of the message. If the message has none, contentType returns
-// application/json for a body in JSON, otherwise "".
+// contentType returns the content type of the message. If the message has no content type, contentType
+// returns application/json for a body in JSON, otherwise "".
 func contentType(m *semel.Message) string {
 	for _, name := range [...]string{"ce-datacontenttype", "content-type"} {
 		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && sendable(v) {
@@ -175,8 +176,8 @@ func contentType(m *semel.Message) string {
 	return ""
 }
 
-// encoded returns an attribute as a header value. A blank, a quote, a percent sign and all characters
-// outside printable ASCII are percent-encoded as UTF-8.
+// The function encoded returns an attribute as a header value. A blank, a quote, a percent sign and all
+// characters outside printable ASCII are percent-encoded as UTF-8.
 func encoded(value string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder

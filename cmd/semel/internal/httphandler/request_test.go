@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/internal/semelheader"
 )
 
-// seen returns the request that an endpoint receives for m.
+// The function seen returns the request that an endpoint receives for m.
 func seen(t *testing.T, m *semel.Message, changes ...func(*Config)) (header http.Header, body string, length int64) {
 	t.Helper()
 	type request struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// hidden is a part of the URL, the body and the responses. No error may contain hidden.
+// The constant hidden is a part of the URL, the body and the responses. No error may contain hidden.
 const hidden = "hunter2"
 
 // endpoint is a server that counts calls and connections.
@@ -47,8 +47,8 @@ func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// handler returns a handler that calls the endpoint. The configuration is that of a policy, with the given
-// changes.
+// handler returns a handler that calls the endpoint. The configuration of the handler comes from a policy,
+// with the given changes.
 func (e *endpoint) handler(t *testing.T, changes ...func(*Config)) *Handler {
 	t.Helper()
 	return handlerOf(t, e.URL, changes...)
@@ -76,7 +76,7 @@ func message() *semel.Message {
 		semel.Header{Name: "ce-type", Value: []byte("order.placed")})
 }
 
-// decided returns the decision and the text of a handler's error.
+// The function decided returns the decision and the text of a handler's error.
 func decided(t *testing.T, err error) (semel.HandlerError, string) {
 	t.Helper()
 	var h *semel.HandlerError
@@ -91,7 +91,7 @@ func decided(t *testing.T, err error) (semel.HandlerError, string) {
 	return *h, err.Error()
 }
 
-// says calls the endpoint and checks the decision and the text of the error.
+// The method says calls the endpoint and checks the decision and the text of the error.
 func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	t.Helper()
 	d, text := decided(t, h.Handle(context.Background(), message()))
@@ -100,7 +100,7 @@ func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
 	}
 }
 
-// raw responds with the given bytes and closes the connection.
+// The function raw responds with the given bytes and closes the connection.
 func raw(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()

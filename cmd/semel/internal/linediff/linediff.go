@@ -10,8 +10,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Payloads returns the unified diff of two payloads, or "" if their lines are equal. JSON is compared in the
-// form of Pretty. If a payload is not text, Payloads returns false.
+// Payloads returns the unified diff of two payloads, or "" if their lines are equal. JSON is formatted with
+// Pretty before the comparison. If a payload is not text, Payloads returns false.
 func Payloads(before, after []byte) (string, bool) {
 	if !utf8.Valid(before) || !utf8.Valid(after) {
 		return "", false

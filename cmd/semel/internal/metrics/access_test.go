@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// recorded replaces the flight recorders of a run, and counts how often it is asked to write.
+// The type recorded replaces the flight recorders of a run, and counts the requests to write recordings.
 type recorded struct {
 	asked int
 	err   error

@@ -13,17 +13,17 @@ type alert struct {
 	// severity is page if a person must react immediately, otherwise ticket.
 	severity string
 	summary  string
-	// means, look and fix are the texts of the runbook.
+	// The fields means, look and fix are the texts of the runbook.
 	means, look, fix string
 }
 
-// The severities.
+// The severities of alerts.
 const (
 	page   = "page"
 	ticket = "ticket"
 )
 
-// mine is the label by which expressions add up the processes of a consumer.
+// mine is the label by which expressions sum the values of all processes of a consumer.
 const mine = "consumer"
 
 // alerts returns the rules of deploy/alerts.yaml.
@@ -107,9 +107,9 @@ func backlogAlerts() []alert {
 	}
 }
 
-// backlogBehindLowLag returns an expression that is true if more than 1,000 rows wait and their number
-// grows. The count of rows has a limit. Beyond the limit growth is unknown, and more than 100 counted rows
-// are enough.
+// backlogBehindLowLag returns an expression that is true if more than 1,000 rows wait and their number grows.
+// The store counts rows only up to a limit. If a count has reached the limit, growth is unknown, so more than
+// 100 counted rows are enough.
 func backlogBehindLowLag() string {
 	const received = `semel_store_rows{state="RECEIVED"}`
 	rows := "max by (store, " + mine + ") (" + received + ")"

@@ -14,7 +14,7 @@ import (
 
 var metricName = regexp.MustCompile(`semel_[a-z_]+`)
 
-// told returns the names of all exported series, including the series of histograms.
+// The function told returns the names of all exported series, including the series of histograms.
 func told() map[string]bool {
 	known := map[string]bool{}
 	for _, p := range table() {
@@ -52,10 +52,12 @@ func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 	})
 }
 
-// grown matches a counter whose growth a rule uses, and a condition on one label.
+// grown is a pattern for the expressions of alert rules. The pattern matches a counter within increase or
+// rate, and an optional condition on one label.
 var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
 
-// closed returns the possible values of each label. The labels consumer and source are not included.
+// The function closed returns the possible values of each label. The labels consumer and source are not
+// included.
 func closed() map[string][]string {
 	all := map[string][]string{byPart: measure.Parts()}
 	for _, a := range measure.Asides() {
@@ -85,7 +87,7 @@ func asideLines() (lines []string) {
 
 // atZero returns the lines that a scrape contains for a counter with value 0.
 func atZero(t *testing.T, name string, values map[string][]string) []string {
-	if name == setAsideTotal { // each ending has only some of the reasons
+	if name == setAsideTotal { // each kind of outcome has only some of the reasons
 		return asideLines()
 	}
 	lines := []string{""}

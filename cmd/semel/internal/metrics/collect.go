@@ -10,16 +10,17 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Consumer is a consumer that runs or will run. No method waits.
+// Consumer is a consumer that runs or will run. No method of Consumer waits.
 type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
-	// Ready and Alive are like the methods of consumer.Consumer. After the run ended with an error, both
-	// return false and the error. If an operator ended the run, both return the consumer's own result.
+	// Ready and Alive are like the methods of consumer.Consumer. After the run ended with an error, Ready and
+	// Alive return false and the error. If an operator ended the run, Ready and Alive return the consumer's own
+	// result.
 	Ready() (bool, string)
 	Alive() (bool, string)
-	// StoreDown returns the start and the cause of an outage of the store. While the store works, since is
-	// zero.
+	// StoreDown returns the start and the cause of an outage of the store. While the store works, the result
+	// since is zero.
 	StoreDown() (since time.Time, why string)
 	// SourceKind returns the kind of the source.
 	SourceKind() string
@@ -57,7 +58,7 @@ type collector struct {
 	now       func() time.Time
 }
 
-// described is a metric of the table with the description that Prometheus needs.
+// The type described is a metric of the table with the description that Prometheus needs.
 type described struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -117,14 +118,14 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// scrape is one scrape.
 type scrape struct {
 	*collector
 	out chan<- prometheus.Metric
 	now time.Time
 }
 
-// report exports a value. labels are the values of the metric's labels, in the order of the table.
+// report exports a value. The parameter labels has the values of the metric's labels, in the order of the
+// table.
 func (s *scrape) report(name string, value float64, labels ...string) {
 	s.out <- s.made(name, value, labels...)
 }
@@ -137,8 +138,9 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 	return prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
 }
 
-// aside exports how many messages had this ending. Most counts stay 0, and their metrics are created only
-// once. The caller must hold the mutex of the consumer.
+// The method aside exports how many messages were parked, discarded or dead-lettered for one reason. Most
+// counts stay 0, and the metric of a count that is 0 is created only once. The caller must hold the mutex of
+// the consumer.
 func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	const metric = "semel_unapplied_total"
 	if n > 0 {
@@ -222,7 +224,6 @@ func (s *scrape) health(name string, c Consumer) {
 	s.report("semel_alive", truth(alive), name)
 }
 
-// truth returns 1 for true and 0 for false.
 func truth(is bool) float64 {
 	if is {
 		return 1

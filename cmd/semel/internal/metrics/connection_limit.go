@@ -13,8 +13,9 @@ import (
 const mostConnections = 256
 
 // connectionLimit limits the connections of a server. A new connection is always accepted, because it may be
-// a health probe. Beyond the limit, another connection is closed: the connection that has been idle for
-// longest or, if none is idle, the connection that has been active for longest.
+// a health probe. When the number of connections exceeds the limit, another connection is closed: the
+// connection that has been idle for longest or, if none is idle, the connection that has been active for
+// longest.
 type connectionLimit struct {
 	most int
 
@@ -22,7 +23,7 @@ type connectionLimit struct {
 	all   map[net.Conn]activity // guarded by mutex
 }
 
-// activity is the state of a connection. since is the time of the last change.
+// activity is the state of a connection. The field since is the time of the last change.
 type activity struct {
 	active bool
 	since  time.Time
@@ -42,12 +43,13 @@ func (c *connectionLimit) onState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// take records a connection's state. Beyond the limit, take returns the connection to close, otherwise nil.
+// take records a connection's state. If the number of connections exceeds the limit, take returns the
+// connection to close, otherwise nil.
 func (c *connectionLimit) take(conn net.Conn, state http.ConnState) net.Conn {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	_, known := c.all[conn]
-	if state == http.StateClosed || state == http.StateHijacked || !known && state != http.StateNew { // an unknown connection was removed before
+	if state == http.StateClosed || state == http.StateHijacked || !known && state != http.StateNew { // an unknown connection that is not new was already removed
 		delete(c.all, conn)
 		return nil
 	}

@@ -20,8 +20,8 @@ type panel struct {
 // query is a Prometheus query with the legend of its lines.
 type query struct{ expr, legend string }
 
-// chosen and window are parts of queries. chosen selects consumers. window is a range that fits the
-// displayed time.
+// The constants chosen and window are parts of queries. The part chosen selects consumers. The part window is
+// a range that fits the displayed time.
 const (
 	chosen = `consumer=~"$consumer"`
 	window = "[$__rate_interval]"
@@ -34,12 +34,13 @@ const (
 	inSeconds  = "s"
 )
 
-// each returns a query for the rate of a counter by consumer.
+// The function "each" returns a query for the rate of a counter by consumer.
 func each(name string) query {
 	return query{"sum by (consumer) (rate(" + name + "{" + chosen + "}" + window + "))", "{{consumer}}"}
 }
 
-// named returns a query by consumer. The legend is the consumer's name and word.
+// The function named returns a query by consumer. The legend of each line is the consumer's name, followed by
+// the parameter word.
 func named(word, expr string) query { return query{expr, "{{consumer}} " + word} }
 
 // dashboard returns the sections of the dashboard, most important first.

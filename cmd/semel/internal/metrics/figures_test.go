@@ -30,8 +30,8 @@ type curve struct {
 	values       []float64
 }
 
-// chart is a part of the picture. A value above most is drawn at the upper edge, together with the value as
-// text.
+// chart is a part of the picture. A value that is greater than the field most is drawn at the upper edge,
+// together with the value as text.
 type chart struct {
 	title  string
 	most   float64

@@ -78,7 +78,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			t.Fatal("a connection was closed below the limit")
 		}
 		pass(time.Second)
-		for i, want := range []int{1, 2, 0} { // the idle connections first, oldest before newer; then the oldest active connection
+		for i, want := range []int{1, 2, 0} { // the limit closes the idle connections first, oldest before newer, and then the oldest active connection
 			if meets(http.StateActive); !all[want].ended || all[len(all)-1].ended {
 				t.Errorf("connection %d too many: connection %d was not closed", i+1, want)
 			}
@@ -106,7 +106,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 				first = conn
 			}
 		}
-		_ = first.SetReadDeadline(time.Now().Add(4 * time.Second)) // earlier than the timeout of the request
+		_ = first.SetReadDeadline(time.Now().Add(4 * time.Second)) // the deadline is earlier than the timeout of the request
 		if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the oldest of too many connections was not closed: %v", err)
 		}

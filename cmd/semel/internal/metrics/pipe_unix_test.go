@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Opening a pipe without a writer blocks. The process could then neither start nor react to SIGTERM.
+// Opening a pipe without a writer blocks. A process that opened a pipe without a writer could neither start
+// nor react to SIGTERM.
 func TestPipesDoNotBlockTheStart(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// asks matches a metric in a query, with aggregation, labels of the aggregation, function and conditions.
+// The variable asks matches a metric in a query, with aggregation, labels of the aggregation, function and
+// conditions.
 var asks = regexp.MustCompile(`(?:(sum|max|min) by \(([a-z_, ]*)\) \()?(?:(rate|increase|deriv)\()?(semel_[a-z_]+)(?:\{([^}]*)\})?(?:\[)?`)
 
 // condition matches one label and its value in conditions.

@@ -31,13 +31,14 @@ type Store interface {
 var sampledStates = []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable,
 	store.StateBlocked, store.StateParked, store.StateDeadLettered}
 
-// Sampler reads a store at intervals and keeps the last values. Scrapes read these values, even while the
+// Sampler reads a store at intervals and keeps the last values. Scrapes read the last values, even while the
 // store does not respond.
 type Sampler struct {
 	store Store
 	log   *slog.Logger
 
-	// failed is the number of consecutive samples with an error. Only the goroutine of work uses failed.
+	// The field failed is the number of consecutive samples with an error. Only the goroutine of work uses
+	// failed.
 	failed int
 
 	mutex   sync.Mutex
@@ -64,8 +65,8 @@ func (s *Sampler) work(ctx context.Context) {
 	}
 }
 
-// logFailure logs when two consecutive samples of a store have failed, and when the store works again. Load
-// alone can cause a single failure, so a single failure is not logged.
+// logFailure writes a log line when two consecutive samples of a store have failed, and when the store works
+// again. Load alone can cause a single failure, so a single failure is not logged.
 func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	switch {
 	case ctx.Err() != nil:
@@ -166,7 +167,7 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
 		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
-	for consumer := range to.watch.of { // consumers without rows are exported too, because alerts compare with 0
+	for consumer := range to.watch.of { // export 0 for consumers without rows, because alerts compare with 0
 		r := all[consumer]
 		to.report("semel_store_rows", float64(r.Rows), st, consumer, string(state))
 		to.report("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))
@@ -179,8 +180,8 @@ func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sam
 	}
 }
 
-// reportOutcomes exports the estimated number of markers by outcome. The database estimates from a sample.
-// An outcome that the sample lacks is rare and is exported as 0. Without any estimate, reportOutcomes
+// reportOutcomes exports the estimated number of markers by outcome. The database estimates from a sample. An
+// outcome that the sample lacks is rare and is exported as 0. If the database has no estimate, reportOutcomes
 // exports nothing.
 func (s *Sampler) reportOutcomes(to *scrape, all map[store.Outcome]int64) {
 	if len(all) == 0 {
@@ -203,9 +204,9 @@ func (s *Sampler) reportReaping(to *scrape, all map[string]sqlstore.SampledReapi
 	}
 }
 
-// ofConsumers returns the values of the consumers in this process. The values of a consumer's generations
-// are joined. Values of other consumers in the store are dropped: the processes of these consumers export
-// them, and labels may only have names from this process's policy.
+// ofConsumers returns the values of the consumers in this process. The values of a consumer's generations are
+// joined. Values of other consumers in the store are dropped: the processes of these consumers export these
+// values, and labels may only have names from this process's policy.
 func ofConsumers[V any](to *scrape, all map[string]V, join func(a, b V) V) map[string]V {
 	ours := map[string]V{}
 	for name, v := range all {

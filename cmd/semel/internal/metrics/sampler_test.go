@@ -32,13 +32,13 @@ func (h *halves) SampleReaping(context.Context) (map[string]sqlstore.SampledReap
 	return h.reaping, h.reapingFails
 }
 
-// scraped returns a scrape with a single sampler.
+// The function scraped returns a scrape with a single sampler.
 func scraped(t *testing.T, s *Sampler) string {
 	t.Helper()
 	return gathered(t, newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{s}, Options{}))
 }
 
-// says checks that a scrape contains these lines.
+// The function says checks that a scrape contains the given lines.
 func says(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {

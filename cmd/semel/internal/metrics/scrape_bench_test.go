@@ -54,8 +54,8 @@ func BenchmarkAScrape(b *testing.B) {
 }
 
 // BenchmarkConcurrentScrapes measures how long concurrent clients wait for the complete metrics of four
-// consumers. Clients do not parse the response. For comparison, the benchmark also requests /livez, whose
-// time is spent mostly on the machine and the network.
+// consumers. The clients in the benchmark do not parse the response. For comparison, the benchmark also
+// requests /livez, whose time is spent mostly on the machine and the network.
 func BenchmarkConcurrentScrapes(b *testing.B) {
 	for name, of := range map[string]struct {
 		path     string
@@ -81,7 +81,7 @@ func BenchmarkConcurrentScrapes(b *testing.B) {
 	}
 }
 
-// asked returns the duration of one request.
+// The function asked returns the duration of one request.
 func asked(b *testing.B, client *http.Client, url string) time.Duration {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
 	if err != nil {

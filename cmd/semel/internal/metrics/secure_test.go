@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// certify writes a certificate and its private key. The certificate is signed by the given authority, or by
-// itself if by is nil.
+// certify writes a certificate and its private key. The authority in the parameter by signs the certificate.
+// If by is nil, the certificate is self-signed.
 func certify(t *testing.T, file string, by *tls.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

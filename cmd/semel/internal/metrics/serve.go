@@ -57,7 +57,8 @@ type Options struct {
 	RestartOnOutage time.Duration
 	// Logger logs failures of the server.
 	Logger *slog.Logger
-	// Record writes the flight recordings and returns the names of the files. why is recorded as the reason.
+	// Record writes the flight recordings and returns the names of the files. The parameter why is recorded as
+	// the reason.
 	Record func(why string) ([]string, error)
 }
 
@@ -141,7 +142,7 @@ func (s *Server) Started(consumers map[string]Consumer) {
 	}
 }
 
-// Close ends open requests and sampling, and waits until both have ended.
+// Close ends open requests and sampling, and waits until the requests and the sampling have ended.
 func (s *Server) Close() {
 	s.stop()
 	_ = s.server.Close()
@@ -177,8 +178,8 @@ type Recorded struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// record writes the recordings for a client with access. Requests from web pages of other sites are
-// rejected. Such a page could make a local browser send many requests, and the recordings would fill the
+// record writes the recordings for a client with access. Requests from web pages of other sites are rejected.
+// A page of another site could make a local browser send many requests, and the recordings would fill the
 // disk.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
@@ -234,8 +235,8 @@ func (s *Server) Live() Health {
 	return s.health(func(c Consumer) (bool, string) { return alive(c, most) })
 }
 
-// alive returns the result of Consumer.Alive. If the store has been down for longer than most, alive returns
-// false. If most is 0, alive ignores outages.
+// alive returns the result of Consumer.Alive. If the store has been down for longer than the parameter most,
+// alive returns false. If the parameter most is 0, alive ignores outages.
 func alive(c Consumer, most time.Duration) (bool, string) {
 	ok, why := c.Alive()
 	if !ok || most <= 0 {
@@ -277,8 +278,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 }
 
 // access reports whether a request may read metrics and reasons. Access needs the token or a client
-// certificate. If neither is configured, access needs a connection from this machine whose Host header names
-// this machine. Otherwise a web page could make a local browser send requests with a foreign host name.
+// certificate. If neither a token nor client certificates are configured, access needs a connection from this
+// machine whose Host header names this machine. The Host header is checked because a web page could make a
+// local browser send requests with a foreign host name.
 func (s *Server) access(r *http.Request) bool {
 	if hasClientCertificate(r) {
 		return true
@@ -301,7 +303,7 @@ func local(hostPort string) bool {
 	return err == nil || host == "localhost"
 }
 
-// leastToken is the minimum length of a token in bytes. A shorter token could be guessed.
+// leastToken is the minimum length of a token in bytes. A token with fewer bytes could be guessed.
 const leastToken = 16
 
 // Token reads the token from a file. Errors do not contain the token.

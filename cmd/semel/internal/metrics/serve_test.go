@@ -23,7 +23,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// still is a consumer that does nothing.
+// The type "still" is a consumer that does nothing.
 type still struct {
 	counts           semel.Counts
 	load             measure.Load
@@ -95,7 +95,7 @@ func (s *shelf) fails(err error) {
 	s.down = err
 }
 
-// serves opens a server with the given options and stores.
+// The function serves opens a server with the given options and stores.
 func serves(t *testing.T, o Options, stores ...Store) *Server {
 	t.Helper()
 	o.Address, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
@@ -295,8 +295,8 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	})
 }
 
-// BenchmarkBatch measures the cost of metrics for one batch. For a consumer with batches of one message,
-// this is the cost per message.
+// BenchmarkBatch measures the cost of metrics for one batch. For a consumer with batches of one message, the
+// cost of a batch is the cost per message.
 func BenchmarkBatch(b *testing.B) {
 	w := newWatch([]string{"billing"})
 	b.ReportAllocs()
@@ -314,7 +314,7 @@ func BenchmarkDuplicate(b *testing.B) {
 	}
 }
 
-// gathered returns the metrics of a collector as text.
+// The function gathered returns the metrics of a collector as text.
 func gathered(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	r := prometheus.NewRegistry()

@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// responseSharing lets requests that arrive during a scrape share the next response. Any number of
-// concurrent scrapes then costs no more than two scrapes, and uses one processor. A response that is already
-// being made is not shared, so a client never gets values that are older than its request.
+// responseSharing lets requests that arrive during a scrape share the next response. With responseSharing,
+// any number of concurrent scrapes costs no more than two scrapes, and uses one processor. A response that is
+// already being made is not shared, so a client never gets values that are older than its request.
 //
 // The option CoalesceGather of promhttp shares only the gathered values, although encoding costs as much as
 // gathering, and does not have the guarantee about old values. responseSharing also compresses responses,
@@ -31,13 +31,13 @@ type responseSharing struct {
 func newResponseSharing(of http.Handler) *responseSharing {
 	packer, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // cannot fail: the compression level is valid
+		panic(err) // cannot happen, because the compression level is valid
 	}
 	return &responseSharing{of: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*shared{}}
 }
 
-// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. A client
-// with access could otherwise request more and more variants.
+// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. Without a
+// maximum, a client with access could request more and more variants.
 const maxVariants = 16
 
 // variant has the parts of a request on which the response depends.
@@ -46,7 +46,8 @@ type variant struct {
 	packed        bool
 }
 
-// shared is the response to all waiting requests of the same variant. shared implements http.ResponseWriter.
+// The type shared is the response to all waiting requests of the same variant. The type implements
+// http.ResponseWriter.
 type shared struct {
 	complete chan struct{} // closed when the response is complete; after that no field changes
 	whole    bool          // false if the handler panicked
@@ -80,7 +81,8 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// make waits for its turn and then makes the response from the values at that time.
+// The method make waits until no other response is being made, and then makes the response from the current
+// values.
 func (t *responseSharing) make(of variant, a *shared, r *http.Request) {
 	defer close(a.complete)
 	t.turn <- struct{}{}

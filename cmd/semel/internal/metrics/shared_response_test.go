@@ -18,7 +18,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// slow is a consumer whose Counts method waits for the test. slow counts the calls of Counts.
+// The type slow is a consumer whose Counts method waits for the test. The type slow also counts how often the
+// method Counts is called.
 type slow struct {
 	still
 	tell chan struct{}
@@ -133,7 +134,7 @@ func TestConcurrentScrapesShareAResponse(t *testing.T) {
 			synctest.Wait()
 			return w
 		}
-		for n := range 1 + maxVariants { // one more, because the first response is already being made
+		for n := range 1 + maxVariants { // send one more request, because the first response is already being made
 			ask(t.Context(), fmt.Sprint("name[]=", n))
 		}
 		if w := ask(t.Context(), "name[]=other"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {

@@ -21,7 +21,7 @@ type metric struct {
 	name string
 	kind kind
 	help string
-	// labels are the labels of the metric, in addition to the labels of the part.
+	// The field labels has the labels of the metric, in addition to the labels of the part.
 	labels []string
 	// buckets are the upper bounds of a histogram.
 	buckets []float64
@@ -30,7 +30,7 @@ type metric struct {
 // part is a chapter of the table, and of the reference.
 type part struct {
 	title, says string
-	// labels are the labels of all metrics in the part.
+	// The field labels has the labels of all metrics in the part.
 	labels  []string
 	metrics []metric
 }

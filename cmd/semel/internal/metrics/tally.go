@@ -14,7 +14,8 @@ type tally struct {
 	unit   float64 // value of one counted unit in the metric
 }
 
-// newTally returns a tally with the buckets of the named metric. unit is the size of one counted unit.
+// newTally returns a tally with the buckets of the named metric. The parameter unit is the size of one
+// counted unit.
 func newTally(name string, unit float64) *tally {
 	m, _ := entry(name)
 	t := &tally{unit: unit, counts: make([]atomic.Int64, len(m.buckets)+1)}

@@ -12,15 +12,15 @@ import (
 // Thresholds are the alert thresholds that the policy sets for one consumer.
 type Thresholds struct {
 	Consumer string
-	// PendingAge is the maximum age of waiting messages. Parked is the number of parked messages at which
-	// the alert fires. For both, 0 keeps the default rule. DuplicateSpike lets the duplicate alert also fire
-	// for few duplicates.
+	// PendingAge is the maximum age of waiting messages. Parked is the number of parked messages at which the
+	// alert fires. If PendingAge or Parked is 0, the default rule applies. DuplicateSpike lets the duplicate
+	// alert also fire for few duplicates.
 	PendingAge     time.Duration
 	Parked         int
 	DuplicateSpike bool
 }
 
-// within returns label conditions in braces, or "" if there are no conditions.
+// The function "within" returns label conditions in braces, or "" if there are no conditions.
 func within(conditions ...string) string {
 	given := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
 	if len(given) == 0 {
@@ -30,25 +30,26 @@ func within(conditions ...string) string {
 }
 
 // duplicateSpike returns an expression that is true if more than half of the deliveries are duplicates and
-// the rate of duplicates is above most per second.
+// the rate of duplicates is greater than the parameter most, per second.
 func duplicateSpike(which string, most float64) string {
 	copies := "sum by (" + mine + ") (rate(semel_duplicates_total" + within(which) + "[10m]))"
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
 }
 
-// parked returns an expression that is true if the number of parked messages is least or greater. Intents
-// that a replay suppresses on purpose do not count.
+// The function parked returns an expression that is true if the number of parked messages is equal to or
+// greater than the parameter least. Intents that a replay suppresses on purpose do not count as parked.
 func parked(which string, least int) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
 }
 
-// pendingAge returns an expression that is true if a waiting message is older than most.
+// pendingAge returns an expression that is true if a waiting message is older than the parameter most.
 func pendingAge(which string, most time.Duration) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", within(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
 }
 
-// threshold is an alert that policies can adjust. set reports whether a policy adjusts the alert. own and
-// rest return the rule for such consumers and the rule for all other consumers.
+// threshold is an alert that policies can adjust. The function set reports whether a policy adjusts the
+// alert. The function own returns the rule for a consumer with its own threshold, and the function rest
+// returns the rule for all other consumers.
 type threshold struct {
 	name string
 	set  func(Thresholds) bool

@@ -16,10 +16,10 @@ import (
 // Watch counts batches, and messages that were parked, discarded or dead-lettered. Watch implements
 // semel.Observer and measure.Meter for the consumers that are passed to newWatch.
 type Watch struct {
-	of map[string]*watched // by consumer; constant after newWatch
+	of map[string]*watched // the counts by consumer; constant after newWatch
 }
 
-// watched has the counts of one consumer.
+// The type watched has the counts of one consumer.
 type watched struct {
 	ends                                    [4]atomic.Int64 // number of batches by measure.End
 	messages, marking, handling, committing *tally
@@ -34,7 +34,6 @@ type watched struct {
 	serial measure.Stopwatch                   // guarded by mutex
 }
 
-// newWatch returns a Watch of these consumers.
 func newWatch(consumers []string) *Watch {
 	w := &Watch{of: map[string]*watched{}}
 	for _, name := range consumers {
@@ -53,7 +52,6 @@ func newWatch(consumers []string) *Watch {
 	return w
 }
 
-// nanosecond is one nanosecond in seconds.
 const nanosecond = 1e-9
 
 // consumer returns the counts of an event or batch. The events of a generation count for its consumer.
@@ -125,15 +123,16 @@ func (of *watched) serialises(on bool, now time.Time) {
 	of.serial.Turn(on, now)
 }
 
-// serialised returns how long batches have run one at a time, and whether batches run so now.
+// The method serialised returns how long batches have run one at a time, and whether batches run one at a
+// time now.
 func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	return of.serial.Read(now)
 }
 
-// fails counts a failed attempt, by the part that failed. Parts that the documentation does not list are
-// ignored.
+// The method fails counts a failed attempt, by the part that failed. The method ignores parts that the
+// documentation does not list.
 func (of *watched) fails(part string) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

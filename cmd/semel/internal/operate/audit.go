@@ -13,10 +13,10 @@ import (
 	"github.com/semel-go/semel/internal/audit"
 )
 
-// AuditView is a recorded command of a store, with the command's place in the audit chain.
+// AuditView is a recorded command of a store, with the command's position in the audit chain.
 type AuditView struct {
 	Store string `json:"store"`
-	// Sequence is the number of the command's line in the chain; 0 if the command is not sealed yet.
+	// Sequence is the number of the command's line in the audit chain; 0 if the command has no line yet.
 	Sequence int64     `json:"sequence"`
 	Number   int64     `json:"number"`
 	At       time.Time `json:"at"`
@@ -29,7 +29,8 @@ type AuditView struct {
 	Result string `json:"result"`
 }
 
-// NewAuditView returns the view of a recorded command. store is the name of the command's store.
+// NewAuditView returns the view of a recorded command. The parameter store is the name of the command's
+// store.
 func NewAuditView(store string, a admin.AuditedAct) AuditView {
 	return AuditView{Store: store, Sequence: a.Sequence, Number: a.Number, At: a.At.UTC(), Verb: a.Verb, Who: a.Who, Why: a.Why, Row: a.Row, Result: a.Result}
 }
@@ -57,8 +58,8 @@ func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAc
 }
 
 // Chain calls the function each for every line of a store's chain, in order. Chain also reads lines that are
-// sealed meanwhile. Chain returns the end of the chain: the end that the store has recorded, or else the
-// last line that was read.
+// added while Chain runs. Chain returns the end of the chain: the end that the store has recorded, or else
+// the last line that was read.
 func Chain(ctx context.Context, s admin.Auditor, each func(admin.AuditedSeal) error) (end admin.SealHead, err error) {
 	for after := int64(math.MinInt64); ; {
 		lines, err := s.Seals(ctx, after, page)
@@ -87,27 +88,28 @@ type Verified struct {
 	Store string `json:"store,omitempty"`
 	File  string `json:"file,omitempty"`
 	Lines int64  `json:"lines"`
-	// Head is the end of the chain. Store Head outside the database, and pass it to the next verification.
+	// Head is the end of the chain. Store Head outside the database, and pass Head to the next verification.
 	Head string `json:"head"`
-	// Unsealed is the number of commands that are not sealed yet. Oldest is the time of the oldest unsealed
-	// command.
+	// Unsealed is the number of commands that have no line in the chain yet. Oldest is the time of the oldest
+	// command without a line.
 	Unsealed int64      `json:"unsealed"`
 	Oldest   *time.Time `json:"oldest_unsealed,omitempty"`
-	// Unchecked is the number of lines that were sealed with a key that the caller did not give. Only the
-	// links of these lines to their neighbours are checked.
+	// Unchecked is the number of lines that were written with a key that the caller did not give. Of the
+	// unchecked lines, only the links to the neighbouring lines are checked.
 	Unchecked int64 `json:"unchecked"`
 	// Findings are the first faults. Total is the number of all faults.
 	Findings []audit.Finding `json:"findings"`
 	Total    int64           `json:"total"`
 }
 
-// Answerable reports whether all findings are listed and concern only lines that were sealed late or
-// without a key. If later verifications get the current head, they no longer report these lines.
+// Answerable reports whether all findings are listed and concern only lines that were added late or without a
+// key. If the caller passes the current Head to later verifications, the later verifications no longer report
+// these lines.
 func (v Verified) Answerable() bool {
 	return v.Lines > 0 && v.Total == int64(len(v.Findings)) && !slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Kind != audit.Late && f.Kind != audit.Unkeyed })
 }
 
-// Verification has the key and the heads with which a chain is verified.
+// Verification has the key and the earlier ends of the chain (heads) with which a chain is verified.
 type Verification struct {
 	Key []byte
 	// Heads are earlier ends of the chain that the user stored outside the database.
@@ -182,9 +184,9 @@ func (o Verification) VerifyFile(name string, r io.Reader) (Verified, error) {
 	return found, nil
 }
 
-// SealAll seals all unsealed commands of a store and returns the number of new lines. If begin is true,
-// SealAll may start a new chain with the key. SealAll returns elsewhere if another process is sealing the
-// store.
+// SealAll adds to a store's audit chain a line for each command that has no line yet, and returns the number
+// of new lines. If begin is true, SealAll may start a new chain with the key. The result elsewhere means that
+// another process is adding lines to the chain.
 func SealAll(ctx context.Context, s admin.Auditor, key []byte, begin bool) (lines int, elsewhere bool, err error) {
 	for {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Continue: !begin, Most: page, Whole: true})

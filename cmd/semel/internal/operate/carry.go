@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Carry executes an order and yields the result for each row. Carry reads, checks and changes one page of
-// rows at a time, so the number of statements depends on the number of pages. Carry ends with an error if
-// the store fails or ctx ends. Results that were yielded before the error are final.
+// Carry executes an operator's command and yields the result for each row. Carry reads, checks and changes
+// one page of rows at a time, so the number of statements depends on the number of pages. Carry ends with an
+// error if the store fails or ctx ends. Results that were yielded before the error are final.
 func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		rows, err := b.choose(ctx, o.Filter, o.Group)
@@ -41,16 +41,16 @@ func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	}
 }
 
-// choice is a row that an order chooses. state is the row's state when the order first read the row; empty
-// if the order has not read the row.
+// choice is a row that a command changes. The field state is the row's state when the command first read the
+// row; empty if the command has not read the row.
 type choice struct {
 	number int64
 	state  store.RowState
 }
 
-// Chosen returns the numbers of the chosen rows before the first change. A change could otherwise alter
-// which rows the filter and the failure group choose. Chosen includes requested numbers without a row, so
-// that the order reports them.
+// Chosen returns the numbers of the chosen rows before the first change. If Chosen read the numbers later, a
+// change could alter which rows the filter and the failure group choose. Chosen includes requested numbers
+// without a row, so that the command reports these numbers.
 func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	rows, err := b.choose(ctx, f, group)
 	numbers := make([]int64, len(rows))
@@ -78,7 +78,7 @@ func (b Box) choose(ctx context.Context, f store.RowFilter, group string) (rows 
 	return rows, nil
 }
 
-// carrying is one page of an order, with the result for each row.
+// carrying is one page of a command's rows, with the result for each row.
 type carrying struct {
 	Box
 	Order
@@ -86,9 +86,9 @@ type carrying struct {
 	results []Result
 }
 
-// some executes an order on a page of rows. If a row changes after it was read, some reads and checks the
-// row once more. After an error, some returns only the rows with a result. If ctx ends while rows are being
-// changed, some returns the error of ctx.
+// The method some executes a command on a page of rows. If a row changes after it was read, the method reads
+// and checks the row once more. After an error, the method returns only the rows with a result. If ctx ends
+// while rows are being changed, the method returns the error of ctx.
 func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error) {
 	c := &carrying{Box: b, Order: o, rows: rows, results: make([]Result, len(rows))}
 	open := make([]int, len(rows))
@@ -105,8 +105,8 @@ func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error)
 	return slices.DeleteFunc(c.results, func(r Result) bool { return r.Result == "" }), err
 }
 
-// carry reads the rows at the given places and changes the rows that the order allows. carry returns the
-// places of rows that were changed by others meanwhile.
+// carry reads the rows with the given indexes (places) and changes the rows that the command may change. The
+// result changed has the indexes of rows that someone else changed after carry read these rows.
 func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err error) {
 	allowed, err := c.judge(ctx, places)
 	if err != nil {
@@ -129,14 +129,15 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	return changed, nil
 }
 
-// allowed is a row that the order may change. The store can still reject the change.
+// The type allowed is a row that the command may change. The store can still reject the change of an allowed
+// row.
 type allowed struct {
 	place int
 	row   store.StoredRow
 }
 
-// judge reads the rows at the given places. judge records a result for rows that the order rejects or skips,
-// and returns all other rows.
+// judge reads the rows with the given indexes (places). judge records a result for rows that the command
+// rejects or skips, and returns all other rows.
 func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	numbers := make([]int64, len(places))
 	for k, i := range places {
@@ -186,9 +187,9 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	}), nil
 }
 
-// freed corrects the result of a row whose retry is rejected because the row is already running or applied.
-// The row was parked or blocked when the order first read it, and was unblocked since, for instance because
-// an earlier row of the stream was applied. Such a row needs no command.
+// The method freed corrects the result of a row whose retry is rejected because the row is already running or
+// applied. The row was parked or blocked when the command first read the row, and was unblocked since, for
+// instance because an earlier row of the stream was applied. A row that is running or applied needs no retry.
 func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	was := c.rows[place].state
 	if c.Verb != admin.Retry && c.Verb != admin.Send || r.Result != Refused {
@@ -225,7 +226,7 @@ func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 	return nil
 }
 
-// act executes the order on rows and returns one error per row, nil for success.
+// act executes the command on rows and returns one error per row, nil for success.
 func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
 	act, seen := store.Act{Verb: o.Verb.Recorded(), Who: o.Who, Why: o.Why}, make([]store.RowRevision, len(rows))
 	for k, r := range rows {

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leaves returns the rows that an order for many rows skips, with the reason. A conflict is not retried
-// while the row with the first content of its identity is unfinished. To retry the conflict, a person
+// The method leaves returns the rows that a command for many rows skips, with the reason. A conflict is not
+// retried while the row with the first content of its identity is unfinished. To retry the conflict, a person
 // decides which content is right and gives the row's number.
 func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]string, error) {
 	if o.Verb != admin.Retry && o.Verb != admin.Send || len(o.Filter.Numbers) > 0 && !o.Counted {
@@ -42,8 +42,9 @@ func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]str
 	return left, nil
 }
 
-// FirstView describes the content that was received first, for a row that conflicts with this content.
-// Outcome and time come from the marker. The origin is known only if the first content has a row.
+// FirstView describes the content that was received first, for a row that conflicts with this content. The
+// outcome and the time of the first content come from the marker. The origin is known only if the first
+// content has a row.
 type FirstView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
@@ -62,7 +63,7 @@ var outcomes = map[store.Outcome]string{
 
 // firstContent returns the content with which a conflict disagrees, or nil if that content is unknown. The
 // marker describes the first content. If a person released the conflict for processing, the marker describes
-// the conflict's content instead.
+// the content of the conflict, not the first content.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *store.StoredRow
 	var all []store.StoredRow

@@ -16,7 +16,8 @@ const (
 	Limit  admin.Verb = "limit"
 )
 
-// Unchanged is the result of a command that changes nothing for a consumer. Such a command is not recorded.
+// Unchanged is the result of a command that changes nothing for a consumer. A command that changes nothing is
+// not recorded.
 const Unchanged = "unchanged"
 
 // Wish is a command that pauses, resumes or limits a consumer.
@@ -78,9 +79,9 @@ func orderOf(o admin.Order) *OrderView {
 	return &OrderView{By: o.By, Why: o.Why, At: o.At.UTC()}
 }
 
-// Carry executes a wish for a consumer. Pausing a paused consumer records the command again, so that the
-// newest reason is shown. Resuming a running consumer changes nothing. Removing a limit that does not exist
-// changes nothing.
+// Carry executes an operator's command (a Wish) for a consumer. Pausing a paused consumer records the command
+// again, so that the newest reason is shown. Resuming a running consumer changes nothing. Removing a limit
+// that does not exist changes nothing.
 func (w Wish) Carry(ctx context.Context, s admin.Controls, v ControlView) Controlled {
 	done := Controlled{ControlView: v, Result: Done}
 	act := store.Act{Verb: string(w.Verb), Who: w.Who, Why: w.Why}

@@ -40,8 +40,8 @@ func NewEdit(before, after []byte) EditView {
 	return v
 }
 
-// Editable returns a row with its payload, or an error if the payload must not be replaced. Editable checks
-// with nil as the new payload, which is valid for every editable row.
+// Editable returns a row with its payload, or an error if the payload must not be replaced. For the check,
+// Editable uses nil as the new payload, because nil is valid for every editable row.
 func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: true, Limit: 1})
 	if err != nil {
@@ -82,8 +82,8 @@ func (e Editing) at(p ReplayPoint) {
 	}
 }
 
-// Edit replaces the payload of a row, unless the payload changed after it was read. A redelivery that is
-// counted on the row meanwhile does not prevent the edit.
+// Edit replaces the payload of a row, unless the payload changed after it was read. If a redelivery is
+// counted on the row after the payload was read, Edit still replaces the payload.
 func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	e.at(BeforeEdit)
 	defer e.at(AfterEdit)

@@ -10,37 +10,37 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Erasure describes what to erase from a store.
+// Erasure describes the data to erase from a store.
 type Erasure struct {
 	Filter admin.ErasureFilter
 	// Who and Why are written to the audit trail.
 	Who, Why string
-	// DryRun only counts what would be erased.
+	// DryRun only counts the data that would be erased.
 	DryRun bool
 	// Discard discards unfinished rows before they are erased.
 	Discard bool
-	// Doubted is called in a dry run for each row that Discard would discard although a call of the row is
-	// in progress or has an unknown outcome. Doubted may be nil.
+	// Doubted is called in a dry run, for each row that would be discarded and that has a call in progress or
+	// with an unknown outcome. Doubted may be nil.
 	Doubted func(store.StoredRow)
-	// Shown is the maximum number of remaining rows that are listed; 0 means no limit. All remaining rows
-	// are counted.
+	// Shown is the maximum number of listed rows that were not erased; 0 means no limit. All rows that were not
+	// erased are counted.
 	Shown int
 	// Progress is called with the counts after each transaction; may be nil.
 	Progress func(ErasureReport)
 }
 
-// ErasureReport counts what was erased from a store, or would be.
+// ErasureReport counts the data that was erased from a store, or would be erased.
 type ErasureReport struct {
 	Store string `json:"store"`
-	// Identities is the number of erased identities. Inbox, Results and Keys count the inbox rows, results
-	// and leased keys of these identities.
+	// Identities is the number of erased identities. Inbox, Results and Keys count the erased inbox rows,
+	// results and leased keys.
 	Identities int64 `json:"identities"`
 	Inbox      int64 `json:"inbox"`
 	Results    int64 `json:"results"`
 	Keys       int64 `json:"keys"`
 	// Discarded is the number of rows that were discarded before they were erased.
 	Discarded int64 `json:"discarded"`
-	// Left is the number of rows that were not erased. List has the first of these rows.
+	// Left is the number of rows that were not erased. List has the first rows that were not erased.
 	Left int64           `json:"left"`
 	List []LeftOfErasure `json:"left_rows"`
 }
@@ -60,8 +60,9 @@ type LeftOfErasure struct {
 // idsAtOnce is the maximum number of ids in one statement.
 const idsAtOnce = 500
 
-// Erase erases what the filter chooses, in several transactions, until all rows are checked. After an error,
-// the report counts what was erased; the next run of the same erasure continues with the rest.
+// Erase erases the rows that the filter chooses, in several transactions, until all rows are checked. After
+// an error, the report counts the rows that were erased; the next run of the same erasure continues with the
+// remaining rows.
 func (b Box) Erase(ctx context.Context, from admin.Eraser, e Erasure) (ErasureReport, error) {
 	report := ErasureReport{Store: b.Store, List: []LeftOfErasure{}}
 	all := [][]string{nil}
@@ -126,7 +127,7 @@ func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
 	return nil
 }
 
-// unfinished returns the rows that prevent the erasure and that may be discarded.
+// The function unfinished returns the rows that prevent the erasure and that may be discarded.
 func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	for _, l := range left {
 		if l.Why == admin.ErasureUnfinished {
@@ -136,8 +137,8 @@ func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	return rows
 }
 
-// discarded discards rows. discarded returns the number of discarded rows, and the results of the rows that
-// could not be discarded.
+// The method discarded discards rows. The method returns the number of discarded rows, and the results of the
+// rows that could not be discarded.
 func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
 	others = map[int64]Result{}
 	for r, err := range b.Carry(ctx, Order{Verb: admin.Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
@@ -158,8 +159,8 @@ func (r *ErasureReport) add(done *admin.Erased) {
 	r.Results, r.Keys = r.Results+done.Results, r.Keys+done.Keys
 }
 
-// leave adds the rows that were not erased to the report. kept are the results of rows that could not be
-// discarded.
+// leave adds the rows that were not erased to the report. The parameter kept has the results of rows that
+// could not be discarded.
 func (r *ErasureReport) leave(e *Erasure, left []admin.ErasureLeft, kept map[int64]Result) {
 	for _, l := range left {
 		r.Left++

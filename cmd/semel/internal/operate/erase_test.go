@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// filled returns a store with n parked messages. The messages with even numbers are then discarded.
+// The function filled returns a store with n parked messages. The messages with even numbers are then
+// discarded.
 func filled(t *testing.T, n int, options ...memstore.Option) *memstore.Store {
 	t.Helper()
 	s := memstore.New(options...)
@@ -125,7 +126,7 @@ func TestErasedRowsCannotBeProcessed(t *testing.T) {
 	}
 }
 
-// kept is an inbox whose rows are locked, so that Discard fails.
+// The type kept is an inbox whose rows are locked, so that Discard fails.
 type kept struct{ store.Inbox }
 
 func (kept) Discard(_ context.Context, _ store.Act, rows ...store.RowRevision) (errs []error) {

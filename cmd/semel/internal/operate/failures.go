@@ -77,7 +77,7 @@ var (
 const classWords = 12
 
 // ErrorClass returns the class of an error: the first words, without variable parts such as ids and amounts.
-// The names of constraints and columns stay.
+// The class of an error contains the names of constraints and columns.
 func ErrorClass(text string) string {
 	text = differs.ReplaceAllStringFunc(text, func(part string) string {
 		if schema.MatchString(part) {

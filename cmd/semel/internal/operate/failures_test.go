@@ -21,7 +21,7 @@ func TestGroupsAreCountedOverManyPagesLargestFirst(t *testing.T) {
 	}
 }
 
-// letters writes a number with letters instead of digits. Digits would not become part of the error's class.
+// letters writes a number with letters instead of digits. Digits would not be part of the error's class.
 func letters(n int) string {
 	return strings.Map(func(digit rune) rune { return digit - '0' + 'a' }, strconv.Itoa(n))
 }

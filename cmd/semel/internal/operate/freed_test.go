@@ -22,13 +22,13 @@ func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
 	calls := 0
 	f.requeues = func(*fakeInbox) {
 		switch calls++; calls {
-		case 1: // the first page; row 2 is unblocked between the read and the retry
+		case 1: // in the first page, row 2 is unblocked between the read and the retry
 			set(2, store.StateReceived, semel.ErrChanged)
 			set(page+1, store.StateReceived, due)
 			set(page+2, store.StateInProgress, nil)
 			set(page+3, store.StateCompleted, nil)
 			set(page+4, store.StateDiscarded, nil)
-		case 2: // the second attempt for row 2
+		case 2: // the command tries row 2 a second time
 			f.answers[2] = due
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// StreamFilter chooses streams. A zero field does not restrict the choice.
+// StreamFilter chooses streams. A field with the value zero does not restrict the choice of streams.
 type StreamFilter struct {
 	Consumer string
 	// Source chooses streams of this source; nil chooses all sources. The empty string is the source without
@@ -28,7 +28,7 @@ type StreamFilter struct {
 	Gaps bool
 }
 
-// mostStreams is the maximum number of streams that are read. The limit bounds memory.
+// mostStreams is the maximum number of streams that are read. This maximum bounds memory.
 const mostStreams = 1_000_000
 
 // base64Prefix starts the printed form of a stream name that is not text.
@@ -43,8 +43,8 @@ func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStrea
 	return found, err
 }
 
-// typed decodes a name that was typed with escapes or in base64. typed returns "" if the name has neither
-// form.
+// The function typed decodes a name that was typed with escapes or in base64. The function returns "" if the
+// name has neither escapes nor base64.
 func typed(name string) string {
 	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
 		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
@@ -79,8 +79,8 @@ type StreamView struct {
 	StreamBase64 string `json:"stream_base64,omitempty"`
 	// Last is the last version that was applied or skipped.
 	Last int64 `json:"last_version"`
-	// First is the smallest waiting version. Blocked is the number of waiting rows. Oldest is the receive
-	// time of the first waiting row.
+	// First is the smallest waiting version. Blocked is the number of rows that wait for an earlier version.
+	// Oldest is the receive time of the first waiting row.
 	First   int64      `json:"first_blocked,omitempty"`
 	Blocked int64      `json:"blocked"`
 	Oldest  *time.Time `json:"oldest_received_at,omitempty"`
@@ -106,7 +106,7 @@ func nameOf(plain, encoded string) string {
 // StreamDetail shows a stream with its unfinished rows, ordered by version.
 type StreamDetail struct {
 	StreamView
-	// Missing are the lowest missing versions before First, as ranges.
+	// Missing has the lowest missing versions that are smaller than First, as ranges.
 	Missing []Span `json:"missing"`
 	Rows    []View `json:"rows"`
 	// More reports that the stream has more rows than Rows.
@@ -119,13 +119,13 @@ type Span struct {
 	To   int64 `json:"to"`
 }
 
-// open returns the states of unfinished rows.
+// The function open returns the states of unfinished rows.
 func open() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
 		store.StateParked, store.StateDeadLettered}
 }
 
-// Stream returns a stream with at most limit rows; 0 means no limit.
+// Stream returns a stream with a limited number of rows; the limit 0 means no limit.
 func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (StreamDetail, error) {
 	detail := StreamDetail{StreamView: NewStreamView(b.Store, s), Missing: []Span{}, Rows: []View{}}
 	f := rowsOf(s, 0, 0)
@@ -146,8 +146,8 @@ func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (Strea
 	return detail, err
 }
 
-// rowsOf returns a filter for the unfinished rows of a stream. The versions are in the range between from
-// and to; 0 means no bound.
+// rowsOf returns a filter for the unfinished rows of a stream. The versions are not smaller than the
+// parameter from and not greater than the parameter to; 0 means no bound.
 func rowsOf(s admin.StoredStream, from, to int64) store.RowFilter {
 	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &versions.Rows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
 }
@@ -159,7 +159,7 @@ const (
 	mostHeld = 10_000
 )
 
-// missing returns the first ranges of versions before First that have no row.
+// missing returns the ranges of versions that have no row and are smaller than the first waiting version.
 func (b Box) missing(ctx context.Context, s admin.StoredStream) ([]Span, error) {
 	spans, next, read := []Span{}, s.Last+1, 0
 	if s.Blocked == 0 || next >= s.First {

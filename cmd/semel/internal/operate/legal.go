@@ -8,7 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Legal returns those of the commands that may change a row as it is now. worked is Order.Worked.
+// Legal returns those of the commands that may change a row in its present state. The parameter worked has
+// the meaning of Order.Worked.
 func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, worked func(store.StoredRow) error) (legal []admin.Verb, err error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Limit: 1})
 	if err != nil || len(rows) == 0 {

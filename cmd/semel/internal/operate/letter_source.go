@@ -14,8 +14,8 @@ type letterSource struct {
 	all []source.Delivery
 	// rate is the maximum number of deliveries per second; 0 means no limit.
 	rate float64
-	// ended is called with each settlement. handle is the Handle of the settled delivery. Calls do not
-	// overlap.
+	// The function ended is called with the ack or nack of each delivery. Its parameter handle is the Handle of
+	// this delivery. Calls do not overlap.
 	ended func(handle int, s source.Settlement)
 
 	lane source.Lane

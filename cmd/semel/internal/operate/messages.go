@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// named are errors of the library. The text of each starts with the library's name.
+// The variable named lists errors of the library. The text of each error starts with the library's name.
 var named = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
@@ -19,8 +19,8 @@ var named = []error{
 // prefix is the library's name at the start of an error text.
 const prefix = "semel: "
 
-// plain returns the text of an error without the library's name. In the middle of a line the name is of no
-// use.
+// The function plain returns the text of an error without the library's name. In the middle of a printed
+// line, the library's name would not help the reader.
 func plain(err error) string { return unnamed(err.Error()) }
 
 // plainOf returns the same as plain, without the row number that the printed line already shows.
@@ -35,8 +35,8 @@ func unnamed(text string) string {
 	return text
 }
 
-// WithoutReason returns the text of an error without the reason with which the text may begin, for places
-// that show the reason too.
+// WithoutReason returns the text of an error without the reason with which the text may begin, for output
+// that also shows the reason in another place.
 func WithoutReason(reason semel.Reason, text string) string {
 	if rest, begins := strings.CutPrefix(text, string(reason)); begins && reason != "" {
 		if said, more := strings.CutPrefix(rest, ": "); more || rest == "" {
@@ -46,7 +46,7 @@ func WithoutReason(reason semel.Reason, text string) string {
 	return text
 }
 
-// ofARow matches "row" and a number.
+// ofARow matches the word row, followed by a number.
 var ofARow = regexp.MustCompile(`\brow \d+\b`)
 
 // Plain formats a line of an error for printing. Plain removes the library's name, which is printed
@@ -62,11 +62,11 @@ func Plain(line string) string {
 	return line
 }
 
-// subject matches the name of what an error is about, at the beginning of its text.
+// subject matches the name of a consumer, store or source at the start of an error's text.
 var subject = regexp.MustCompile(`^(consumer|store|source) ([^ ]+): `)
 
 // onceNamed removes the name of a consumer, store or source if the text behind it begins with the same name.
-// Functions that call each other may each have added the name.
+// An error text has the same name twice if a function and its caller have both added the name.
 func onceNamed(line string) string {
 	found := subject.FindStringSubmatch(line)
 	if found == nil {
@@ -81,7 +81,8 @@ func onceNamed(line string) string {
 	return found[0] + onceNamed(rest)
 }
 
-// WithoutConsumer returns an error text without the name of its consumer, for places that show the name too.
+// WithoutConsumer returns an error text without the name of its consumer, for output that also shows the name
+// in another place.
 func WithoutConsumer(name, text string) string {
 	for _, who := range []string{name, strconv.Quote(name)} {
 		text = strings.ReplaceAll(text, "consumer "+who+": "+prefix, "")

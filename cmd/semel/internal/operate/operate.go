@@ -1,6 +1,6 @@
-// Package operate implements the commands that operators give for messages in an inbox: list and show rows,
-// retry them, end their claims, discard them. A command changes a row only if the row still has the revision
-// that the operator saw. Every change is recorded with the person and the reason.
+// Package operate implements the commands that operators give for messages in an inbox: the commands list,
+// show, retry and discard rows, and end the claims of rows. A command changes a row only if the row still has
+// the revision that the operator saw. Every change is recorded with the person and the reason.
 package operate
 
 import (
@@ -20,8 +20,8 @@ type Box struct {
 	// Store is the store's name in the policy.
 	Store string
 	store.Inbox
-	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of calls. Both
-	// may be nil.
+	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of calls. Requeuer
+	// and Resolver may be nil.
 	Requeuer admin.Requeuer
 	Resolver admin.Resolver
 	// Editor replaces the payloads of rows; may be nil.
@@ -112,16 +112,16 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   admin.Verb
 	Filter store.RowFilter
-	// Counted reports that other filters chose the rows in Filter.Numbers, and that a person confirmed how
-	// many there are. If Counted is false, a person gave these numbers.
+	// If Counted is true, other filters chose the rows in Filter.Numbers, and a person confirmed the number of
+	// rows. If Counted is false, a person gave the numbers in Filter.Numbers.
 	Counted bool
-	// Group limits the order to the rows of this failure group; empty for no limit.
+	// Group limits the command to the rows of this failure group; empty for no limit.
 	Group string
 	// Who and Why are written to the audit trail.
 	Who, Why string
 	// Outcome is the outcome that an operator found out for a call. Only verb Resolve uses Outcome.
 	Outcome admin.Resolution
-	// DryRun only reports what the order would do.
+	// DryRun only reports what the command would do.
 	DryRun bool
 	// Worked returns why a row would not reach a handler, or nil if a handler would run: Retry and Send
 	// refuse the row with this error. Worked is nil if the answer cannot be known.
@@ -136,16 +136,16 @@ type Result struct {
 	ID       string `json:"id"`
 	// Reason is why the row was parked.
 	Reason semel.Reason `json:"reason,omitempty"`
-	// Result is one of the constants that follow.
+	// Result is one of the constants from Done to Failed.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
-	// Undo is the command that takes a done order back; empty if no command does so for certain.
+	// Undo is the command that undoes the change of the row; empty if no command is certain to undo the change.
 	Undo admin.Verb `json:"-"`
-	// was is the state of the row before the order.
+	// The field was is the state of the row before the command.
 	was store.RowState
 }
 
-// The results.
+// The results of a command for one row.
 const (
 	Done  = "done"
 	Would = "would be done"
@@ -155,23 +155,23 @@ const (
 	Waits = "waits"
 	// Discarded means that the row was retried and then discarded without an effect.
 	Discarded = "discarded"
-	// Refused means that the order changed nothing.
+	// Refused means that the command changed nothing.
 	Refused = "refused"
-	// Left means that the order skipped a conflict, because the row with the first content is unfinished.
+	// Left means that the command skipped a conflict, because the row with the first content is unfinished.
 	Left = "left"
 	// Failed means that the handler failed again, or that the store failed. If the handler failed, the row
 	// has the error.
 	Failed = "failed"
 )
 
-// OK reports whether the order succeeded for the row.
+// OK reports whether the command succeeded for the row.
 func (r Result) OK() bool {
 	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
 }
 
-// taken reports whether the store would reject a retry of the row. The store rejects a retry if the row's
-// identity was applied or if another row of the identity waits. For a conflict, the identity counts as
-// applied if the first content took effect.
+// The method taken reports whether the store would reject a retry of the row. The store rejects a retry if
+// the row's identity was applied or if another row of the identity waits. For a conflict, the identity counts
+// as applied if the first content took effect.
 func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (bool, error) {
 	if verb != admin.Retry && verb != admin.Send && verb != admin.Resolve && verb != admin.Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
 		return false, nil
@@ -180,9 +180,9 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows returns an error if the row itself shows that the order must not change it. The store checks
-// further conditions, such as other rows of the identity. Only the store has the exact time; a dry run uses
-// the local clock.
+// The method allows returns an error if the row itself shows that the command must not change the row. The
+// store checks conditions that the row does not show, such as other rows of the identity. Only the store has
+// the exact time; a dry run uses the local clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)
@@ -197,7 +197,7 @@ func (o Order) allows(row store.StoredRow) error {
 	return err
 }
 
-// done returns the result of a successful change.
+// The method done returns the result of a successful change.
 func (o Order) done() string {
 	if o.Verb == admin.Retry || o.Verb == admin.Send || o.Verb == admin.Resolve && o.Outcome == admin.ResolvedNotDone {
 		return Due

@@ -15,13 +15,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// fakeInbox is an in-memory inbox.
 type fakeInbox struct {
 	rows []store.StoredRow
 	acts []store.Act
-	// answers are the errors that Requeue returns, by row number.
+	// The field answers has the errors that Requeue returns, by row number.
 	answers map[int64]error
-	// requeues is called before each Requeue; may be nil.
+	// The function requeues is called before each call of Requeue; may be nil.
 	requeues func(f *fakeInbox)
 }
 
@@ -93,7 +92,7 @@ func (f *fakeInbox) Pending(context.Context, string) (store.Pending, error) {
 
 func (f *fakeInbox) Acts(context.Context, int64, int) ([]store.Act, error) { return f.acts, nil }
 
-// parked returns n parked rows of the consumer billing.
+// The function parked returns n parked rows of the consumer billing.
 func parked(n int) *fakeInbox {
 	f := &fakeInbox{}
 	for i := range n {

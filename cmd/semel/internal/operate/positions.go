@@ -27,8 +27,8 @@ type PositionView struct {
 	// To is the offset to which a reset sets the group; nil if the reset changes nothing or the offset is
 	// unknown.
 	To *int64 `json:"to"`
-	// Missing is the number of records whose effects may be missing. Gone is the number of these records
-	// that the log no longer has.
+	// Missing is the number of records whose effects may be missing. Gone is the number of missing records that
+	// the log no longer has.
 	Missing int64 `json:"missing"`
 	Gone    int64 `json:"gone"`
 	// Result is Level if no reset is needed, otherwise Done, Would or Refused.
@@ -49,14 +49,14 @@ func (v PositionView) Ahead() bool {
 	return v.position.Standing == kafka.Behind || v.position.Standing == kafka.Ahead
 }
 
-// ByPerson reports whether a person set the group's offset. A Setting changes such a partition only if
-// Setting.Ahead is set.
+// ByPerson reports whether a person set the group's offset. A Setting changes a partition whose offset a
+// person set only if Setting.Ahead is set.
 func (v PositionView) ByPerson() bool { return v.position.Standing == kafka.Ahead }
 
 // Setting describes which partitions to set after a database restore.
 type Setting struct {
-	// LogStart accepts the loss of records that the log no longer has. A partition that is unknown to the
-	// store is then read from the start of the log.
+	// LogStart accepts the loss of records that the log no longer has. If LogStart is set, a partition that is
+	// unknown to the store is read from the start of the log.
 	LogStart bool
 	// Ahead also resets partitions whose offset a person has set.
 	Ahead bool

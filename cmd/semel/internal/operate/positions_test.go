@@ -19,7 +19,7 @@ func partition(standing kafka.Standing, store, group, target int64) PositionView
 func TestWhichPartitionsAreSetAfterARestore(t *testing.T) {
 	behind, ahead := partition(kafka.Behind, 100, 180, 100), partition(kafka.Ahead, 100, 180, 100)
 	gone, nowhere := partition(kafka.Behind, 20, 180, 20), partition(kafka.Behind, -1, 180, -1)
-	passed := partition(kafka.Behind, 20, 40, 20) // the log no longer has the group's offset either
+	passed := partition(kafka.Behind, 20, 40, 20) // the log no longer has the offsets of the store and the group
 	for name, c := range map[string]struct {
 		setting Setting
 		view    PositionView

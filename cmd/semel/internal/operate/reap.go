@@ -22,7 +22,7 @@ type KeptView struct {
 	Why     string  `json:"horizon,omitempty"`
 	Off     bool    `json:"off,omitempty"`
 	// Progress is the time at which the consumer last recorded its progress. Held is the lane that keeps the
-	// cutoff from advancing. Oldest is the time of the oldest record in that lane.
+	// cutoff from advancing. Oldest is the time of the oldest record in the lane Held.
 	Progress time.Time  `json:"progress"`
 	Held     string     `json:"held_by,omitempty"`
 	Oldest   *time.Time `json:"oldest,omitempty"`
@@ -42,15 +42,15 @@ type KeptView struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// DaysView counts the daily partitions of a consumer's markers. Kept is the number of partitions, Due the
-// number of partitions past the retention, and First the day of the oldest partition.
+// DaysView counts the daily partitions of a consumer's markers. Kept is the number of partitions, Due is the
+// number of partitions that are older than the retention, and First is the day of the oldest partition.
 type DaysView struct {
 	Kept  int64     `json:"kept"`
 	Due   int64     `json:"due"`
 	First time.Time `json:"first"`
 }
 
-// NewKeptView returns the view of a consumer's retention. st is the name of the store.
+// NewKeptView returns the view of a consumer's retention. The parameter st is the name of the store.
 func NewKeptView(st string, r *store.StoredRetention) KeptView {
 	v := KeptView{Store: st, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
 		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
@@ -77,7 +77,8 @@ func maybe(t time.Time) *time.Time {
 	return &t
 }
 
-// Reaped counts what one pass of the reaper removed, or would remove, for a consumer.
+// Reaped counts, for a consumer, what one pass of the reaper removed or would remove. The reaper removes old
+// markers.
 type Reaped struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
@@ -98,7 +99,7 @@ type Reaped struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// Due reports whether a pass would remove something.
+// Due reports whether a pass of the reaper would remove markers, rows or payloads.
 func (r Reaped) Due() bool {
 	return r.Stopped == "" && !r.Elsewhere && (r.Markers+r.Rows+r.Bodies > 0 || r.Days != nil && *r.Days > 0)
 }
@@ -106,8 +107,9 @@ func (r Reaped) Due() bool {
 // sliceOf is the number of markers that one call reads.
 const sliceOf = 1000
 
-// Reap removes what is past the retention of a consumer. With dry set, Reap only counts. Reap calls told
-// after each slice of markers; an error of told ends the pass. A stopped reaper is not an error.
+// Reap removes a consumer's markers, rows and payloads that are older than the retention. If dry is true,
+// Reap only counts. Reap calls the function told after each slice of markers; an error of told ends the pass.
+// If the reaper is stopped, Reap returns no error.
 func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
 	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
 	if r.Days.Kept > 0 {

@@ -12,10 +12,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fate is what a replay does with a dead letter.
+// Fate is the result of a replay for a dead letter.
 type Fate string
 
-// The fates. A preview predicts one of the first four. The other fates appear only in results.
+// The fates. A preview predicts FateApplied, FateSkipped, FateConflict or FateRefused. The other fates appear
+// only in results.
 const (
 	// FateApplied means that the handler runs and the effect commits. A preview cannot know whether the
 	// handler will succeed, so as a prediction FateApplied only means that the handler runs.
@@ -64,15 +65,16 @@ type Letter struct {
 	lanes    []string
 	received time.Time
 	print    semel.Fingerprint
-	// seen is the revision of a row that was due before the replay. While the row has this revision, no
-	// process has worked on the row.
+	// The field seen is the revision of a row that was due before the replay. While the row has this revision,
+	// no process has worked on the row.
 	seen int64
-	// copied is the row that is replayed instead, because this dead letter is a copy of that row's message;
-	// 0 if the dead letter is not a copy.
+	// The field copied is the row that is replayed instead, because this dead letter is a copy of that row's
+	// message; 0 if the dead letter is not a copy.
 	copied int64
 }
 
-// OK reports whether the dead letter needs no further command. A copy of an applied message needs none.
+// OK reports whether the dead letter needs no further command. A copy of an applied message needs no further
+// command.
 func (l Letter) OK() bool {
 	fate := l.Happened
 	if fate == "" {
@@ -111,8 +113,8 @@ func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, work
 }
 
 // Letters returns the numbers of the rows that the filter chooses. If group is not empty, only rows of this
-// failure group are returned. An interrupted replay can leave rows due or claimed; Letters includes these
-// rows, because they still have the reason for which they were parked.
+// failure group are returned. An interrupted replay can leave rows due or claimed; Letters includes due and
+// claimed rows that still have the reason for which they were parked.
 func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	numbers, err := b.Chosen(ctx, f, group)
 	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, store.StateParked) {
@@ -131,7 +133,7 @@ func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]in
 	return numbers, nil
 }
 
-// older compares the receive times of rows x and y, for sorting. Missing rows come last.
+// The function "older" compares the receive times of rows x and y, for sorting. Missing rows come last.
 func older(rows map[int64]store.StoredRow, x, y int64) int {
 	a, there := rows[x]
 	b, other := rows[y]
@@ -154,7 +156,7 @@ func letterOf(st string, r store.StoredRow) Letter {
 	return l
 }
 
-// standing reads the rows with these numbers.
+// The method standing reads the rows with the given numbers.
 func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
 	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {
@@ -169,8 +171,8 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 	return found, nil
 }
 
-// predict sets the predicted fate of a row. taken reports that an earlier dead letter of the same identity
-// will be applied.
+// predict sets the predicted fate of a row. The parameter taken means that an earlier dead letter of the same
+// identity will be applied.
 func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow, worked func(store.StoredRow) error, taken bool) error {
 	predicted := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
@@ -210,7 +212,7 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 	return predicted(FateApplied, "")
 }
 
-// first returns the marker of the row's identity.
+// The method "first" returns the marker of the row's identity.
 func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, bool, error) {
 	if b.Markers == nil {
 		return admin.StoredMarker{}, false, nil
@@ -218,7 +220,8 @@ func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, 
 	return b.Markers.Marker(ctx, r.Key)
 }
 
-// happened returns the fate that a replayed row shows. happened returns false while the row is unfinished.
+// The function happened returns the fate that a replayed row shows. The function returns false while the row
+// is unfinished.
 func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
 	switch result, why := ending(r); result {
 	case Done:
@@ -264,8 +267,8 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	return nil
 }
 
-// gone sets the fate of a dead letter whose row no longer exists. The row ended, and the retention or a
-// person removed the row. Only the marker shows whether the message had an effect.
+// The method gone sets the fate of a dead letter whose row no longer exists. The row ended, and the retention
+// or a person removed the row. Only the marker shows whether the message had an effect.
 func (b Box) gone(ctx context.Context, l *Letter) error {
 	var m admin.StoredMarker
 	found := false

@@ -22,7 +22,7 @@ type Replay struct {
 	// Work processes the due rows of one consumer in this process. If Work is nil, running consumers process
 	// the rows.
 	Work func(ctx context.Context, consumer string, numbers []int64) error
-	// Rouse notifies running consumers that rows are due; may be nil.
+	// The function Rouse notifies running consumers that rows are due; may be nil.
 	Rouse func(ctx context.Context, consumer string)
 	// Rate is the maximum number of retried dead letters per second; 0 means no limit.
 	Rate float64
@@ -30,7 +30,7 @@ type Replay struct {
 	Progress func([]Letter)
 	// Alone is called once if no consumer processes the due rows; may be nil.
 	Alone func()
-	// At is called at the crash points, for tests; may be nil.
+	// The function At is called at the crash points, for tests; may be nil.
 	At func(ReplayPoint)
 }
 
@@ -51,15 +51,15 @@ const (
 	mostOpen = 200
 	// lookAgain is the interval at which the replay reads rows that other processes work on.
 	lookAgain = 100 * time.Millisecond
-	// alone is the time without any ended row after which Alone is called.
+	// The constant alone is a duration. If no row ends for so long, the replay calls the function Alone.
 	alone = 5 * time.Second
 	// patience is the maximum time until a row's next attempt for which the replay waits.
 	patience = time.Minute
 	// mostFailed is the maximum number of consecutive failed retries. A failed retry can take as long as the
 	// store's lock timeout.
 	mostFailed = 3
-	// changes is how often a row may change while a command for the row is tried. Each redelivery that is
-	// counted on the row changes the row.
+	// The constant changes is how often a row may change while a command for the row is tried. Each redelivery
+	// that is counted on the row changes the row.
 	changes = 20
 )
 
@@ -77,8 +77,8 @@ type replaying struct {
 	failed  int // consecutive dead letters that the store failed to retry
 }
 
-// Replay replays the dead letters that are predicted to be applied, and sets the fates of all. After an
-// error, the fates show which dead letters were replayed. Rows that are due stay due.
+// Replay replays the dead letters that are predicted to be applied, and sets the fates of all dead letters.
+// After an error, the fates show which dead letters were replayed. Rows that are due stay due.
 func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
 	o.Verb = cmp.Or(o.Verb, admin.Retry)
 	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}
@@ -126,7 +126,8 @@ func (r *replaying) run(ctx context.Context) error {
 	}
 }
 
-// begin retries dead letters whose turn has come. The result more is true if dead letters remain.
+// begin retries the dead letters that no earlier dead letter blocks. The result more is true if dead letters
+// remain.
 func (r *replaying) begin(ctx context.Context) (began int, more bool, err error) {
 	r.fill()
 	busy := map[string]bool{}
@@ -172,8 +173,8 @@ func (r *replaying) fill() {
 	r.filled = now
 }
 
-// behind returns the row that blocks the dead letter's lane for longer than the replay waits, or 0 if no
-// lane of the dead letter is blocked.
+// The method "behind" returns the row that blocks the dead letter's lane for longer than the replay waits, or
+// 0 if no lane of the dead letter is blocked.
 func (r *replaying) behind(l *Letter) int64 {
 	for _, lane := range l.lanes {
 		if n := r.held[lane]; n != 0 {
@@ -216,9 +217,9 @@ func (r *replaying) due(ctx context.Context, i int) error {
 	return r.box.refusedNow(ctx, l, err)
 }
 
-// notDue handles a failed retry, for instance because of a lock on the row. The dead letter and the later
-// dead letters of its lanes are left, and the replay continues with others. notDue returns an error if the
-// store cannot be read either, or after too many failures.
+// notDue handles a failed retry, for instance because of a lock on the row. notDue leaves out the dead letter
+// and the later dead letters of its lanes, and the replay continues with other dead letters. notDue returns
+// an error if the store cannot be read either, or after too many failures.
 func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
 	if r.failed++; r.failed == mostFailed {
@@ -294,7 +295,7 @@ func (r *replaying) work(ctx context.Context) error {
 	return nil
 }
 
-// look reads the due rows and returns how many have ended.
+// The method look reads the due rows and returns the number of rows that have ended.
 func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	numbers := make([]int64, len(r.open))
 	for k, i := range r.open {

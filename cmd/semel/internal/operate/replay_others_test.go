@@ -105,7 +105,7 @@ func TestConcurrentReplays(t *testing.T) {
 	})
 }
 
-// wantDeath starts a process with this order and fails unless the process kills itself.
+// wantDeath starts a process with this replayOrder and fails the test unless the process kills itself.
 func (o replayOrder) wantDeath(t *testing.T) {
 	t.Helper()
 	c := o.start(t)
@@ -122,7 +122,7 @@ func TestAKilledReplayCanBeContinued(t *testing.T) {
 				s.letters(t, 12, 3)
 				s.mend(t)
 				replayOrder{Path: s.path, Death: point, After: after, Lease: lease}.wantDeath(t)
-				if _, err := s.db.Exec("delete from semel_keys"); err != nil { // as if the lease of the killed process had expired
+				if _, err := s.db.Exec("delete from semel_keys"); err != nil { // delete the lease of the killed process, as if the lease had expired
 					t.Fatal(err)
 				}
 				done, err := s.replay(t.Context(), replayOrder{Lease: lease})
@@ -177,7 +177,7 @@ func TestAnEditThatIsKilledIsDoneOnce(t *testing.T) {
 			if _, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil {
 				t.Fatal(err)
 			}
-			s.letters(t, 1, 1) // a copy of the original
+			s.letters(t, 1, 1) // deliver a copy of the original message
 			if ids := s.effects(t, "body = 'edited'"); len(ids) != 1 {
 				t.Errorf("%d effects of the edit", len(ids))
 			}
@@ -194,7 +194,7 @@ func TestAnEditFailsIfThePayloadHasChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.letters(t, 1, 1) // a copy, which the store counts on the row
+		s.letters(t, 1, 1) // deliver a copy, which the store counts on the row
 		if err := s.box.Edit(t.Context(), seen, Editing{Body: []byte("theirs"), Who: "bo", Why: "wrong"}); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestAnEditFailsIfThePayloadHasChanged(t *testing.T) {
 	})
 }
 
-// stubborn is a store that rejects retries of some rows.
+// The type stubborn is a store that rejects retries of some rows.
 type stubborn struct {
 	admin.Requeuer
 	not map[int64]bool
@@ -249,7 +249,7 @@ func TestAReplayOfALockedRow(t *testing.T) {
 	})
 	t.Run("G4_ends_the_replay_where_none_can_be_made_due", func(t *testing.T) {
 		_, done, err := replay(t, 1, 2, 3, 4, 5, 6)
-		if err != nil || tally(done, actualFate) != "4 waits, 2 left" { // the dead letters have two keys
+		if err != nil || tally(done, actualFate) != "4 waits, 2 left" { // all dead letters together have two keys
 			t.Errorf("%s, %v", tally(done, actualFate), err)
 		}
 	})
@@ -311,7 +311,7 @@ func TestAReplayOfARowThatIsRemovedMeanwhile(t *testing.T) {
 	})
 }
 
-// dies returns a function that kills this process at the order's crash point.
+// The method dies returns a function that kills this process at the crash point of the replayOrder.
 func (o replayOrder) dies() func(ReplayPoint) {
 	met := 0
 	return func(p ReplayPoint) {

@@ -28,8 +28,8 @@ import (
 // replayOrder tells a child process to replay all dead letters of a database until the child dies.
 type replayOrder struct {
 	Path string
-	// Death is the crash point at which the child kills itself. The child first passes the point After
-	// times.
+	// Death is the crash point at which the child kills itself. The child process first passes the crash point
+	// After times.
 	Death ReplayPoint
 	After int
 	Lease time.Duration
@@ -37,7 +37,7 @@ type replayOrder struct {
 	Body string
 }
 
-// ordered is the environment variable that passes the order to the child.
+// The constant ordered is the environment variable that passes the replayOrder to the child process.
 const ordered = "SEMEL_REPLAY_ORDER"
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// live executes the order in this process.
+// The method live executes the replayOrder in this process.
 func (o replayOrder) live() error {
 	s, err := openLetters(o.Path)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *letterShop) edit(ctx context.Context, o replayOrder) error {
 	return s.box.Edit(ctx, r, Editing{Body: []byte(o.Body), Who: "ann", Why: "wrong", At: o.dies()})
 }
 
-// start starts a child process with this order.
+// start starts a child process with this replayOrder.
 func (o replayOrder) start(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -94,7 +94,7 @@ func (o replayOrder) start(t *testing.T) *exec.Cmd {
 	return c
 }
 
-// letterShop is a database with a consumer. The consumer's messages fail until the cause is fixed.
+// letterShop is a test database with a consumer. The consumer's messages fail until the cause is fixed.
 type letterShop struct {
 	path  string
 	db    *sql.DB
@@ -135,7 +135,7 @@ func newLetters(t *testing.T) *letterShop {
 	return s
 }
 
-// consumer returns a consumer on the shop's database.
+// consumer returns a consumer that uses the test database.
 func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
 func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx], error) {
@@ -161,7 +161,6 @@ func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx],
 	}, consumer.Config{Name: "billing", Source: src, Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// message returns a message with a key.
 func message(id, key, body string) *semel.Message {
 	m := &semel.Message{Key: []byte(key), Body: []byte(body)}
 	m.Attributes.ID, m.Attributes.Source, m.Attributes.Type = id, "shop", "payment"
@@ -198,7 +197,7 @@ func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
 	return s.box.Preview(ctx, admin.Retry, numbers, nil)
 }
 
-// replay takes its turn and replays all dead letters in this process.
+// The method replay calls TakeTurn, and then replays all dead letters in this process.
 func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Letter, err error) {
 	ctx, turn, err := TakeTurn(ctx, s.store, []string{"billing"}, o.Lease, func(string) {})
 	if err != nil {
@@ -262,7 +261,7 @@ func (s *letterShop) letters(t *testing.T, n, keys int) {
 	}
 }
 
-// tally counts dead letters by fate, as text.
+// tally returns, as text, the number of dead letters by fate.
 func tally(letters []Letter, of func(Letter) Fate) string {
 	counts := map[Fate]int{}
 	for _, l := range letters {
@@ -295,7 +294,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 		if err != nil || tally(again, predictedFate) != "5 skipped as applied" {
 			t.Errorf("again: %s, %v", tally(again, predictedFate), err)
 		}
-		s.letters(t, 5, 2) // copies
+		s.letters(t, 5, 2) // deliver copies of the messages
 		s.wantOnce(t, 5)
 	})
 	t.Run("G4_of_one_identity_the_first_content_is_applied_and_the_other_is_in_conflict", func(t *testing.T) {
@@ -314,7 +313,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 40, 4)
 		s.mend(t)
-		s.worker = func(ctx context.Context, numbers []int64) error { // processes rows in reverse order
+		s.worker = func(ctx context.Context, numbers []int64) error { // the worker processes rows in reverse order
 			for _, n := range slices.Backward(numbers) {
 				if err := s.work(ctx, "", []int64{n}); err != nil {
 					return err
@@ -337,7 +336,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	})
 	t.Run("law_8_what_waits_for_long_is_overtaken_by_none_of_its_key", func(t *testing.T) {
 		s := newLetters(t)
-		s.letters(t, 3, 2) // the third message has the key of the first
+		s.letters(t, 3, 2) // the third message has the same key as the first message
 		s.mend(t)
 		s.worker = func(ctx context.Context, numbers []int64) error {
 			const later = "update semel_inbox set due_at = due_at + 3600000 where number = 1 and due_at <= changed_at + 1000"
@@ -345,7 +344,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 				return err
 			}
 			if others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return n == 1 }); len(others) > 0 {
-				return s.work(ctx, "", others) // an empty list would mean all rows
+				return s.work(ctx, "", others) // an empty list of numbers would mean all rows
 			}
 			return nil
 		}

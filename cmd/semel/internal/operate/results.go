@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ending returns the result of a retry according to the row.
+// ending returns the result of a retry according to the row's state.
 func ending(r store.StoredRow) (result, why string) {
 	switch r.State {
 	case store.StateCompleted:
@@ -31,8 +31,8 @@ func ending(r store.StoredRow) (result, why string) {
 	return Failed, r.LastError
 }
 
-// undo returns the command that takes the order back for a row; empty if that is not certain. A conflict cannot
-// be reopened if its first content has taken effect.
+// undo returns the command that undoes the change of a row, or "" if no command is certain to undo the
+// change. A conflict cannot be reopened if its first content has taken effect.
 func (o Order) undo(row store.StoredRow) admin.Verb {
 	switch o.Verb {
 	case admin.Suppress:
@@ -48,7 +48,7 @@ func (o Order) undo(row store.StoredRow) admin.Verb {
 	return ""
 }
 
-// after returns the result of a command for its error err. If err is nil, the result is none.
+// The method "after" returns the result of a command for its error err. If err is nil, the result is none.
 func (r Result) after(err error, none string) Result {
 	if err == nil {
 		r.Result = none

@@ -26,8 +26,8 @@ type Skip struct {
 type Skipped struct {
 	StreamView
 	To int64 `json:"to"`
-	// Passed are the numbers of the first rows whose versions were skipped. These rows will not have an
-	// effect.
+	// Passed are the numbers of the first rows whose versions were skipped. The messages in the skipped rows
+	// will not have an effect.
 	Passed []int64 `json:"passed_rows,omitempty"`
 	// Result is Done, Would, Refused or Failed.
 	Result string `json:"result"`
@@ -38,7 +38,7 @@ type Skipped struct {
 func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
 
 // Skip moves streams forward as if the missing versions had been applied. Each stream is moved in its own
-// transaction. Skip yields the result for each stream.
+// transaction. Skip yields the result of the move for each stream.
 func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Seq2[Skipped, error] {
 	return func(yield func(Skipped, error) bool) {
 		held, err := b.held(ctx, o, all)
@@ -66,7 +66,7 @@ func keyOf(s admin.StoredStream) streamKey { return streamKey{s.Consumer, s.Sour
 // mostPassed is the maximum number of skipped rows that a result names.
 const mostPassed = 20
 
-// held returns the unfinished rows whose versions Skip would pass.
+// The method held returns the unfinished rows whose versions Skip would skip.
 func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[streamKey][]store.StoredRow, error) {
 	held, streams := map[streamKey][]store.StoredRow{}, map[streamKey]admin.StoredStream{}
 	for _, s := range all {

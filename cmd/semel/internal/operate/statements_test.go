@@ -17,7 +17,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// counted opens SQLite connections that count all statements, including BEGIN and COMMIT.
+// The type counted opens SQLite connections that count all statements, including BEGIN and COMMIT.
 type counted struct {
 	path string
 	n    *atomic.Int64
@@ -49,7 +49,7 @@ type countedConn struct {
 }
 
 func (c countedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	c.n.Add(2) // BEGIN, and the later COMMIT or ROLLBACK
+	c.n.Add(2) // count BEGIN, and the later COMMIT or ROLLBACK
 	return c.sqliteConn.BeginTx(ctx, o)
 }
 

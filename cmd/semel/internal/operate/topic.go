@@ -29,8 +29,8 @@ const (
 	StandsOther Standing = "conflict"
 	// StandsUnknown means that the store has neither a row nor a marker for the identity.
 	StandsUnknown Standing = "unknown here"
-	// StandsNameless means that the record has no identity or no fingerprint. Whether the message was
-	// applied is then unknown.
+	// StandsNameless means that the record has no identity or no fingerprint. If a record has no identity or no
+	// fingerprint, it is unknown whether its message was applied.
 	StandsNameless Standing = "no identity"
 	// StandsForeign means that another consumer or another program wrote the record.
 	StandsForeign Standing = "foreign"
@@ -56,12 +56,12 @@ type TopicLetter struct {
 	Cut      bool         `json:"cut,omitempty"`
 	// From is the topic, partition and offset of the original record.
 	From string `json:"from,omitempty"`
-	// Why adds details to Stands.
+	// Why adds details to the field Stands.
 	Why string `json:"why,omitempty"`
 
 	key      semel.Key
 	print    semel.Fingerprint
-	at       time.Time       // when the original record was sent
+	at       time.Time       // the time at which the original record was sent
 	delivery source.Delivery // set only if Stands is StandsUnknown
 }
 
@@ -89,8 +89,8 @@ type Joiner struct {
 	Config consumer.Config
 }
 
-// Join matches a dead-letter record with its row and marker. A record without a match gets a status
-// that says so. Errors come from the store only.
+// Join matches a dead-letter record with its row and marker. A record without a match gets the status
+// StandsUnknown, StandsNameless, StandsForeign or StandsCut. An error of Join is an error of the store.
 func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error) {
 	m := from.Delivery.Message
 	l := TopicLetter{
@@ -182,8 +182,8 @@ func standingOf(o store.Outcome) Standing {
 	return StandsAside
 }
 
-// rowOf returns the row that has the dead letter's content. others reports that the identity has a row with
-// different content.
+// rowOf returns the row that has the dead letter's content. The result others means that the identity has a
+// row with different content.
 func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRow, others bool, err error) {
 	for r, err := range j.Box.Rows(ctx, store.RowFilter{Consumer: l.key.Consumer, IDs: []string{l.key.ID}}) {
 		if err != nil {

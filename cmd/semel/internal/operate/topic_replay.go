@@ -16,17 +16,17 @@ import (
 // TopicPlan is the plan for replaying the dead letters of a topic.
 type TopicPlan struct {
 	// Letters are the dead letters with predicted fates. Dead letters without a row come first, then dead
-	// letters with a row. Both parts are ordered by age, oldest first.
+	// letters with a row. Within each part of Letters, the order is by age, oldest first.
 	Letters []Letter
-	// unknown are the dead letters that Receive delivers to the consumer, by index in Letters.
+	// The field unknown has the dead letters that Receive delivers to the consumer, by index in Letters.
 	unknown map[int]TopicLetter
 }
 
 // Receives returns the number of dead letters that have no row and that Receive would deliver.
 func (p *TopicPlan) Receives() int { return len(p.unknown) }
 
-// PlanTopic predicts the fates of a topic's dead letters. doubt returns why a dead letter without a row must
-// not be delivered to the consumer, or "" if it may be delivered.
+// PlanTopic predicts the fates of a topic's dead letters. The function doubt returns why a dead letter
+// without a row must not be delivered to the consumer, or "" if the dead letter may be delivered.
 func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store.StoredRow) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
@@ -59,7 +59,8 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store
 	return p, nil
 }
 
-// copyOf describes a second dead letter of the same row. Only the first is replayed.
+// copyOf describes a second dead letter of the same row. If a row has two dead letters, only the first dead
+// letter is replayed.
 func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
 	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
@@ -107,8 +108,8 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 	p.Letters = append(p.Letters, plan)
 }
 
-// Receive delivers the dead letters that have no row to the consumer, in a separate run. The messages keep
-// their identities. Receive sets the fates in Letters.
+// Receive delivers the dead letters that have no row to the consumer, in a separate run. The delivered
+// messages keep their identities. Receive sets the fates in Letters.
 func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, source.Source) error) error {
 	if len(p.unknown) == 0 {
 		return nil
@@ -135,7 +136,7 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 	return err
 }
 
-// received sets the fate of a dead letter from its settlement.
+// The method received sets the fate of a dead letter from the ack or nack of its delivery.
 func (b Box) received(l *Letter, s source.Settlement) {
 	switch s.Ending {
 	case source.EndApplied:
@@ -156,7 +157,8 @@ func (b Box) received(l *Letter, s source.Settlement) {
 	}
 }
 
-// settleReceived sets the fate of a dead letter that the inbox processed, or whose settlement is unknown.
+// settleReceived sets the fate of a dead letter that the inbox processed, or whose delivery was neither acked
+// nor nacked.
 func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 	if l.Happened != "" && l.Happened != FateWaits {
 		return nil

@@ -38,7 +38,7 @@ func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLet
 	return all
 }
 
-// receive runs Receive with a consumer of the shop.
+// receive calls Receive with a consumer that uses the test database.
 func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 	return s.box.Receive(ctx, p, 0, func(ctx context.Context, src source.Source) error {
 		c, err := s.consumerOf(src)
@@ -51,7 +51,8 @@ func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 
 func certain(TopicLetter) string { return "" }
 
-// every returns one dead letter for each Standing, and creates the rows and markers that the standings need.
+// The method "every" returns one dead letter for each Standing, and creates the rows and markers that the
+// standings need.
 func (s *letterShop) every(t *testing.T) []kafka.Letter {
 	t.Helper()
 	id := func(id string) *semel.Message { return message(id, "k", `{"id":"`+id+`"}`) }

@@ -27,9 +27,10 @@ type Turn struct {
 	keeper worker.Group
 }
 
-// TakeTurn waits until no other process replays dead letters of these consumers. If TakeTurn has to wait, it
-// calls the function waits once, with the first consumer that another process replays. The returned context
-// is cancelled, with the cause, when this process loses the turn. Another process may then take the turn.
+// TakeTurn waits until no other process replays dead letters of the given consumers. If TakeTurn has to wait,
+// it calls the function waits once, with the first consumer that another process replays. The returned
+// context is cancelled, with the cause, when this process loses the turn (its exclusive right). When this
+// process has lost the turn, another process may take the turn.
 func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
 	t := &Turn{store: st, token: store.NewToken(), lease: lease, stop: func() {}}
 	told := false
@@ -60,8 +61,8 @@ func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease 
 	return kept, t, nil
 }
 
-// turnOf returns the leased key that represents a consumer's turn. No message can have the source of this
-// key.
+// turnOf returns the leased key that represents a consumer's turn. The source of this leased key is one that
+// no message can have.
 func turnOf(consumer string) semel.Key {
 	return semel.Key{Consumer: consumer, Source: "\x00semel", ID: "dead letters"}
 }

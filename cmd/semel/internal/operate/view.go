@@ -31,12 +31,12 @@ type View struct {
 	Stream       string `json:"stream,omitempty"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
 	Version      int64  `json:"version,omitempty"`
-	// Key is the key of the message. Lined reports that other messages of the same key or partition wait
-	// until this message is finished.
+	// Key is the key that orders the message. Lined reports that other messages of the same key or partition
+	// wait until this message is finished.
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Lined     bool   `json:"lined,omitempty"`
-	// LastStep is the last completed step. The next attempt continues after this step.
+	// LastStep is the last completed step. The next attempt continues after the last completed step.
 	LastStep string `json:"last_step,omitempty"`
 	// Steps are the completed steps, in order.
 	Steps    []StepView `json:"steps,omitempty"`
@@ -60,7 +60,7 @@ type View struct {
 	Size         int        `json:"size"`
 }
 
-// NewView returns the view of a row, without headers and payload. st is the name of the store.
+// NewView returns the view of a row, without headers and payload. The parameter st is the name of the store.
 func NewView(st string, r store.StoredRow) View {
 	v := View{
 		Store: st, Number: r.Number, Revision: r.Revision, State: admin.StateOf(r.State), Reason: r.Reason,
@@ -99,7 +99,7 @@ func (v View) KeyName() string { return nameOf(v.Key, v.KeyBase64) }
 // Waits reports whether the row is due, waits for a later attempt, or is claimed.
 func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }
 
-// given returns a pointer to t, or nil for the zero time.
+// The function given returns a pointer to t, or nil for the zero time.
 func given(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -107,7 +107,7 @@ func given(t time.Time) *time.Time {
 	return &t
 }
 
-// called returns the time of the first call, or nil if the store does not know the time; see
+// The function called returns the time of the first call, or nil if the store does not know the time; see
 // store.StoredRow.CalledAt.
 func called(t time.Time) *time.Time {
 	if t.Unix() == 0 {
@@ -116,7 +116,8 @@ func called(t time.Time) *time.Time {
 	return given(t)
 }
 
-// text returns s as plain if JSON can contain s. Otherwise text returns s in base64 as encoded.
+// If JSON can contain the text s, the function returns s in the result plain. If JSON cannot contain s, the
+// function returns s in base64, in the result encoded.
 func text(s string) (plain, encoded string) {
 	if utf8.ValidString(s) {
 		return s, ""

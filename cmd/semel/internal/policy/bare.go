@@ -18,9 +18,9 @@ func IsPlace(text string) bool {
 // bareStore names the store of a policy without a file.
 const bareStore = "store"
 
-// Bare returns a policy that has only a store. Commands use this policy if the user gives the location of a
-// database instead of a policy file. place is a PostgreSQL connection string or sqlite:FILE. Semel's tables
-// have their default names. Errors do not contain the connection string.
+// Bare returns a policy that has only a store. Commands use a policy of Bare if the user gives the location
+// of a database instead of a policy file. The parameter place is a PostgreSQL connection string or
+// sqlite:FILE. Semel's tables have their default names. Errors do not contain the connection string.
 func Bare(place string) (*Policy, error) {
 	p := &Policy{Bare: true, File: "--store", Stores: []*Store{{Name: bareStore}}}
 	if file, ok := strings.CutPrefix(place, sqlitePrefix); ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// base is a valid policy. Test cases replace parts of base.
+// base is a valid policy. Test cases replace parts of this policy.
 const base = `version: 1
 stores:
   shop:
@@ -32,13 +32,14 @@ consumers:
           - update accounts set balance = balance + :amount where id = :account
 `
 
-// policyCase is a variant of base. edits are pairs of texts: each second text replaces the first in base.
+// policyCase is a variant of the policy base. The field edits has pairs of texts: the second text of each
+// pair replaces the first text in base.
 type policyCase struct {
 	name  string
 	edits []string
-	// want are the expected warnings, one per line, starting with the position.
+	// The field want has the expected warnings, one per line, starting with the position.
 	want string
-	// shape reports whether the JSON Schema also finds the fault.
+	// If the field shape is true, the JSON Schema also finds the fault.
 	shape bool
 }
 
@@ -56,7 +57,7 @@ func (c policyCase) policy() string {
 	return text
 }
 
-// inConsumer adds lines to the consumer of base.
+// inConsumer returns the edits that add lines to the consumer of the policy base.
 func inConsumer(lines ...string) []string {
 	return []string{"    handler:\n", "    " + strings.Join(lines, "\n    ") + "\n    handler:\n"}
 }
@@ -73,7 +74,7 @@ func parse(c policyCase) (*Policy, []shape.Fault) {
 	return Parse("dir/p.yaml", []byte(c.policy()), environment)
 }
 
-// lines returns printed faults without the file name.
+// The function lines returns printed faults without the file name.
 func lines(all []shape.Fault) string {
 	var text []string
 	for _, f := range all {
@@ -91,17 +92,18 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// accepted returns valid policies. The field want of a case has the expected warnings.
+// The function accepted returns valid policies. The field want of a test case has the expected warnings.
 func accepted() []policyCase {
 	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
 }
 
-// adopts gives base a PostgreSQL store and a deduplication table of the user.
+// The function adopts returns the edits that give the policy base a PostgreSQL store and add lines to its
+// consumer.
 func adopts(lines ...string) []string {
 	return append(inConsumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
 }
 
-// byType replaces the handler of base with handlers by message type.
+// byType returns the edits that replace the handler of the policy base with handlers by message type.
 func byType(lines ...string) []string {
 	_, handler, _ := strings.Cut(base, "    handler:\n")
 	return []string{"    handler:\n" + handler, "    handler:\n      types:\n        " + strings.Join(lines, "\n        ") + "\n"}
@@ -220,7 +222,8 @@ func TestPoliciesWithoutFaults(t *testing.T) {
 	}
 }
 
-// Daily partitions of markers work in PostgreSQL only, so this case is not in the list of accepted policies.
+// Daily partitions of markers work in PostgreSQL only, so the case of daily partitions is not in the list of
+// accepted policies.
 func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 	for _, ids := range []string{"uuidv7", "ulid", "snowflake"} {
 		p, faults := parse(policyCase{edits: adopts("retention: {keep: 30d, id_time: " + ids + ", daily_partitions: true}")})
@@ -230,8 +233,8 @@ func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 	}
 }
 
-// TestPoliciesWithFaults compares faults with testdata/faults.txt. The flag -update rewrites the file;
-// review the changes.
+// TestPoliciesWithFaults compares faults with testdata/faults.txt. The test flag -update rewrites
+// testdata/faults.txt; review the changes.
 func TestPoliciesWithFaults(t *testing.T) {
 	want := sections(read(t, golden))
 	var now strings.Builder

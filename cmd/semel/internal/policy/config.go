@@ -50,8 +50,8 @@ func (c *Consumer) Config() consumer.Config {
 	}
 }
 
-// NaturalReason returns the reason why messages without a key may be applied. NaturalReason returns "" if
-// the consumer rejects such messages.
+// NaturalReason returns the reason why messages without a key may be applied. NaturalReason returns "" if the
+// consumer rejects messages without a key.
 func (c *Consumer) NaturalReason() string {
 	if !c.FailOpen {
 		return ""
@@ -152,7 +152,7 @@ func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	return &consumer.PreviousIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
 }
 
-// owner returns the types of the consumer's handlers, joined. The owner distinguishes services that use the
+// owner returns the types of the consumer's handlers, joined. The types distinguish services that use the
 // same consumer name. owner returns "" if one handler processes all types.
 func (c *Consumer) owner() string {
 	var types []string
@@ -207,7 +207,7 @@ func (c *Consumer) Says() []any {
 // provider returns the settings for the system that the handler calls.
 func (c *Consumer) provider() consumer.Provider {
 	switch h := c.Handler.HTTP; {
-	case c.Handler.Kafka != nil: // consumers of the topic recognise copies at any time
+	case c.Handler.Kafka != nil: // a record that is published twice is harmless, because consumers of the topic recognise copies at any time
 		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.Effects != nil: // a response contains the effects, so a repeated call is harmless
 		return consumer.Provider{Window: consumer.WindowAlways}

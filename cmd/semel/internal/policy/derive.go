@@ -15,7 +15,7 @@ import (
 
 // Webhook is a source of signed HTTP requests.
 type Webhook struct {
-	// Listen is host:port, which several sources may share. Path belongs to this source.
+	// Listen is host:port, which several sources may share. Each Path belongs to one source.
 	Listen, Path string
 	// Scheme is the name of the signature scheme in the policy; see Signed.
 	Scheme string
@@ -54,7 +54,7 @@ func (w *Webhook) Signed() (webhook.Scheme, error) {
 	return webhook.HMAC(o)
 }
 
-// Config returns the configuration of the receiver. name is the name of the source.
+// Config returns the configuration of the receiver. The parameter name is the name of the source.
 func (w *Webhook) Config(name string) (webhook.Config, error) {
 	scheme, err := w.Signed()
 	return webhook.Config{
@@ -63,7 +63,7 @@ func (w *Webhook) Config(name string) (webhook.Config, error) {
 	}, err
 }
 
-// local reports whether only this machine can reach the address.
+// The method local reports whether only this machine can reach the address.
 func (w *Webhook) local() bool {
 	host, _, err := net.SplitHostPort(w.Listen)
 	if err != nil {
@@ -73,7 +73,8 @@ func (w *Webhook) local() bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// once reports whether the source delivers each message only once: webhook requests cannot be read again.
+// The method "once" reports whether the source delivers each message only once: webhook requests cannot be
+// read again.
 func (s *Source) once() bool { return s != nil && s.Webhook != nil }
 
 // Replay says whether a consumer's messages may be replayed.
@@ -83,7 +84,7 @@ type Replay struct {
 	Effects bool
 	// MaxAge is the maximum age of replayed messages; 0: no limit.
 	MaxAge time.Duration
-	// Looks reports whether the endpoint decides whether a replayed message may have effects.
+	// If Looks is true, the endpoint decides whether a replayed message may have effects.
 	Looks bool
 }
 

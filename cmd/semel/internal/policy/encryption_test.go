@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-// encrypts adds an encryption key to the store of base.
+// The function encrypts returns the edits that add an encryption key to the store in the policy base.
 func encrypts(line string) []string {
 	return []string{"sqlite: {path: shop.db}", "sqlite: {path: shop.db}\n    encryption: " + line}
 }

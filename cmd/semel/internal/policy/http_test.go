@@ -9,30 +9,31 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// endpoint replaces the handler of base with an HTTP handler that has further keys.
+// endpoint returns the edits that replace the handler of the policy base with an HTTP handler that has
+// further keys.
 func endpoint(keys ...string) []string {
 	_, handler, _ := strings.Cut(base, "    handler:\n")
 	all := append([]string{`url: "https://bank.example/charge"`}, keys...)
 	return []string{"    handler:\n" + handler, "    handler:\n      http:\n        " + strings.Join(all, "\n        ") + "\n"}
 }
 
-// calls returns the edits for a consumer with an HTTP handler, the given strategy and further keys of the
-// consumer.
+// The function calls returns the edits for a consumer with an HTTP handler, the given strategy and further
+// keys of the consumer.
 func calls(strategy string, keys ...string) []string {
 	return slices.Concat([]string{"    strategy: marker\n", "    " + strings.Join(append([]string{strategy}, keys...), "\n    ") + "\n"}, endpoint())
 }
 
-// called returns the edits for a valid consumer with an HTTP handler.
+// The function called returns the edits for a valid consumer with an HTTP handler.
 func called(keys ...string) []string {
 	return calls("strategy: lease", append([]string{"alerts: {pending_age: 1m}"}, keys...)...)
 }
 
-// with returns the edits for a valid consumer whose HTTP handler has further keys.
+// The function with returns the edits for a valid consumer whose HTTP handler has further keys.
 func with(keys ...string) []string {
 	return slices.Concat(called()[:2], endpoint(keys...))
 }
 
-// effects are the statements and intents that a response may name, in one line of YAML.
+// effects is a line of YAML with the statements and intents that a response may name.
 const effects = `effects: {statements: {debit: {sql: "update accounts set balance = balance - :amount where id = :account", params: {account: text, amount: decimal}, rows: 1}}}`
 
 const signing = `sign: {secret: "${SIGNING}"}`

@@ -12,7 +12,8 @@ import (
 
 const fileSource = "file: {path: payments.jsonl, format: envelope}"
 
-// topic replaces the source of base with a Kafka source that has further keys.
+// The function topic returns the edits that replace the source of the policy base with a Kafka source that
+// has further keys.
 func topic(keys ...string) []string {
 	all := append([]string{`brokers: ["127.0.0.1:9092"]`, "topics: [payments]"}, keys...)
 	return []string{fileSource, "kafka:\n      " + strings.Join(all, "\n      ")}
@@ -20,7 +21,8 @@ func topic(keys ...string) []string {
 
 const spare = "  audit: {from: payments, store: shop, identity: {id: id}, handler: {sql: {statements: [select 1]}}}\n"
 
-// byPattern replaces the source of base with a Kafka source that matches topics by pattern.
+// byPattern returns the edits that replace the source of the policy base with a Kafka source that matches
+// topics by pattern.
 func byPattern(pattern string) []string {
 	return []string{fileSource, `kafka: {brokers: "127.0.0.1:9092", topic_pattern: "` + pattern + `"}`}
 }

@@ -118,7 +118,8 @@ func effectKeys() []shape.Field[Consumer] {
 	}
 }
 
-// laterKeys returns planned keys. The parser rejects planned keys with a message that says so.
+// laterKeys returns planned keys. The parser rejects planned keys with the message that the key is not
+// available yet.
 func laterKeys() []shape.Field[Consumer] {
 	return []shape.Field[Consumer]{
 		shape.Later[Consumer]("lease", "The options of leased keys."),

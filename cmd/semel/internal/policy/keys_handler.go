@@ -153,7 +153,8 @@ func (s paramsShape) Read(d *shape.Decoder, p shape.Place) ([]Param, bool) {
 	})
 }
 
-// readParams reads a mapping of parameter names to values. The function one reads each value.
+// readParams reads a mapping of parameter names to values. readParams calls the function one to read each
+// value.
 func readParams[P any](d *shape.Decoder, p shape.Place, words string, one func(name string, at shape.Place) (P, bool)) (all []P, ok bool) {
 	if p.Value().Kind != yaml.MappingNode {
 		d.WrongType(p, words)
@@ -286,8 +287,8 @@ func (s answerParamsShape) Schema() shape.Schema {
 
 // SQLIntent is an intent that an SQL handler writes.
 type SQLIntent struct {
-	// To is the name of the consumer that sends the intent. That consumer is in the same policy and has no
-	// source.
+	// To is the name of the consumer that sends the intent. The sending consumer is in the same policy and has
+	// no source.
 	To, Purpose, Type string
 	// Recipient and Key are selectors; empty if the policy sets none.
 	Recipient, Key string

@@ -84,8 +84,8 @@ func (windowShape) span() shape.Span { return shape.Span{Least: time.Second, Mos
 
 func (s windowShape) Words() string { return forever + ", none, or " + s.span().Words() }
 
-// badEndpoint returns the reason why a URL is invalid, and a remedy. The texts do not quote the URL, which
-// may contain a secret.
+// badEndpoint returns the reason why a URL is invalid, and a remedy. The reason and the remedy do not quote
+// the URL, which may contain a secret.
 func badEndpoint(s string) (reason, remedy string) {
 	const form = "write https://host/path, or http://host:port/path"
 	u, err := url.Parse(s)
@@ -175,13 +175,13 @@ func (s windowShape) Schema() shape.Schema {
 
 // HTTP is a handler that calls an endpoint.
 type HTTP struct {
-	// URL is the URL of the endpoint. Its query may contain a secret: never print it.
+	// URL is the URL of the endpoint. The query of the URL may contain a secret, so never print the URL.
 	URL string
 	// Headers are sent with each request, in the file's order. Values can be secret.
 	Headers []HTTPHeader
-	// Pass are the names of message headers that are copied to the request.
+	// The field Pass has the names of message headers that are copied to the request.
 	Pass []string
-	// NoKey sends requests without an idempotency key. MayDouble or MayBeLost is then set to the user's
+	// NoKey sends requests without an idempotency key. If NoKey is set, MayDouble or MayBeLost has the user's
 	// reason why an unknown outcome is acceptable.
 	NoKey                bool
 	MayDouble, MayBeLost string
@@ -198,10 +198,11 @@ type HTTP struct {
 	TLS *TLS
 	// Effects are the statements and intents that a response may request; nil if responses have no effects.
 	Effects *HTTPEffects
-	// Pure declares that the endpoint changes nothing. All effects are then in the endpoint's responses.
+	// Pure declares that the endpoint changes nothing. If Pure is set, all effects are in the endpoint's
+	// responses.
 	Pure bool
-	// Connections is the maximum number of concurrent calls. The default is the consumer's number of
-	// workers.
+	// Connections is the maximum number of concurrent calls. The default of Connections is the consumer's number
+	// of workers.
 	Connections int
 }
 
@@ -225,7 +226,7 @@ type AnswerStatement struct {
 // AnswerParam is a parameter whose value comes from the response.
 type AnswerParam sqlhandler.TypedParam
 
-// local reports whether the endpoint is on this host.
+// The method local reports whether the endpoint is on this host.
 func (h *HTTP) local() bool {
 	u, err := url.Parse(h.URL)
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
@@ -263,8 +264,8 @@ func publishShape() shape.Object[Publish] {
 type Publish struct {
 	// Brokers are the addresses of brokers, as host:port.
 	Brokers []string
-	// Topic is the destination of messages. A message header with the name TopicHeader can select one of
-	// Topics instead. The policy sets Topic, TopicHeader or both.
+	// Topic is the destination of messages. A message header with the name TopicHeader can select one of Topics
+	// instead of Topic. The policy sets Topic, TopicHeader or both.
 	Topic, TopicHeader string
 	Topics             []string
 	// Timeout is the maximum duration of one call to the brokers.
@@ -284,15 +285,15 @@ func (p *Publish) destinations(key string) []string {
 	return p.Topics
 }
 
-// outside describes the part of a handler that calls another system.
+// The type outside describes the part of a handler that calls another system.
 type outside struct {
-	// at is the path of the handler's key, relative to the consumer.
+	// The field at is the path of the handler's key, relative to the consumer.
 	at string
 	// timeout is the maximum duration of one call.
 	timeout time.Duration
 }
 
-// outside returns the part of the handler that calls another system; nil if there is none.
+// The method outside returns the part of the handler that calls another system; nil if there is none.
 func (h *Handler) outside() *outside {
 	switch {
 	case h.HTTP != nil:

@@ -36,7 +36,7 @@ func inboxShape() shape.Object[consumer.InboxPolicy] {
 	}}
 }
 
-// Alerts are the alert thresholds of one consumer. They replace the default thresholds.
+// Alerts are the alert thresholds of one consumer. The thresholds in Alerts replace the default thresholds.
 type Alerts struct {
 	// PendingAge is the maximum age of waiting messages; 0 means the default.
 	PendingAge time.Duration
@@ -186,18 +186,18 @@ const (
 )
 
 // effectKind describes a kind of effect. Rules use the table of kinds, and a test generates the table in
-// docs/reference/policy from it.
+// docs/reference/policy from the table of kinds.
 type effectKind struct {
 	kind EffectKind
-	// is is a short definition of the kind.
+	// The field is contains a short definition of the kind of effect.
 	is string
-	// refused maps each guard that does not protect this kind to the reason.
+	// The field refused maps each guard that does not protect this kind of effect to the reason.
 	refused map[guard]string
-	// stated requires that the policy sets the retention explicitly.
+	// If the field stated is true, the policy must set the retention explicitly.
 	stated bool
 }
 
-// elsewhere is the reason why a transaction cannot protect external effects.
+// elsewhere is a text: the reason why a transaction cannot protect external effects.
 const elsewhere = "an external effect is not part of a transaction, and happens each time its handler runs"
 
 // guard is a mechanism that makes an effect happen once. A strategy has one or two guards.
@@ -208,7 +208,7 @@ const (
 	byBusinessKey guard = "`business_key` alone"
 	byNature      guard = "`natural`"
 	byLease       guard = "`lease`"
-	// byAnswer protects the effects in a response. The call itself may be repeated.
+	// byAnswer protects the effects in a response. The call to the endpoint may be repeated.
 	byAnswer guard = "`effects` in a response"
 )
 
@@ -254,7 +254,8 @@ func effectKinds() []effectKind {
 	}
 }
 
-// known returns the description of the effect's kind. known returns false if the policy declares no effect.
+// The method known returns the description of the effect's kind. The method returns false if the policy
+// declares no effect.
 func (e *Effect) known() (effectKind, bool) {
 	if e != nil {
 		for _, k := range effectKinds() {

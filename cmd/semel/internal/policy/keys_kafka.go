@@ -224,7 +224,7 @@ func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
 	return &v, ok
 }
 
-// encrypted reads the short form of the key tls: true or false.
+// The type encrypted reads the short form of the key tls: true or false.
 type encrypted struct{ shape.Boolean }
 
 func (s encrypted) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {
@@ -275,8 +275,8 @@ func (s instantOrDate) Read(d *shape.Decoder, p shape.Place) (time.Time, bool) {
 	return at, err == nil
 }
 
-// firstYear is the earliest valid year. Earlier times are rejected, because the zero time means that no time
-// is set.
+// firstYear is the earliest valid year. Times before firstYear are rejected, because the zero time means that
+// no time is set.
 const firstYear = 1970
 
 func (instantOrDate) Words() string {

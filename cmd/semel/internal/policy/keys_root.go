@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-// This file starts the table of all policy keys with the root of the file, stores and sources.
-// keys_consumer.go continues the table.
+// This Go file starts the table of all policy keys: it has the keys of the policy's root, of stores and of
+// sources. keys_consumer.go continues the table.
 //
 // To add a key, add a line to a table and a field to the table's type. A planned key is a line with
 // shape.Later. The parser, the JSON Schema and the reference are generated from the tables.
@@ -158,12 +158,12 @@ func JSONSchema() []byte {
 	return append(text, '\n')
 }
 
-// LeastAuditKey is the minimum length of an audit key, in bytes. A shorter key could be guessed.
+// LeastAuditKey is the minimum length of an audit key, in bytes. A key with fewer bytes could be guessed.
 const LeastAuditKey = 32
 
-// Audit configures the sealing of the audit trail.
+// Audit configures the audit chain, which shows later changes of the audit trail.
 type Audit struct {
-	// Key is the secret that seals the audit trail; empty without sealing. Never print Key.
+	// Key is the secret with which the lines of the audit chain are made; empty without a key. Never print Key.
 	Key string
 }
 
@@ -174,8 +174,8 @@ func auditShape() shape.Object[Audit] {
 	}}
 }
 
-// badAuditKey returns the reason why an audit key is invalid, and a remedy. The texts contain only the
-// length of the key.
+// badAuditKey returns the reason why an audit key is invalid, and a remedy. The reason and the remedy contain
+// only the length of the key.
 func badAuditKey(s string) (reason, remedy string) {
 	if len(s) < LeastAuditKey {
 		return fmt.Sprintf("a key of %d bytes could be guessed", len(s)), fmt.Sprintf("give at least %d, at random, as openssl rand -hex 32 makes them", LeastAuditKey)
@@ -334,7 +334,7 @@ func portOf(u *url.URL) bool {
 	return u.Port() == "" || err == nil && n > 0
 }
 
-// share describes a number above 0, at most 1.
+// share describes a number that is greater than 0 and not greater than 1.
 type share struct{ shape.Leaf }
 
 // leastShare is the smallest share: one in 10,000.

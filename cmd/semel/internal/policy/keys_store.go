@@ -64,8 +64,8 @@ func hasPassword(text string) bool {
 	return false
 }
 
-// badURL returns the reason why a connection string is invalid, and a remedy. The texts do not quote the
-// connection string, which may contain a password.
+// badURL returns the reason why a connection string is invalid, and a remedy. The reason and the remedy do
+// not quote the connection string, which may contain a password.
 func badURL(s string) (reason, remedy string) {
 	const form = "write postgres://user:${PASSWORD}@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
 	u, err := url.Parse(s)
@@ -145,7 +145,7 @@ func badAddress(text string) (reason, remedy string) {
 	return "", ""
 }
 
-// Encryption configures the encryption of stored messages. Its keys are secrets: never print them.
+// Encryption configures the encryption of stored messages. The keys are secrets: never print the keys.
 type Encryption struct {
 	// Key encrypts messages. Key and PreviousKeys decrypt messages. Each key has encryption.KeySize bytes.
 	Key          []byte
@@ -203,7 +203,7 @@ type Postgres struct {
 }
 
 // BadURL returns why a connection string is invalid, or "" for a valid one. The reason does not quote the
-// text, which may contain a password.
+// connection string, which may contain a password.
 func BadURL(text string) (reason string) {
 	reason, _ = badURL(text)
 	return reason
@@ -215,7 +215,7 @@ type Redis struct {
 	Addresses []string
 	// Sentinel is the name of the master that the Sentinels monitor; empty without Sentinels.
 	Sentinel string
-	// User and Password authenticate at the server. Sentinels are contacted without them.
+	// User and Password authenticate at the server. Semel connects to Sentinels without user and password.
 	User, Password string
 	// TLS configures encryption; nil without encryption.
 	TLS *TLS

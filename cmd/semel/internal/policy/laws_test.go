@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// wants fails unless one fault contains all texts of want.
+// The function wants fails the test unless one fault contains all texts of the parameter want.
 func wants(t *testing.T, edits []string, want ...string) {
 	t.Helper()
 	p, faults := parse(policyCase{edits: edits})

@@ -1,6 +1,6 @@
 package policy
 
-// listens sets the key listen of base.
+// The function listens returns the edits that set the key "listen" in the policy base.
 func listens(value string) []string {
 	return []string{"version: 1\n", "version: 1\nlisten: " + value + "\n"}
 }

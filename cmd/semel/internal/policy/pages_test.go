@@ -17,15 +17,15 @@ const (
 	madeFrom   = "<!-- The rest of this page is written by go test ./cmd/semel/internal/policy -update. -->\n"
 )
 
-// pageOfKeys is a page of the reference. The page has the sections of the policy file that start with one of
-// paths.
+// pageOfKeys is a page of the reference. The page has the sections of the policy file whose path starts with
+// one of the field paths.
 type pageOfKeys struct {
 	file, title, says string
 	paths             []string
 }
 
-// pagesOfKeys returns the pages of docs/reference/policy. If a section matches several pages, the page with
-// the longest path gets the section.
+// pagesOfKeys returns the pages of docs/reference/policy. If the path of a section matches several pages, the
+// page with the longest path gets the section.
 func pagesOfKeys() []pageOfKeys {
 	return []pageOfKeys{
 		{"README.md", "", "", []string{""}},
@@ -69,10 +69,10 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 type reference struct {
 	t     *testing.T
 	texts map[string]*strings.Builder
-	// later lists the planned keys.
+	// The field "later" lists the planned keys.
 	later []string
-	// first maps the content of a mapping to the first section that prints the mapping. Later sections link
-	// to the first.
+	// The field "first" maps the content of a mapping to the first section that prints the mapping. Later
+	// sections with the same content link to the first section.
 	first map[string]string
 	// files maps the base names of the pages below docs to their paths.
 	files map[string]string
@@ -139,8 +139,8 @@ func (r *reference) section(path string, keys []shape.Meta) {
 	}
 }
 
-// shared records that the section at prints these keys. If an earlier section prints the same keys, shared
-// returns a link to that section.
+// The method shared records that the section with the path at prints the given keys. If an earlier section
+// prints the same keys, the method returns a link to that section.
 func (r *reference) shared(path, at string, keys []shape.Meta) string {
 	if len(keys) == 0 {
 		return ""
@@ -162,8 +162,8 @@ func (r *reference) shared(path, at string, keys []shape.Meta) string {
 
 var linkInKey = regexp.MustCompile(`\]\(([a-z-]*)(\.md)?(#[a-z-]+)?\)`)
 
-// linked completes a link in the text of a key. The link names a page by base name, or a section by the page
-// or heading of the section.
+// The method linked completes a link in the text of a key. In the text, the link names a page by its base
+// name, or a section by its page or heading.
 func (r *reference) linked(path, text string) string {
 	return linkInKey.ReplaceAllStringFunc(text, func(link string) string {
 		part := linkInKey.FindStringSubmatch(link)
@@ -195,8 +195,8 @@ func (r *reference) linked(path, text string) string {
 
 var sentence = regexp.MustCompile(`.*?[.!](?: |$)`)
 
-// brief returns the first sentence of a key's text, and all sentences about defaults, conditions and links.
-// The JSON Schema has the complete text.
+// The function brief returns the first sentence of a key's text, and all sentences about defaults, conditions
+// and links. The JSON Schema has the complete text.
 func brief(text string) string {
 	var kept []string
 	for i, s := range sentence.FindAllString(text, -1) {

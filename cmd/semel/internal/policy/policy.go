@@ -289,7 +289,7 @@ type Handler struct {
 
 // TypedHandler processes the messages of one type; see consumer.ByType.
 type TypedHandler struct {
-	// Type is a message type. "@" and a schema version can follow.
+	// Type is a message type. After the type, "@" and a schema version can follow.
 	Type string
 	SQL  *SQL
 }
@@ -326,8 +326,8 @@ type Statement struct {
 	Otherwise string
 }
 
-// Load reads the policy file at path. env looks up environment variables, like os.LookupEnv. If the file has
-// faults, Load returns no policy and the faults, sorted by position.
+// Load reads the policy file at path. The function env looks up environment variables, like os.LookupEnv. If
+// the file has faults, Load returns no policy and the faults, sorted by position.
 func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	data, err := shape.ReadFile(path)
 	if err != nil {
@@ -337,7 +337,8 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []shape.Fault)
 	return Parse(path, data, env)
 }
 
-// Parse reads a policy from data, as Load reads a file. Relative paths in data refer to the folder of name.
+// Parse reads a policy from data, as Load reads a file. Relative paths in data refer to the folder of the
+// file name in the parameter name.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []shape.Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
 	d := shape.NewDecoder(name, p.Dir, env)
@@ -354,7 +355,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, 
 	return p, nil
 }
 
-// Store returns the store with this name; nil if there is none.
+// Store returns the store with this name; nil if the policy has no such store.
 func (p *Policy) Store(name string) *Store {
 	for _, s := range p.Stores {
 		if s.Name == name {
@@ -364,7 +365,7 @@ func (p *Policy) Store(name string) *Store {
 	return nil
 }
 
-// Source returns the source with this name; nil if there is none.
+// Source returns the source with this name; nil if the policy has no such source.
 func (p *Policy) Source(name string) *Source {
 	for _, s := range p.Sources {
 		if s.Name == name {
@@ -374,7 +375,7 @@ func (p *Policy) Source(name string) *Source {
 	return nil
 }
 
-// Consumer returns the consumer with this name; nil if there is none.
+// Consumer returns the consumer with this name; nil if the policy has no such consumer.
 func (p *Policy) Consumer(name string) *Consumer {
 	for _, c := range p.Consumers {
 		if c.Name == name {

@@ -10,7 +10,7 @@ import (
 
 const presentIdentity = `{id: "header:ce-id", source: "header:ce-source"}`
 
-// formerly adds a previous identity to the identity of base.
+// formerly returns the edits that add a previous identity to the identity in the policy base.
 func formerly(former string, more ...string) []string {
 	edits := []string{presentIdentity, `{id: "header:ce-id", source: "header:ce-source", previous: ` + former + `}`}
 	return append(edits, more...)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// publishes returns the edits for a consumer whose Kafka handler has the given keys.
+// The function publishes returns the edits for a consumer whose Kafka handler has the given keys.
 func publishes(keys ...string) []string {
 	_, handler, _ := strings.Cut(base, "    handler:\n")
 	return append(called()[:2], "    handler:\n"+handler, "    handler:\n      kafka:\n        "+strings.Join(keys, "\n        ")+"\n")

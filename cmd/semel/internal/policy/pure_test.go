@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// pured returns the edits for a consumer whose endpoint changes nothing, with further keys of the consumer.
+// The function pured returns the edits for a consumer whose endpoint changes nothing, with further keys of
+// the consumer.
 func pured(keys ...string) []string {
 	return slices.Concat([]string{"    strategy: marker\n", "    " + strings.Join(append([]string{"strategy: marker"}, keys...), "\n    ") + "\n"}, endpoint("pure: true", effects))
 }

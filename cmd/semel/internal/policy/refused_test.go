@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// refused returns policies with faults.
+// The function refused returns policies with faults.
 func refused() []policyCase {
 	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPure(), refusedPublishing(), refusedSteps(), refusedEncryption(), refusedReplays(), refusedListens(), refusedTraces(), refusedWebhooks())
 }

@@ -87,7 +87,8 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 	})
 }
 
-// rebuilt adds the parameter :generation to the statement of base, and further lines to the consumer.
+// rebuilt returns the edits that replace the statement of the policy base with a statement that has the
+// parameter :generation, and that add lines to the consumer.
 func rebuilt(more ...string) []string {
 	return append(inConsumer(append([]string{"effect: {kind: projection, says: nothing changes}"}, more...)...),
 		"- update accounts set balance = balance + :amount where id = :account",

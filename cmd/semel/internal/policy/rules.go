@@ -64,7 +64,7 @@ func (r rules) references(p *Policy) {
 	}
 }
 
-// largest warns if the source accepts larger messages than the consumer processes.
+// The rule largest warns if the source accepts larger messages than the consumer processes.
 func (r rules) largest(s *Source) {
 	if s == nil || !r.ok("max_body") {
 		return
@@ -179,8 +179,8 @@ func (r rules) retention(s *Source, store *Store) {
 	}
 }
 
-// days rejects daily partitions of markers for consumers that cannot have them. days returns true if it
-// found such a fault.
+// The rule days rejects daily partitions of markers for consumers that cannot have daily partitions. The rule
+// returns true if it found a consumer that cannot have daily partitions.
 func (r rules) days(store *Store) bool {
 	c := r.consumer
 	const key = "retention.daily_partitions"
@@ -239,8 +239,8 @@ func (r rules) filterTypes() {
 	}
 }
 
-// filterCanMatch rejects filter conditions that no message of the source can meet. Such a condition would
-// silently exclude all messages.
+// filterCanMatch rejects filter conditions that no message of the source can meet. A condition that no
+// message can meet would silently exclude all messages.
 func (r rules) filterCanMatch(s *Source) {
 	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.Sound("sources."+s.Name+".file.format") {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// effect checks whether the strategy protects the consumer's kind of effect.
+// The rule effect checks whether the strategy protects the consumer's kind of effect.
 func (r rules) effect() {
 	k, ok := r.consumer.Effect.known()
 	if !ok || !r.ok("effect", "strategy") {
@@ -100,13 +100,13 @@ func (p *Policy) Risks(c *Consumer) (all []Risk) {
 	return all
 }
 
-// replayable reports whether messages with this kind of effect may be replayed by default. A second effect
-// of such a kind is harmless.
+// replayable reports whether messages with this kind of effect may be replayed by default. An effect of a
+// replayable kind is harmless if it happens a second time.
 func (k effectKind) replayable() bool {
 	return k.kind == Projection || k.kind == Cache || k.kind == AuditCopy
 }
 
-// replay checks whether the consumer can replay messages, and the settings of replays.
+// The rule replay checks whether the consumer can replay messages, and the settings of replays.
 func (r rules) replay(from *Source) {
 	c := r.consumer
 	if !r.ok("replay", "effect", "handler", "strategy", "retention", "from") {
@@ -127,7 +127,7 @@ func (r rules) replay(from *Source) {
 	}
 }
 
-// replayed checks the settings of a consumer that allows replays.
+// The method replayed checks the settings of a consumer that allows replays.
 func (r rules) replayed(from *Source) {
 	c := r.consumer
 	out := c.Handler.outside()

@@ -26,7 +26,7 @@ func (r rules) inbox() {
 	}
 }
 
-// keys warns about lanes by key if the source does not keep the order of a key's messages.
+// The rule keys warns about lanes by key if the source does not keep the order of a key's messages.
 func (r rules) keys(s *Source) {
 	c := r.consumer
 	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
@@ -70,8 +70,8 @@ func (r rules) dedup(p *Policy) {
 	r.sharing(p)
 }
 
-// sharing rejects two consumers that write to the same deduplication table under the same name. Each would
-// treat the rows of the other consumer as its own.
+// sharing rejects two consumers that write to the same deduplication table under the same name. Each consumer
+// would treat the rows of the other consumer as its own rows.
 func (r rules) sharing(p *Policy) {
 	for _, other := range p.Consumers {
 		if other == r.consumer {
@@ -89,7 +89,7 @@ func (r rules) sharing(p *Policy) {
 	}
 }
 
-// named returns the value that a consumer writes to the consumer column of the table.
+// The method named returns the value that a consumer writes to the consumer column of the table.
 func (t *Dedup) named(consumer string) string {
 	if value, ok := t.Values[t.Columns.Consumer]; ok {
 		return value
@@ -97,7 +97,7 @@ func (t *Dedup) named(consumer string) string {
 	return consumer
 }
 
-// steps checks a handler with steps.
+// The rule steps checks a handler with steps.
 func (r rules) steps() {
 	c := r.consumer
 	for _, h := range c.Handler.Types {

@@ -30,7 +30,7 @@ func (r rules) sender() {
 	c.Identity = Identity{ID: []string{"id"}, Source: "source"}
 }
 
-// intents checks the intents that the consumer's SQL handlers write.
+// The rule intents checks the intents that the consumer's SQL handlers write.
 func (r rules) intents(p *Policy) {
 	purposes := map[string]bool{}
 	for _, h := range r.consumer.Handlers() {

@@ -25,7 +25,7 @@ func (r kafkaRules) check() {
 	r.sizes()
 }
 
-// sizes checks that a batch can contain the largest record.
+// The rule sizes checks that a batch can contain the largest record.
 func (r kafkaRules) sizes() {
 	k := r.kafka
 	r.when(r.ok("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord, "max_batch", "a batch with a single record of this size would stop its partition", "raise max_batch to max_record at least, or lower max_record")
@@ -47,8 +47,8 @@ func (r kafkaRules) topics() {
 	}
 }
 
-// half reports a certificate without a private key, or a private key without a certificate. half returns ""
-// if both or neither are set.
+// The function half reports a certificate without a private key, or a private key without a certificate. The
+// function returns "" if both files are set, or no file.
 func (t *TLS) half() (key, reason, remedy string) {
 	switch {
 	case t == nil:
@@ -74,7 +74,7 @@ func (r kafkaRules) encryption() {
 // longestRevocation is shorter than the group's rebalance timeout of 60 s.
 const longestRevocation = 45 * time.Second
 
-// kafka checks a consumer that reads a Kafka source.
+// The rule kafka checks a consumer that reads a Kafka source.
 func (r rules) kafka(s *Source) {
 	if s == nil || s.Kafka == nil {
 		return
@@ -88,8 +88,8 @@ func (r rules) kafka(s *Source) {
 	}
 }
 
-// checkGroups rejects consumers that share a consumer group, because each would receive only some of the
-// partitions.
+// checkGroups rejects consumers that share a consumer group, because each consumer would receive only some of
+// the partitions.
 func (p *Policy) checkGroups(d *shape.Decoder) {
 	var before []*Consumer
 	for _, c := range p.Consumers {
@@ -136,14 +136,14 @@ func (r rules) deadLetters(s *Source) {
 	}
 }
 
-// matches reports whether the source's topic pattern matches the complete name of a topic.
+// The method matches reports whether the source's topic pattern matches the complete name of a topic.
 func (k *Kafka) matches(topic string) bool {
 	pattern, err := kafka.CompilePattern(k.TopicPattern)
 	return err == nil && k.TopicPattern != "" && pattern.MatchString(topic)
 }
 
-// checkLetters rejects a dead-letter topic that another consumer reads as its source. A failing message
-// could otherwise circulate between the topics forever.
+// checkLetters rejects a dead-letter topic that another consumer reads as its source. If two topics were
+// dead-letter topics of each other's consumers, a failing message could circulate between the topics forever.
 func (p *Policy) checkLetters(d *shape.Decoder) {
 	for _, writes := range p.Consumers {
 		from := p.Source(writes.From)
@@ -197,7 +197,7 @@ func (r rules) refuseAll(keys []string, reason, remedy string) {
 	}
 }
 
-// publishes checks a handler that publishes messages to Kafka.
+// The rule publishes checks a handler that publishes messages to Kafka.
 func (r rules) publishes(p *Publish, from *Source) {
 	const at = "handler.kafka."
 	switch {
@@ -221,7 +221,7 @@ func (r rules) comesBack(key, topic string, p *Publish, from *Source) {
 	r.when(slices.Contains(from.Kafka.Topics, topic) || from.Kafka.matches(topic), key, fmt.Sprintf("source %s reads topic %q: published records would be read as messages", from.Name, topic), "name another topic")
 }
 
-// Kafka is a source of topics. Each consumer of the source reads it separately, in its own group.
+// Kafka is a source of topics. Each consumer of the source reads the topics separately, in its own group.
 type Kafka struct {
 	// Brokers are the addresses of brokers, as host:port. Either Topics or TopicPattern is set.
 	Brokers, Topics []string
@@ -260,7 +260,8 @@ func (k *Kafka) GroupOf(c *Consumer) string {
 	return group
 }
 
-// TLS configures encrypted connections. Paths are absolute. Paths are empty if the policy sets none.
+// TLS configures encrypted connections. The paths of the files are absolute, or empty if the policy sets no
+// file.
 type TLS struct {
 	// CA replaces the certificate authorities of the system. Cert and Key are the certificate and private
 	// key of this side of the connection.
@@ -271,16 +272,16 @@ type TLS struct {
 	off bool
 }
 
-// SASL is the authentication at the brokers. Exactly one field is set.
+// SASL is the authentication at the brokers. Exactly one field of SASL is set.
 type SASL struct {
 	Plain, Scram256, Scram512 *Login
 	OAuthBearer               *Bearer
 }
 
-// Login is a user with a password. PasswordFile can contain the password instead.
+// Login is a user with a password. PasswordFile is the file with the password if Password is empty.
 type Login struct{ User, Password, PasswordFile string }
 
-// Bearer is a token. TokenFile can contain the token instead.
+// Bearer is a token. TokenFile is the file with the token if Token is empty.
 type Bearer struct{ Token, TokenFile string }
 
 // DeadLetter is the destination of dead letters.

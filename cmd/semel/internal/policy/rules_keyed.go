@@ -2,8 +2,8 @@ package policy
 
 import "github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 
-// checkKeyStores checks the settings of stores with leased keys. Other rules check the consumers of these
-// stores.
+// checkKeyStores checks the settings of stores with leased keys. Other rules check the consumers of stores
+// with leased keys.
 func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	for _, s := range p.Stores {
 		at := place{d, "stores." + s.Name}
@@ -24,7 +24,7 @@ func (p *Policy) checkKeyStores(d *shape.Decoder) {
 	}
 }
 
-// keyed reports whether the consumer's store has leased keys instead of Semel's tables.
+// The method keyed reports whether the consumer's store has leased keys instead of Semel's tables.
 func (r rules) keyed() bool { return r.store != nil && r.store.Redis != nil }
 
 // keyStore checks a consumer that keeps its claims as leased keys.

@@ -14,7 +14,8 @@ import (
 // connection.
 const leasedWorkers = 16
 
-// lease checks that consumers which call other systems use strategy lease, and that other consumers do not.
+// The rule lease checks that consumers which call other systems use strategy lease, and that other consumers
+// do not use it.
 func (r rules) lease(from *Source) {
 	c := r.consumer
 	if !r.ok("strategy", "handler") {
@@ -81,10 +82,10 @@ func (r rules) callTimes(out *outside) {
 		"raise drain of the consumer to at least that")
 }
 
-// longerLease is added to the call timeout to suggest a lease.
+// longerLease is the time that is added to the call timeout to get a suggested lease.
 const longerLease = 10 * time.Second
 
-// endpoint checks the combinations of an HTTP handler's keys.
+// The rule endpoint checks which policy keys of an HTTP handler are set together.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
 	r.keyless(http)
@@ -111,7 +112,7 @@ func (r rules) pure(out *outside) {
 		r.refuse(at, fmt.Sprintf("each call needs a worker, and there are only %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
 	}
 	if !r.set("lanes") {
-		c.Lanes = consumer.LanesNone // otherwise the calls of a partition would run one after the other
+		c.Lanes = consumer.LanesNone // with lanes, the calls of a partition would run one after the other
 	}
 	for key, why := range map[string]string{
 		"handler.http.window":   "calls to an endpoint that changes nothing can always be repeated",
@@ -122,8 +123,8 @@ func (r rules) pure(out *outside) {
 	r.when(c.Effect != nil && c.Effect.Kind == External && r.ok("effect.kind", out.at+".pure"), out.at+".pure", "the endpoint itself changes nothing, but an effect of the kind external is outside the database", "write the kind of the effects in its responses, or write strategy: lease and remove pure")
 }
 
-// keyless checks calls without an idempotency key. The policy must then say whether an unknown outcome may
-// mean a double effect or a lost effect.
+// keyless checks calls without an idempotency key. A policy with calls without a key must say whether an
+// unknown outcome may mean a double effect or a lost effect.
 func (r rules) keyless(http *HTTP) {
 	const at = "handler.http."
 	double, lost := r.set(at+"may_double"), r.set(at+"may_be_lost")

@@ -29,8 +29,8 @@ func (r rules) handler(store *Store) {
 	r.generations(store)
 }
 
-// statements checks the statements of a handler or step. statements adds the paths of the used parameters to
-// used, and reports whether all statements could be parsed.
+// The method statements checks the statements of a handler or step. The method adds the paths of the used
+// parameters to the map used, and reports whether all statements could be parsed.
 func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
 	r.constants(dialect, h)
 	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
@@ -50,8 +50,8 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 	return whole
 }
 
-// constants rejects a constant parameter that does not have the declared type. Otherwise every message would
-// be parked.
+// The method constants rejects a constant parameter that does not have the declared type. A constant of
+// another type would park every message.
 func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	for _, p := range h.Params {
 		s, err := selectors.Parse(p.Selector)
@@ -63,7 +63,6 @@ func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 	}
 }
 
-// param returns the path of a parameter in the policy.
 func (h Statements) param(name string) string { return h.ParamsAt + ".params." + name }
 
 func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {
@@ -100,7 +99,7 @@ func (r rules) unusedParams(h Statements, used map[string]bool) {
 	}
 }
 
-// answers checks the SQL statements that an endpoint's response may name.
+// The rule answers checks the SQL statements that an endpoint's response may name.
 func (r rules) answers(p *Policy, store *Store) {
 	const at = "handler.http.effects"
 	http := r.consumer.Handler.HTTP
@@ -141,8 +140,8 @@ func (h Statements) generational(d sqlhandler.Dialect, s Statement) bool {
 		!slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == sqlhandler.Generation })
 }
 
-// Generational reports whether the consumer's statements use :generation. A rebuild can then write its
-// results beside the active generation.
+// Generational reports whether the consumer's statements use :generation. With :generation, a rebuild can
+// write its results beside the active generation.
 func (p *Policy) Generational(c *Consumer) bool {
 	store := p.Store(c.Store)
 	if store == nil || store.Redis != nil {
@@ -153,7 +152,8 @@ func (p *Policy) Generational(c *Consumer) bool {
 	})
 }
 
-// Generation returns the number of the generation that the consumer works in. The default is 0.
+// Generation returns the number of the generation that the consumer works in. A consumer without generations
+// has generation 0.
 func (c *Consumer) Generation() *int64 {
 	number := int64(0)
 	if c.In != nil {
@@ -165,8 +165,8 @@ func (c *Consumer) Generation() *int64 {
 // Rebuilds reports whether the consumer fills a generation that is not yet active.
 func (c *Consumer) Rebuilds() bool { return c.In != nil && c.In.Building }
 
-// generations checks a consumer with :generation in at least one statement. A statement without :generation
-// is a fault, because a rebuild would change rows of the active generation.
+// The rule generations checks a consumer with :generation in at least one statement. A statement without
+// :generation is a fault, because a rebuild would change rows of the active generation.
 func (r rules) generations(store *Store) {
 	c := r.consumer
 	d := c.Dialect(store)

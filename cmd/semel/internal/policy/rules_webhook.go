@@ -84,7 +84,7 @@ func (p *Policy) checkWebhooks(d *shape.Decoder) {
 	}
 }
 
-// beside reports settings that differ although two sources share an address.
+// The method beside reports settings that differ although two sources share an address.
 func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, remedy string)) {
 	switch {
 	case w.Path == other.Path:
@@ -96,11 +96,11 @@ func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, r
 	}
 }
 
-// webhooks checks a consumer of a webhook source.
+// The rule webhooks checks a consumer of a webhook source.
 func (r rules) webhooks(s *Source) {
 	c := r.consumer
 	if s.once() && !r.set("lanes") && c.OnParked != consumer.OnParkedBlock {
-		c.Lanes = consumer.LanesNone // one lane for the whole endpoint would let one waiting event block all others
+		c.Lanes = consumer.LanesNone // with one lane for the whole endpoint, one waiting event would block all other events
 	}
 	if !s.once() || !r.ok("strategy", "ack") {
 		return
@@ -121,8 +121,8 @@ func (r rules) webhooks(s *Source) {
 	}
 }
 
-// lacks returns why requests of the source cannot contain the value that an identity selector needs, or ""
-// if requests can.
+// The method lacks returns why requests of the source cannot contain the value that an identity selector
+// needs, or "" if requests can contain the value.
 func (w *Webhook) lacks(scheme webhook.Scheme, selector string) string {
 	name, isHeader := strings.CutPrefix(selector, "header:")
 	switch {
@@ -134,12 +134,12 @@ func (w *Webhook) lacks(scheme webhook.Scheme, selector string) string {
 	return ""
 }
 
-// declares reports whether the policy declares the header as unsigned.
+// The method declares reports whether the policy declares the header as unsigned.
 func (w *Webhook) declares(name string) bool {
 	return slices.ContainsFunc(w.Unsigned.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// remedyOf returns which identity to write for a signature scheme.
+// remedyOf returns the identity that a user should write in the policy for a signature scheme.
 func remedyOf(w *Webhook) string {
 	switch w.Scheme {
 	case "standard_webhooks":

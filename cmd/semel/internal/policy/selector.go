@@ -12,8 +12,8 @@ import (
 // selectorPattern is a regular expression for selectors, for use in editors.
 const selectorPattern = `^((key|topic|type|subject|time|id|source|partition|offset)\??|header:.+|body:(/.*)?\??|const:.*)$`
 
-// selector describes a text that selects a value of a message. If check is not nil, check returns why a
-// valid selector is not allowed at this place.
+// selector describes a text that selects a value of a message. If the function check is not nil, check
+// returns why a valid selector is not allowed as the value of the key.
 func selector(check func(text string, s selectors.Selector) error) shape.Word {
 	return shape.Word{What: "a selector", Pattern: selectorPattern, Check: func(text string) (reason, remedy string) {
 		s, err := selectors.Parse(text)
@@ -25,7 +25,7 @@ func selector(check func(text string, s selectors.Selector) error) shape.Word {
 }
 
 // idSelector rejects a selector that cannot be part of an identity. Other rules check constants and shared
-// values, because these rules need the complete list of selectors.
+// values, because the check of constants and shared values needs the complete list of selectors.
 func idSelector(text string, s selectors.Selector) error {
 	if s.Constant() {
 		return nil

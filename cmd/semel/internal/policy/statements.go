@@ -9,8 +9,8 @@ import (
 
 // Statements are the statements of one handler or of one step.
 type Statements struct {
-	// At is the path of the statements, and ParamsAt the path of the object with their parameters. Both
-	// paths are relative to the consumer.
+	// At is the path of the statements, and ParamsAt the path of the object with their parameters. At and
+	// ParamsAt are relative to the consumer's path.
 	At, ParamsAt string
 	// Type is the message type of the handler; empty if the handler is for all types.
 	Type string
@@ -69,8 +69,8 @@ func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
 	return Statement{SQL: text}, ok
 }
 
-// balanced reports whether a statement has as many closing as opening parentheses, outside of literals and
-// quoted names.
+// The function balanced reports whether a statement has as many closing as opening parentheses, outside of
+// literals and quoted names.
 func balanced(statement string) bool {
 	depth, quote := 0, rune(0)
 	for _, r := range statement {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// withSteps replaces the handler of base with a handler that has steps.
+// withSteps returns the edits that replace the handler of the policy base with a handler that has steps.
 func withSteps(strategy string, steps ...string) []string {
 	_, handler, _ := strings.Cut(base, "        statements:\n")
 	return []string{"    strategy: marker\n", "    " + strategy + "\n", "        statements:\n" + handler,

@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// Command returns a command of semel for this policy that a person can type as it stands.
+// Command returns a complete command of semel for this policy, which a person can type.
 func (p *Policy) Command(words ...string) string {
 	if p.Suggest == nil {
 		return "semel " + strings.Join(words, " ")

@@ -154,7 +154,7 @@ func TestAnSQLTextThatACommaCutsIsNamed(t *testing.T) {
 	}
 }
 
-// commas is a policy whose statements are filled in.
+// commas is a policy in which the tests fill in the statements.
 const commas = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {payments: {file: {path: in.jsonl, format: cloudevents}}}

@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-// traces sets the key traces of base.
+// traces returns the edits that set the key "traces" in the policy base.
 func traces(value string) []string {
 	return []string{"version: 1\n", "version: 1\ntraces: " + value + "\n"}
 }

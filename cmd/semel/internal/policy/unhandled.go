@@ -9,7 +9,7 @@ import (
 )
 
 // Unhandled returns an error if the consumer has no handler for the type of a message. The error names the
-// type and what to do.
+// type and a remedy.
 func (c *Consumer) Unhandled(m *semel.Message) error {
 	if len(c.Handler.Types) == 0 {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/internal/versions"
 )
 
-// orders has the version keys without a default.
+// The constant orders has the version keys without a default.
 const orders = `stream: "body:/order", number: "body:/version"`
 
-// versioned adds versions to the consumer of base.
+// The function versioned returns the edits that add versions to the consumer of the policy base.
 func versioned(further string, lines ...string) []string {
 	return inConsumer(append([]string{"version: {" + orders + further + "}"}, lines...)...)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// hooks gives base a webhook source and strategy inbox. keys add to the keys of the source, or replace a
-// key.
+// The function hooks returns the edits that give the policy base a webhook source and strategy inbox. The
+// parameter keys has further keys of the source, which can also replace the usual keys.
 func hooks(keys string, edits ...string) []string {
 	source := `webhook: {listen: "127.0.0.1:8080", path: /hooks, `
 	for _, usual := range []string{"scheme: github", `secret: "${GITHUB_SECRET}"`} {

@@ -1,5 +1,6 @@
-// Package proof keeps what semel check --prove found in a file beside the policy, so that semel check can answer with
-// it. The file is not in a store, because the handlers are often tested where the store of production cannot be reached.
+// Package proof stores the results of semel check --prove in a file beside the policy, so that semel check
+// can use the results. The results are not in a store, because handlers are often tested where the store of
+// the production system cannot be reached.
 package proof
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/semel-go/semel/internal/handlertest"
 )
 
-// Proof is what the subtests of a consumer's handler found.
+// Proof has the results of the subtests of a consumer's handler.
 type Proof struct {
 	At time.Time `json:"at"`
 	// Build is the build of semel, and Policy the hash of the policy file.
@@ -38,7 +39,7 @@ type Subtest struct {
 	Group handlertest.Group `json:"group"`
 	// Result is pass, fail or not_applicable.
 	Result Result `json:"result"`
-	// Says is the sentence of a fault, or why the subtest does not apply.
+	// Says describes the fault, or explains why the subtest does not apply.
 	Says string `json:"says,omitempty"`
 }
 
@@ -72,7 +73,7 @@ func Subtests(report handlertest.Report) []Subtest {
 	return all
 }
 
-// In returns the subtests of these groups with this result.
+// In returns the subtests of the given groups with the given result.
 func (p *Proof) In(result Result, groups ...handlertest.Group) (all []Subtest) {
 	for _, s := range p.Subtests {
 		for _, g := range groups {
@@ -99,7 +100,7 @@ func File(p *policy.Policy) string {
 	return strings.TrimSuffix(p.File, filepath.Ext(p.File)) + ".proof.json"
 }
 
-// Read returns the proofs of a policy by consumer. The map is empty if there is no file.
+// Read returns the proofs of a policy by consumer. The returned map is empty if the file does not exist.
 func Read(p *policy.Policy) (map[string]*Proof, error) {
 	all := map[string]*Proof{}
 	if p.Bare {
@@ -118,8 +119,8 @@ func Read(p *policy.Policy) (map[string]*Proof, error) {
 	return all, nil
 }
 
-// Keep adds proofs to the file of the policy. Keep removes proofs of consumers that the policy no longer has. A file
-// that cannot be read is an error, and is not overwritten.
+// Keep adds proofs to the file of the policy. Keep removes proofs of consumers that the policy no longer has.
+// If the existing file cannot be read, Keep returns an error and does not overwrite the file.
 func Keep(p *policy.Policy, found map[string]*Proof) error {
 	all, err := Read(p)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // File reports how much of a file a rebuild has read.
 type File struct {
 	Path, Lane string
-	// Positions has the position of the rebuild. Name is the consumer's stored name for that position.
+	// Positions has the position of the rebuild. Name is the consumer's name under which the position of the
+	// rebuild is stored.
 	Positions source.PositionStore
 	Name      string
 }

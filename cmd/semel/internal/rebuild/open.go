@@ -16,7 +16,7 @@ import (
 const mostReplays = 1000
 
 // Open records a rebuild: first the generation, then the replay. If a killed process has opened a generation
-// without recording the replay, Open uses that generation.
+// without recording the replay, Open uses the existing generation.
 func Open(ctx context.Context, st Store, r admin.Replay, t store.Token, a store.Act) (admin.Replay, error) {
 	if err := st.BeginGenerations(ctx, r.Consumer); err != nil {
 		return r, err

@@ -28,10 +28,10 @@ type Runner struct {
 	// Replay is the recorded rebuild. Token identifies the process that runs the rebuild.
 	Replay admin.Replay
 	Token  store.Token
-	// Who is the person who runs the rebuild. The end of the rebuild is recorded with Who.
+	// Who is the name of the person that runs the rebuild, with which the end of the rebuild is recorded.
 	Who string
 	// Counts returns the counts of the running consumer. Far returns how much of the source is read. If Far
-	// fails, the last known values stay.
+	// fails, the progress keeps the last known values.
 	Counts func() semel.Counts
 	Far    Far
 	// Report is called with the progress at intervals.
@@ -41,14 +41,14 @@ type Runner struct {
 // Far reports how much of its source a rebuild has read, by lane.
 type Far interface {
 	// Ends returns the offset after the last existing message of each lane. Done returns, for each lane, the
-	// offset up to which all messages are settled.
+	// offset up to which all messages have ended.
 	Ends(ctx context.Context) (map[string]int64, error)
 	Done(ctx context.Context) (map[string]int64, error)
 }
 
 // Run runs the rebuild until a switch activates the generation, an operator stops or drops the rebuild, or
-// ctx ends. The replay is recorded as done when its generation is active. Otherwise the rebuild can be
-// resumed.
+// ctx ends. Run records the replay as done when the new generation is active. If the generation is not active
+// at the end of the run, the rebuild can be resumed.
 func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (generations.State, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -110,7 +110,8 @@ func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop conte
 	}
 }
 
-// progress records the progress. before are the counts of earlier processes of the rebuild.
+// The method progress records the progress of the rebuild. The parameter before has the counts of earlier
+// processes of the rebuild.
 func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	p := &r.Replay.Progress
 	p.Counts = counted(before, r.Counts())
@@ -128,7 +129,7 @@ func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	}
 }
 
-// counted adds the counts of a consumer to the counts of a replay.
+// The function counted adds the counts of a consumer to the counts of a replay.
 func counted(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
 	to.Read += c.Deliveries - c.InFlight
 	to.Applied += c.Applied + c.Inbox.Applied

@@ -43,16 +43,16 @@ type Switch struct {
 	// To is the new generation, which the rebuild fills.
 	To  int64
 	Far Far
-	// CatchUp is how long the switch waits for the rebuild to come close to the end of the source. Fence is
-	// how long no process may apply messages during the switch.
+	// CatchUp is how long the switch waits for the rebuild to come close to the end of the source. Fence is the
+	// time during which no process may apply messages during the switch.
 	CatchUp, Fence time.Duration
 	// AllowParked switches even if messages of the new generation are parked or waiting.
 	AllowParked bool
 	Act         store.Act
-	// At is called at each step, for tests; may be nil. If At returns an error, the switch ends as if its
-	// process had crashed.
+	// The function At is called at each step, for tests; may be nil. If At returns an error, the switch ends as
+	// if its process had crashed.
 	At func(Point) error
-	// Report is called with a text about what the switch waits for; may be nil.
+	// Report is called with a text about the cause for which the switch waits; may be nil.
 	Report func(string)
 }
 
@@ -78,9 +78,9 @@ func (e killedError) Unwrap() error { return e.error }
 // lookAgain is the interval at which the progress of the rebuild is read.
 const lookAgain = 50 * time.Millisecond
 
-// Do executes the switch and returns the previously active generation. All changes before the last step
-// expire by themselves. If the process of the switch is killed, a fence remains until it expires, and the
-// consumer then continues in the previous generation.
+// Do executes the switch and returns the previously active generation. All changes before the last step of
+// the switch expire by themselves. If the process of the switch is killed, a fence remains until it expires,
+// and the consumer then continues in the previous generation.
 func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	if from, err = s.generations(ctx); err != nil {
 		return 0, err
@@ -105,8 +105,8 @@ func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 }
 
 // giveUp removes the fences of a failed switch. If the connection broke during the last step, the step may
-// have been committed. Removing the fences waits for that commit, so giveUp can then read the active
-// generation. giveUp returns nil if the switch was committed.
+// have been committed. Removing the fences waits for the commit of the last step, so giveUp can then read the
+// active generation. giveUp returns nil if the switch was committed.
 func (s *Switch) giveUp(ctx context.Context, why error) error {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), liftWithin)
 	defer end()
@@ -156,10 +156,10 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	return from, nil
 }
 
-// fenced runs the steps during which no process works in the old generation. All messages that the old
-// generation has applied come before the current end of the source, even if the consumer's recorded position
-// is older. When the rebuild has reached the current end, the new generation has applied all of these
-// messages too.
+// The method fenced runs the steps during which no process works in the old generation. All messages that the
+// old generation has applied come before the current end of the source, even if the consumer's recorded
+// position is older. When the rebuild has reached the current end, the new generation has also applied all
+// messages that the old generation has applied.
 func (s *Switch) fenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()
@@ -207,7 +207,8 @@ func (s *Switch) report(what string) {
 	}
 }
 
-// equal waits until the rebuild has reached the current end of the source and has no messages in progress.
+// The method equal waits until the rebuild has reached the current end of the source and has no messages in
+// progress.
 func (s *Switch) equal(ctx context.Context, what string) error {
 	s.report(what)
 	ends, err := s.Far.Ends(ctx)
@@ -238,7 +239,7 @@ func (s *Switch) equal(ctx context.Context, what string) error {
 
 func (s *Switch) name() string { return admin.GenerationName(s.Consumer, s.To) }
 
-// behind describes the lanes in which the rebuild has not reached the end.
+// The function "behind" describes the lanes in which the rebuild has not reached the end.
 func behind(ends, done map[string]int64) (short []string) {
 	for _, lane := range sorted(ends) {
 		if done[lane] < ends[lane] {
@@ -250,10 +251,10 @@ func behind(ends, done map[string]int64) (short []string) {
 
 func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
 
-// unfinished are the states of messages that were not applied and may wait for a long time.
+// The variable unfinished has the states of messages that were not applied and may wait for a long time.
 var unfinished = []store.RowState{store.StateParked, store.StateBlocked, store.StateFailedRetryable}
 
-// clean returns an error if messages of the new generation were not applied.
+// The method clean returns an error if messages of the new generation were not applied.
 func (s *Switch) clean(ctx context.Context) error {
 	if s.AllowParked {
 		return nil

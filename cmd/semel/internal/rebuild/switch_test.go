@@ -205,7 +205,7 @@ func TestARebuild(t *testing.T) {
 	})
 }
 
-// killed kills a switch at the given step while messages arrive, and then switches again.
+// The function killed kills a switch at the given step while messages arrive, and then switches again.
 func killed(t *testing.T, at rebuild.Point) {
 	w := newWorld(t)
 	w.fail = func(*semel.Message) error { pass(10 * time.Millisecond); return nil }
@@ -227,7 +227,7 @@ func killed(t *testing.T, at rebuild.Point) {
 		t.Errorf("the switch was not killed: %v", err)
 	}
 	w.log.send(5)
-	pass(time.Minute) // the fence has expired by now
+	pass(time.Minute) // after a minute, the fence has expired
 	if at != rebuild.AfterSwitch {
 		if _, err := w.turn().Do(t.Context()); err != nil {
 			t.Errorf("again: %v", err)

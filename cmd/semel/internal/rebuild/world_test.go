@@ -39,7 +39,7 @@ func (l *log) send(n int) {
 }
 
 // reader is a source that reads a log from an offset. reader knows the offset up to which all messages are
-// settled.
+// acked.
 type reader struct {
 	log      *log
 	observer source.LaneObserver
@@ -104,14 +104,14 @@ func (r *reader) position() int {
 	return r.done
 }
 
-// world has a running consumer and a rebuild of the consumer.
+// world is a test environment with a running consumer and a rebuild of this consumer.
 type world struct {
 	t     *testing.T
 	store *memstore.Store
 	log   *log
 
 	mutex   sync.Mutex
-	live    *reader // continues at the position of the previous reader
+	live    *reader // the live reader continues at the position of the previous live reader
 	builder *reader
 	fail    func(*semel.Message) error
 	stop    context.CancelFunc
@@ -152,7 +152,6 @@ func (w *world) run(ctx context.Context, g consumer.Generation, src source.Sourc
 	return c.Run(ctx)
 }
 
-// build starts the rebuild.
 func (w *world) build() {
 	ctx, stop := context.WithCancel(w.t.Context())
 	before := w.stop
@@ -180,7 +179,8 @@ func (w *world) Done(context.Context) (map[string]int64, error) {
 
 var errLost = errors.New("the connection broke")
 
-// lossy is a store that loses the response to a switch. Afterwards the store can be down.
+// The type lossy is a store that loses the response to a switch. After losing the response, the store can be
+// down.
 type lossy struct {
 	*memstore.Store
 	commits, stays, down bool
@@ -203,7 +203,7 @@ func (s *lossy) Generations(ctx context.Context, consumer string) ([]admin.Store
 	return s.Store.Generations(ctx, consumer)
 }
 
-// unfinished is a store with a rebuild that has unfinished rows.
+// The type unfinished is a store with a rebuild that has unfinished rows.
 type unfinished struct {
 	*memstore.Store
 	pending store.Pending
@@ -216,7 +216,7 @@ func (s *unfinished) Pending(_ context.Context, consumer string) (store.Pending,
 	return s.pending, nil
 }
 
-// turn returns a switch to generation 1.
+// The method turn returns a switch to generation 1.
 func (w *world) turn() *rebuild.Switch {
 	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,
 		Act: store.Act{Verb: "switch", Who: "ana", Why: "x"}}

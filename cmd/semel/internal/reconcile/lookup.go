@@ -12,7 +12,8 @@ import (
 const lookers = 8
 
 // lookUp returns the outcome of each identity. If an identity has no marker, lookUp returns the outcome of
-// the previous identity in formers. formers may be nil. A previous identity without an id is not looked up.
+// the previous identity in formers. The slice formers may be nil. A previous identity without an id is not
+// looked up.
 func (c *Comparison) lookUp(ctx context.Context, keys, formers []semel.Key) ([]Outcome, error) {
 	if c.Marker == nil {
 		return nil, errUnasked

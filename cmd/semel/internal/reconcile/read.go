@@ -94,7 +94,7 @@ func sentAt(m *semel.Message) time.Time {
 	return m.Origin.Time()
 }
 
-// deaf is a LaneObserver that ignores all events.
+// The type deaf is a LaneObserver that ignores all events.
 type deaf struct{}
 
 func (deaf) Given(source.Lane)                     {}

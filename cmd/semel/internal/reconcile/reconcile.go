@@ -15,7 +15,7 @@ import (
 // Outcome is the outcome of a message according to the store.
 type Outcome uint8
 
-// The outcomes.
+// The outcomes of a message.
 const (
 	// None means that the identity has no marker.
 	None Outcome = iota
@@ -127,15 +127,15 @@ func (c *Comparison) add(r record) (err error) {
 	return c.spill.add(r)
 }
 
-// Sent adds sent identities and looks them up concurrently. at has the time at which each was sent; zero if
-// unknown.
+// Sent adds sent identities and looks up these identities concurrently. The slice at has the time at which
+// each message was sent; zero if unknown.
 func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
 	return c.SentAs(ctx, keys, nil, at)
 }
 
 // SentAs adds sent identities together with previous identities. A message with a marker under either
-// identity is not missing. formers may be nil. An entry without an id means that the message has no previous
-// identity.
+// identity is not missing. The slice formers may be nil. An entry of formers without an id means that the
+// message has no previous identity.
 func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at []time.Time) error {
 	found, err := c.lookUp(ctx, keys, formers)
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 // WithEffects announces that the caller will call Effect for all effects of the sent messages.
 func (c *Comparison) WithEffects() { c.effects = true }
 
-// Effect adds one effect of an id. source is "" if the source is unknown.
+// Effect adds one effect of an id. The parameter source is "" if the source is unknown.
 func (c *Comparison) Effect(id, source string) error {
 	if c.read[1]++; c.read[1]%1024 == 0 {
 		c.report(0)
@@ -198,18 +198,18 @@ type identity struct {
 	found   Outcome
 	at      int64
 	effects int
-	// later means that the message had not ended when it was read. The marker found at the end can be newer
-	// than the list of effects.
+	// The field later means that the message had not ended when the comparison read the message. The marker
+	// found at the end can be newer than the list of effects.
 	later bool
-	// former is the previous identity of the message; zero if it has none.
+	// The field former is the previous identity of the message; zero if it has none.
 	former semel.Key
 }
 
 // group has the sent identities and the effects of one id.
 type group struct {
 	sent []identity
-	// effects is the number of effects with an unknown source. sources has the number of effects of each
-	// source.
+	// The field effects is the number of effects with an unknown source. The field sources has the number of
+	// effects of each source.
 	effects int
 	sources map[string]int
 }
@@ -268,7 +268,7 @@ func (g *group) take(r record) {
 	}
 }
 
-// again looks up the identities of messages that had not ended.
+// The method again looks up the identities of messages that had not ended.
 func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]*group) error {
 	var keys, formers []semel.Key
 	var of []*identity

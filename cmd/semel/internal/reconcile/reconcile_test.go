@@ -18,7 +18,7 @@ import (
 
 var errDown = errors.New("the store is away")
 
-// markers are the markers of a store. Only the second lookup finds the markers in late.
+// markers has the markers of a store. Only the second lookup finds the markers in the field late.
 type markers struct {
 	has, late map[string]store.Outcome
 }

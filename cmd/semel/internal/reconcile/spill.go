@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// parts is the number of files. With ten million ids, each file has about 40,000 ids.
+// parts is the number of temporary files. With ten million ids, each file has about 40,000 ids.
 const parts = 256
 
 // record is a sent identity or an effect.
@@ -34,7 +34,7 @@ type spill struct {
 	to     [parts]*bufio.Writer
 }
 
-// former is a flag in the encoding of a record with a previous identity.
+// The constant former is a flag in the encoding of a record with a previous identity.
 const former = 1 << 7
 
 func newSpill() (s *spill, err error) {
@@ -49,7 +49,7 @@ func newSpill() (s *spill, err error) {
 		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
 	}
 	// The names of open files are not needed. Removing the names now means that a killed process leaves no
-	// files. On systems that cannot remove open files, close removes them.
+	// files. On systems that cannot remove open files, the function close removes the files.
 	_ = os.RemoveAll(s.folder)
 	return s, nil
 }
@@ -83,7 +83,7 @@ func (s *spill) add(r record) error {
 	return err
 }
 
-// each calls the function do for every record of one file.
+// The method "each" calls the function do for every record of one file.
 func (s *spill) each(part int, do func(record)) error {
 	if err := s.to[part].Flush(); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// SentAt returns a function that returns the time at which a message was sent. A replay compares this time
-// with the consumer's age limit. The time is the time in the message's id, else the time of the record, else
-// the time of the event.
+// SentAt returns a function that returns the time at which a message was sent. A replay compares the time at
+// which a message was sent with the consumer's age limit. The function returns the time in the message's id,
+// else the time of the record, else the time of the event.
 func SentAt(c consumer.Config) func(*source.Delivery) time.Time {
 	return func(d *source.Delivery) time.Time {
 		d.Decode(nil)

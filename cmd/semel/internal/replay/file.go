@@ -18,8 +18,8 @@ import (
 // ErrOther means that the source has changed since the replay started.
 var ErrOther = errors.New("the source has changed since the replay was begun")
 
-// checked is the number of bytes before the end of a file that are hashed. The hash shows whether a resumed
-// replay reads the same file.
+// The constant checked is the number of bytes before the end of a file that are hashed. The hash shows
+// whether a resumed replay reads the same file.
 const checked = 4 << 10
 
 // File is a file that is replayed.
@@ -29,12 +29,11 @@ type File struct {
 	opened     *os.File
 }
 
-// NewFile returns the file at path. lane is the name of the file's lane. NewFile opens nothing.
+// NewFile returns the file at path. The parameter lane is the name of the file's lane. NewFile opens nothing.
 func NewFile(path, lane string, o file.Options) *File {
 	return &File{path: path, lane: lane, options: o}
 }
 
-// open opens the file and returns its length.
 func (f *File) open() (int64, error) {
 	f.Close()
 	opened, err := os.Open(f.path)
@@ -75,7 +74,7 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, 
 	return admin.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []admin.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
 }
 
-// offset sets *to to the offset of a bound, if the bound has one.
+// The method offset stores the offset of a bound in *to, if the bound has an offset.
 func (f *File) offset(b Bound, to *int64) error {
 	for lane, at := range b.Offsets {
 		if lane != "" && lane != f.lane {
@@ -86,7 +85,7 @@ func (f *File) offset(b Bound, to *int64) error {
 	return nil
 }
 
-// beginsLine reports whether the byte at offset at is the start of a line or the end of the file.
+// beginsLine reports whether an offset is the start of a line or the end of the file.
 func (f *File) beginsLine(at, size int64) (bool, error) {
 	if at == 0 || at == size {
 		return true, nil
@@ -141,7 +140,7 @@ func (f *File) Close() {
 	}
 }
 
-// recognised returns a hash of the last bytes before an offset.
+// The function recognised returns a hash of the last bytes before an offset.
 func recognised(f *os.File, to int64) (string, error) {
 	stood := make([]byte, min(to, checked))
 	if _, err := f.ReadAt(stood, to-int64(len(stood))); err != nil && !errors.Is(err, io.EOF) {

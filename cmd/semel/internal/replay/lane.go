@@ -12,7 +12,7 @@ import (
 type ending uint8
 
 const (
-	// open: the message has not ended.
+	// The outcome open means that the message has not ended.
 	open ending = iota
 	applied
 	skipped
@@ -25,13 +25,13 @@ const (
 	foreign
 	tooOld
 	timeless
-	// outside: the message does not belong to the replay.
+	// The outcome outside means that the message does not belong to the replay.
 	outside
-	// unknown: a preview cannot predict the outcome.
+	// The outcome unknown means that a preview cannot predict the outcome.
 	unknown
 )
 
-// endingOf returns the outcome of a settled delivery.
+// endingOf returns the outcome with which a delivery was acked or nacked.
 func endingOf(e source.End) ending {
 	switch e {
 	case source.EndApplied:
@@ -76,7 +76,6 @@ type lane struct {
 	underWay []place
 }
 
-// place is a message of a lane, with its outcome.
 type place struct {
 	offset int64
 	ending ending

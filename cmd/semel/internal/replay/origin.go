@@ -14,8 +14,8 @@ type Bound struct {
 	// Time, as a start, is the earliest time of replayed messages. As an end, Time is the time from which
 	// messages are no longer replayed. The zero Time sets no bound.
 	Time time.Time
-	// Offsets are offsets by lane. An empty lane name means the only lane of the source. Offsets is nil if
-	// the user gave none.
+	// Offsets has one offset for each lane. An empty lane name means the only lane of the source. Offsets is nil
+	// if the user gave none.
 	Offsets map[string]int64
 }
 

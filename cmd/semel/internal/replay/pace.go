@@ -14,8 +14,8 @@ type pace struct {
 	at        time.Time
 }
 
-// ask waits until further messages are allowed, and returns how many, but at most most. If ctx ends, ask
-// returns 0.
+// The method ask waits until further messages are allowed, and returns the number of allowed messages, but
+// not more than the parameter most. If ctx ends, ask returns 0.
 func (p *pace) ask(ctx context.Context, most int) int {
 	if p.perSecond == 0 {
 		return most
@@ -37,5 +37,5 @@ func (p *pace) ask(ctx context.Context, most int) int {
 	}
 }
 
-// take subtracts n from the number of messages that may pass now.
+// The method take subtracts n from the number of messages that are allowed now.
 func (p *pace) take(n int) { p.tokens -= float64(n) }

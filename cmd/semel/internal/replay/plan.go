@@ -23,7 +23,7 @@ const (
 )
 
 // Preview reads a source to the end and predicts the outcomes of its messages. Preview changes nothing.
-// Preview calls the function told with the counts so far; told may be nil.
+// Preview calls the function told with the counts of the messages that were read until then; told may be nil.
 //
 // If the source has two copies of a new message, the first copy counts as applied. The second copy counts as
 // a duplicate, or as a conflict if its content differs. Each new message needs some dozens of bytes of
@@ -60,8 +60,8 @@ func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told f
 // copies remembers the messages of the source that are new to the store.
 type copies struct {
 	seen      map[[16]byte]semel.Fingerprint
-	conflicts map[[16]byte]bool // by identity and content
-	accept    bool              // only the first content counts, and a conflict leaves no row
+	conflicts map[[16]byte]bool // the conflicts that were found, by identity and content
+	accept    bool              // if accept is true, only the first content counts, and a conflict leaves no row
 }
 
 func (c *copies) ending(f *admin.Prediction) ending {
@@ -107,7 +107,7 @@ func sumOf(k semel.Key, f semel.Fingerprint) (short [16]byte) {
 	return short
 }
 
-// deaf is a LaneObserver that ignores all events.
+// The type deaf is a LaneObserver that ignores all events.
 type deaf struct{}
 
 func (deaf) Given(source.Lane)                     {}

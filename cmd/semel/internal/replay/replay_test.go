@@ -103,7 +103,8 @@ func TestAKilledReplayCanBeContinued(t *testing.T) {
 	}
 }
 
-// killed kills the process of a replay at the given crash point, and resumes the replay in another process.
+// The function killed kills the process of a replay at the given crash point, and resumes the replay in
+// another process.
 func killed(t *testing.T, point faults.Point, times int64) {
 	w := newWorld(t, lines(0, 60))
 	w.live(lines(0, 10))
@@ -210,7 +211,7 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 	})
 }
 
-// endless is a source that delivers one message and then fails.
+// The type endless is a source that delivers one message and then fails.
 type endless struct {
 	source.Source
 	given bool
@@ -272,7 +273,7 @@ func TestAReplayOfATimeRange(t *testing.T) {
 	})
 }
 
-// silent is a store that stops recording progress after some calls.
+// The type silent is a store that stops recording progress after some calls.
 type silent struct {
 	admin.Replays
 	asked int

@@ -30,7 +30,7 @@ type Runner struct {
 	Source *Source
 	// Progress is the progress that the store has recorded.
 	Progress admin.ReplayProgress
-	// Who is the person who runs the replay. The end of the replay is recorded with Who.
+	// Who is the name of the person that runs the replay, with which the end of the replay is recorded.
 	Who string
 	// Told is called after each recording of the progress; may be nil.
 	Told func()
@@ -44,8 +44,8 @@ func (r *Runner) at(p faults.Point) {
 	}
 }
 
-// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends. Run then
-// records the state ReplayDone, or the state ReplayStopped with the reason.
+// Run runs the consumer until its source has ended, an operator stops the replay, or ctx ends. At the end,
+// Run records the state ReplayDone, or the state ReplayStopped with the reason.
 func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, admin.ReplayState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -109,7 +109,6 @@ var errAbandoned = errors.New("it could not begin")
 // outcomeTimeout is the timeout for recording the end of a replay.
 const outcomeTimeout = 10 * time.Second
 
-// end records the end of the replay.
 func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()

@@ -32,7 +32,7 @@ var _ source.Source = (*Source)(nil)
 
 // Options describe which messages are replayed.
 type Options struct {
-	// Progress is the progress of earlier runs. Only the lanes of Progress are replayed.
+	// Progress is the progress of earlier runs of the replay. Only the lanes of Progress are replayed.
 	Progress admin.ReplayProgress
 	// Oldest is the earliest time at which a replayed message was sent; zero for no limit. SentAt returns
 	// the time at which a message was sent, or zero if unknown.
@@ -92,7 +92,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// gone reports whether an error means that the source has changed.
+// The function gone reports whether an error means that the source has changed.
 func gone(err error) bool {
 	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }
@@ -104,7 +104,7 @@ func (s *Source) end(fault error) {
 	s.ended, s.fault = true, fault
 }
 
-// choose splits deliveries into two groups: deliveries for the consumer, and deliveries that are settled
+// choose splits deliveries into two groups: deliveries for the consumer, and deliveries that are acked
 // without processing.
 func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, dropped []source.Settlement) {
 	s.mutex.Lock()
@@ -117,7 +117,7 @@ func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, droppe
 		if fresh := l.begin(offset); fresh {
 			ending = s.refused(d)
 		} else if offset <= l.After {
-			ending = skipped // completed and counted by an earlier run
+			ending = skipped // an earlier run has completed and counted the message
 		}
 		if ending == open {
 			wanted = append(wanted, *d)
@@ -140,8 +140,8 @@ func (s *Source) lane(id string) *lane {
 	return l
 }
 
-// refused returns the outcome of a message that the replay leaves out. For a message that is replayed,
-// refused returns open.
+// The method refused returns the outcome of a message that the replay leaves out. For a message that is
+// replayed, refused returns open.
 func (s *Source) refused(d *source.Delivery) ending {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {
@@ -168,8 +168,8 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// settled records the outcomes of settled messages. left are the indexes of messages that could not be
-// settled.
+// The method settled records the outcomes of acked messages. The slice left has the indexes of messages whose
+// ack or nack failed.
 func (s *Source) settled(all []source.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -185,7 +185,7 @@ func (s *Source) settled(all []source.Settlement, left []int) {
 	}
 }
 
-// predict settles deliveries with their predicted outcomes.
+// predict acks deliveries and records their predicted outcomes.
 func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []ending) error {
 	settled := make([]source.Settlement, len(all))
 	s.mutex.Lock()
@@ -213,7 +213,7 @@ func (s *Source) Part() float64 {
 	return done / all
 }
 
-// Progress returns the progress so far.
+// Progress returns the present progress of the replay.
 func (s *Source) Progress() (lanes []admin.ReplayLane, counts admin.ReplayCounts) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -24,14 +24,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// world is a store in memory, and the text of the consumer's source file.
+// world is a test environment with a store in memory and the text of the consumer's source file.
 type world struct {
 	t     *testing.T
 	store *memstore.Store
 	text  string
-	// dead means that the process can no longer reach the store.
+	// The field dead means that the process can no longer reach the store.
 	dead atomic.Bool
-	// handle is called before each effect; may be nil.
+	// The function handle is called before each effect; may be nil.
 	handle func(*semel.Message) error
 }
 
@@ -48,8 +48,8 @@ func newWorld(t *testing.T, text string) *world {
 	return w
 }
 
-// lines returns lines of a source file. The messages have the numbers from from up to, but not including,
-// to.
+// The function lines returns lines of a source file. The parameter from is the number of the first message,
+// and to is the number after the last message.
 func lines(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
@@ -84,7 +84,7 @@ func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Pla
 	return made
 }
 
-// live runs the consumer over a text as if it were the consumer's own source.
+// The method live runs the consumer over a text as if it were the consumer's own source.
 func (w *world) live(text string) {
 	w.t.Helper()
 	if err := w.consumer(file.Stdin(strings.NewReader(text), file.Options{Format: file.JSON}), nil).Run(w.t.Context()); err != nil {
@@ -128,7 +128,7 @@ func (w *world) begin() *Runner {
 	return r
 }
 
-// take takes over a replay, as another process would to resume it.
+// The method take takes over a replay, as another process would do to resume the replay.
 func (w *world) take(number int64) *Runner {
 	w.t.Helper()
 	r := &Runner{Store: w.store, Token: store.NewToken(), Number: number, Who: "bo"}

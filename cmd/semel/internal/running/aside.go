@@ -34,7 +34,7 @@ type group struct {
 	reason   semel.Reason
 }
 
-// aside maps the counted events to their names in the summary.
+// The variable aside maps the counted events to their names in the summary.
 var aside = map[semel.EventKind]string{
 	semel.EventParked:       "parked",
 	semel.EventConflict:     "conflicts",
@@ -59,8 +59,8 @@ func (a *Aside) Observe(e semel.Event) {
 	a.counts[g] += e.Messages
 }
 
-// mostGroups and mostShown limit the counted and the printed groups, because handlers can use any text as a
-// reason.
+// mostGroups limits the number of counted groups, and mostShown the number of printed groups, because
+// handlers can use any text as a reason.
 const (
 	mostGroups     = 1000
 	mostShown      = 20
@@ -74,9 +74,10 @@ const longestCell = 40
 const shortestCell = 8
 
 // Write prints how many messages were parked, dead-lettered or discarded for each reason, most frequent
-// reason first. Below the table, Write prints commands that list the messages. list returns the text of such
-// a command. Without any message, Write prints nothing. The table has at most the given number of columns.
-// With terminal.Unlimited, only long reasons are cut.
+// reason first. Below the table, Write prints commands that list the messages. The function list returns the
+// text of a command that lists messages. If no message was parked, dead-lettered or discarded, Write prints
+// nothing. The table has at most the given number of columns. With terminal.Unlimited, only long reasons are
+// cut.
 func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...string) string) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -102,7 +103,7 @@ func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...
 	return err
 }
 
-// table prints the groups. If the table is too wide, table cuts the reasons.
+// table prints the groups. If the groups do not fit the width, table cuts the reasons.
 func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	reason := longestCell
 	if columns != terminal.Unlimited {

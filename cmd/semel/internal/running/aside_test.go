@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// listing returns a command as the summary prints it.
+// listing returns a command in the form in which the summary prints commands.
 func listing(verb string, flags ...string) string { return verb + " " + strings.Join(flags, " ") }
 
 func TestTheSummaryOfParkedMessagesNamesReasonsAndCommands(t *testing.T) {

@@ -45,7 +45,7 @@ type Lines struct {
 	told  time.Time
 }
 
-// NewLines returns a Lines. The first line is printed after the interval.
+// NewLines returns a Lines. Lines prints the first line after one interval.
 func NewLines(to io.Writer, total int, now func() time.Time) *Lines {
 	return &Lines{to: to, total: total, now: now, began: now(), told: now()}
 }

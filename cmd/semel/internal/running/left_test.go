@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// behind is a consumer that stopped because it was idle, with unfinished messages.
+// The type "behind" is a consumer that stopped because it was idle, with unfinished messages.
 type behind struct{ left []semel.Unfinished }
 
 func (b behind) Run(context.Context) error      { return nil }

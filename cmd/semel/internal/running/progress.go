@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// Live shows one line per consumer on a terminal. Log lines that are written to Live appear above these
-// lines. Call Close before anything else is written to the terminal.
+// Live shows one line per consumer on a terminal. Log lines that are written to Live appear above the lines
+// of the consumers. Call Close before anything else is written to the terminal.
 type Live struct {
 	screen    io.Writer
 	container *mpb.Progress
@@ -32,7 +32,8 @@ func NewLive(screen io.Writer) *Live {
 	return &Live{screen: screen, container: container}
 }
 
-// Write prints p above the lines. After Close, Write prints p below the lines.
+// Write prints the text p above the lines of the consumers. After Close, Write prints the text p below the
+// lines.
 func (l *Live) Write(p []byte) (int, error) {
 	n, err := l.container.Write(p)
 	if errors.Is(err, mpb.ErrDone) {
@@ -41,10 +42,10 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Watched is a consumer as shown on a live line. The methods may be called at any time.
+// Watched is a consumer as shown on a live line. The methods of Watched may be called at any time.
 type Watched interface {
 	Counts() semel.Counts
-	// Ready returns false while the consumer or one of its lanes is blocked. The text is the reason.
+	// Ready returns false, with a text about the reason, while the consumer or one of its lanes is blocked.
 	Ready() (bool, string)
 	// Source returns a text about the consumer's lag, or "" if the lag is unknown.
 	Source() string
@@ -59,8 +60,8 @@ func (l *Live) Add(name string, c Watched) {
 	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show), mpb.BarFillerTrim()))
 }
 
-// Interrupted erases the text ^C, which the terminal shows below the lines after an interrupt. Otherwise the
-// lines would be redrawn in the wrong column.
+// Interrupted erases the text ^C, which the terminal shows below the lines after an interrupt. If the text ^C
+// stayed, the lines would be redrawn in the wrong column.
 func (l *Live) Interrupted() { _, _ = io.WriteString(l.screen, "\r\x1b[K") }
 
 // Close draws the lines once more and leaves them on the screen.
@@ -87,11 +88,11 @@ type meter struct {
 	then     int64
 }
 
-// settle is the half-life of an older rate in the average.
+// settle is the half-life with which older rates count in the average rate.
 const settle = time.Second
 
-// bad lists the counts that need attention. On the line, these counts are first. A narrow terminal leaves
-// out other counts first.
+// bad lists the counts that need attention. The line of a consumer begins with the counts that need
+// attention. A narrow terminal leaves out other counts first.
 var bad = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
 
 // urgency returns the index of a count in bad, or len(bad) for other counts.
@@ -114,8 +115,8 @@ func (m *meter) line(name string, columns int) string {
 	return terminal.Parts(columns, append([]string{name}, m.parts(reason)...)...)
 }
 
-// parts returns the parts of the line, most urgent first. Counts of zero are left out. reason is the maximum
-// width of the reason why the consumer is not ready.
+// parts returns the parts of the line, most urgent first. Counts of zero are left out. The parameter reason
+// is the maximum width of the reason why the consumer is not ready.
 func (m *meter) parts(reason int) []string {
 	c := m.consumer.Counts()
 	done := c.Deliveries - c.InFlight

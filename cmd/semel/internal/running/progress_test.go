@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// watched is a consumer that returns fixed values to a live line.
+// The type watched is a consumer that returns fixed values for a live line.
 type watched struct {
 	counts      semel.Counts
 	why, source string
@@ -79,7 +79,7 @@ func TestLiveLinesShowCountsAndLetTheLogPass(t *testing.T) {
 }
 
 // After an interrupt, the terminal shows ^C below the lines, and the cursor is behind that text. The next
-// redraw would start in this column.
+// redraw would start in the column of the cursor.
 func TestALiveLineIsClearedAfterAnInterrupt(t *testing.T) {
 	var screen bytes.Buffer
 	live := NewLive(&screen)

@@ -25,8 +25,9 @@ type Consumer interface {
 // All runs the consumers until all of them have ended. A consumer ends by itself, with an error, or after a
 // drain when ctx ends. The returned error joins the errors of the consumers, each with the consumer's name.
 //
-// If a consumer fails, All logs the error immediately, and again every minute while other consumers run. log
-// may be nil. If stops returns true for a failed consumer, All drains the other consumers. stops may be nil.
+// If a consumer fails, All logs the error immediately, and again every minute while other consumers run. The
+// parameter log may be nil. If stops returns true for a failed consumer, All drains the other consumers. The
+// parameter stops may be nil.
 func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, stops func(consumer string) bool) (Summary, error) {
 	over, end := context.WithCancel(context.Background())
 	defer end()
@@ -69,7 +70,7 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 	return s, errors.Join(joined...)
 }
 
-// names reports whether the text of an error begins with the name of the consumer.
+// The function names reports whether the text of an error begins with the name of the consumer.
 func names(err error, consumer string) bool {
 	text := strings.TrimPrefix(err.Error(), "semel: ")
 	for _, who := range []string{consumer, strconv.Quote(consumer)} {
@@ -83,8 +84,9 @@ func names(err error, consumer string) bool {
 // failedEvery is the interval at which the failure of a consumer is logged again.
 const failedEvery = time.Minute
 
-// logFailure logs the failure of a consumer, and repeats the line until over ends. If a bounded source ended
-// with unfinished messages, logFailure logs nothing, because the command reports this error.
+// logFailure logs the failure of a consumer, and repeats the log line until the context over ends. If a
+// bounded source ended with unfinished messages, logFailure logs nothing, because the command reports
+// unfinished messages itself.
 func logFailure(over context.Context, log *slog.Logger, name string, err error) {
 	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
 		return

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sourceLine returns a short form for terminals of a log line about what a consumer reads, such as "billing:
-// topic orders, group billing". For other log lines, sourceLine returns "". If the log line has no name of a
-// consumer, sourceLine uses consumer.
+// sourceLine shortens, for terminals, a log line about the source of a consumer, such as "billing: topic
+// orders, group billing". For other log lines, sourceLine returns "". If the log line has no name of a
+// consumer, sourceLine uses the parameter consumer.
 func sourceLine(consumer string, r slog.Record) string {
 	var describe func(attributes) string
 	switch r.Message {
@@ -20,7 +20,7 @@ func sourceLine(consumer string, r slog.Record) string {
 		describe = attributes.opened
 	case "webhooks are received":
 		describe = attributes.received
-	default: // among them the lines about single messages, of which there may be millions
+	default: // all other lines stay out, for example the lines about single messages, of which a run can log millions
 		return ""
 	}
 	about := attributes{}
@@ -52,7 +52,7 @@ func (all attributes) add(prefix string, a slog.Attr) {
 	}
 }
 
-// started describes a topic or standard input. Files are described by opened.
+// The method started describes a topic or standard input. Files are described by opened.
 func (all attributes) started() string {
 	if group, ok := all["source.group"]; ok {
 		topics, _ := all["source.topics"].Any().([]string)
@@ -70,7 +70,7 @@ func (all attributes) started() string {
 	return ""
 }
 
-// assigned describes the partitions that Kafka assigned to this process.
+// The method assigned describes the partitions that Kafka assigned to this process.
 func (all attributes) assigned() string {
 	partitions, _ := all["partitions"].Any().([]string)
 	var named []string
@@ -91,7 +91,7 @@ func (all attributes) assigned() string {
 	return "1 partition: " + text
 }
 
-// opened describes a file and the byte at which reading starts.
+// The method opened describes a file and the byte at which reading starts.
 func (all attributes) opened() string {
 	file, from := all["source.file"], all["source.from"]
 	if from.Kind() != slog.KindInt64 || from.Int64() == 0 {
@@ -100,7 +100,7 @@ func (all attributes) opened() string {
 	return fmt.Sprintf("file %s, from byte %d", file, from.Int64())
 }
 
-// received describes the address that receives webhooks.
+// The method received describes the address that receives webhooks.
 func (all attributes) received() string {
 	return fmt.Sprintf("webhooks at %s%s", all["address"], all["path"])
 }

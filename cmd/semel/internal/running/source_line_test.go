@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// asGroup is the value of a source attribute with several parts.
+// asGroup is the value of the log attribute source if the attribute has several parts.
 type asGroup []slog.Attr
 
 func (g asGroup) LogValue() slog.Value { return slog.GroupValue(g...) }

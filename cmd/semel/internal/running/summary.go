@@ -14,15 +14,15 @@ import (
 // Summary counts the outcomes of a run's deliveries, by consumer.
 type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
-	// Left lists the unfinished messages of runs that stopped because they were idle. Either the source
-	// could not deliver such a message, or only a newer release can process it.
+	// Left lists the unfinished messages of runs that stopped because they were idle. Either the source could
+	// not deliver an unfinished message, or only a newer release can process the message.
 	Left map[string][]semel.Unfinished `json:"left,omitempty"`
-	// ReadBefore has the consumers whose file has no new lines since the last run. The value is the length
-	// of the file.
+	// ReadBefore has the consumers whose file has no new lines since the last run. The value in the map is the
+	// length of the file.
 	ReadBefore map[string]int64 `json:"-"`
 }
 
-// names returns the sorted names of the consumers.
+// The method names returns the sorted names of the consumers.
 func (s Summary) names() []string {
 	var names []string
 	for name := range s.Consumers {
@@ -38,7 +38,8 @@ type line struct {
 	count func(semel.Counts) int64
 }
 
-// endings are the possible outcomes of a delivery. Their sum is the number of deliveries.
+// endings returns the lines of the possible outcomes of a delivery. The sum of the counts of endings is the
+// number of deliveries.
 func endings() []line {
 	return []line{
 		{"applied", func(c semel.Counts) int64 { return c.Applied }},
@@ -55,7 +56,7 @@ func endings() []line {
 	}
 }
 
-// besides are counts that are not outcomes of deliveries.
+// besides returns the lines of counts that are not outcomes of deliveries.
 func besides() []line {
 	return []line{
 		{"retried", func(c semel.Counts) int64 { return c.Retried }},
@@ -63,7 +64,8 @@ func besides() []line {
 	}
 }
 
-// wanting are counts that need attention. They are printed if they are not zero.
+// wanting returns the lines of counts that need attention. A line of wanting is printed if the count is not
+// zero.
 func wanting() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
@@ -73,8 +75,8 @@ func wanting() []line {
 	}
 }
 
-// fromInbox are the outcomes of claimed rows. Their sum is the number of claimed rows, except rows in
-// progress.
+// fromInbox returns the lines of the outcomes of claimed rows. The sum of the counts of fromInbox is the
+// number of claimed rows, except rows in progress.
 func fromInbox() []line {
 	return []line{
 		{"inbox.applied", func(c semel.Counts) int64 { return c.Inbox.Applied }},
@@ -98,15 +100,15 @@ func claims() line {
 	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
 }
 
-// reclaimed returns the line with the number of claims taken over from processes that may have died. The
-// line is printed if the number is not zero.
+// The function reclaimed returns the line with the number of claims taken over from processes that may have
+// died. The summary has the line about claims that were taken over only if their number is not zero.
 func reclaimed() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }
 
-// Write prints the summary as an addition, with one column per consumer. The outcomes are above a line, and
-// the number of deliveries is below the line. If rows of an inbox were claimed, Write prints a second
-// addition for the claims.
+// Write prints the summary as an addition, with one column per consumer. The outcomes are above a rule, and
+// their sum, the number of deliveries, is below the rule. If rows of an inbox were claimed, Write prints a
+// second addition for the claims.
 func (s Summary) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	names := s.names()

@@ -12,16 +12,17 @@ import (
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
-// single are the events about single messages that SumUp leaves out. The event of a message that halts its
-// consumer is not included, because the consumer ends.
+// The variable single lists the events about single messages that SumUp leaves out. The event of a message
+// that halts its consumer is not included, because the consumer ends.
 var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
 	semel.EventDiscarded, eventkind.Retry, eventkind.Backstop, eventkind.SameContent, eventkind.WithoutKey}
 
-// shown are log lines that only repeat the live line or the summary. Package consumer logs these texts.
+// shown lists the log lines that only repeat the live line or the summary. Package consumer logs the lines in
+// shown.
 var shown = []string{"the consumer starts", "the consumer has ended"}
 
 // SumUp filters a log that a person reads during a run. SumUp removes lines about single messages, because
-// there can be millions, and the summary counts them at the end. Lines about what a consumer reads are
+// there can be millions, and the summary counts them at the end. Lines about the source of a consumer are
 // written to w without time and level, wrapped to the given number of columns.
 func SumUp(log slog.Handler, w io.Writer, columns int) slog.Handler {
 	return sumUp{Handler: log, w: w, columns: columns}

@@ -96,7 +96,7 @@ func (e *Effects) effects(list strictjson.Value) ([]Effect, error) {
 	return all, nil
 }
 
-// only reports whether an object has no members other than names.
+// The function "only" reports whether an object has no members other than names.
 func only(v strictjson.Value, names ...string) bool {
 	for name := range v.Members() {
 		if !slices.Contains(names, name) {

@@ -66,8 +66,8 @@ func (e *Effects) intent(item strictjson.Value, m *semel.Message) (semel.Intent,
 }
 
 // answeredBody returns the body of an intent in a response. "body" is any JSON value and is returned
-// unchanged. "body_base64" is decoded. Without both members, answeredBody returns nil, which means the body
-// of m.
+// unchanged. "body_base64" is decoded. If the response has neither member, answeredBody returns nil, which
+// means the body of m.
 func answeredBody(item strictjson.Value, m *semel.Message) ([]byte, error) {
 	body, written := item.Member("body")
 	encoded, bytes := item.Member("body_base64")

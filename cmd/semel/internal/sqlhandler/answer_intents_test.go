@@ -68,7 +68,7 @@ func TestTheIntentsOfAResponse(t *testing.T) {
 	})
 }
 
-// many returns n intents with different recipients.
+// The function many returns n intents with different recipients.
 func many(n int) string {
 	var all []string
 	for i := range n {

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// secret is part of the test responses. Errors must not contain it.
+// secret is part of the test responses. Errors must not contain the secret.
 const secret = "hunter2"
 
 func effectsOf(t *testing.T, d Dialect) *Effects {

@@ -29,7 +29,7 @@ func (d Dialect) Params(text string) ([]string, error) {
 	return names, nil
 }
 
-// Check returns the faults of a handler's statement. These are faults:
+// Check returns the faults of a handler's statement. A statement has a fault in these cases:
 //
 //   - The text cannot be parsed.
 //   - The text has no statement, or several statements.
@@ -64,8 +64,8 @@ func (d Dialect) Check(text string) []Fault {
 	return faults
 }
 
-// changes reports whether the database returns the number of changed rows for a statement: an insert, update
-// or delete, possibly after WITH.
+// The function changes reports whether the database returns the number of changed rows for a statement: an
+// insert, update or delete, possibly after WITH.
 func changes(s sqltext.Statement) bool {
 	if !s[0].Is("with") {
 		return isChange(s[0])

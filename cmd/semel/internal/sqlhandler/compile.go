@@ -17,19 +17,20 @@ type Config struct {
 	Step string
 	// Params are the parameters of the statements.
 	Params []Param
-	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. A
-	// parameter in Params with the same name is used instead.
+	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. If
+	// Params has a parameter with the name generation, that parameter is used instead of the built-in parameter.
 	Generation *int64
 	// Statements run in this order.
 	Statements []Statement
 	// Intents describe the intents that Handler.Intents returns.
 	Intents []Intent
-	// Violates reports whether an error is a violation of the business key. The effect then already exists,
-	// so the message is a duplicate. Violates is nil for handlers without a business key.
+	// The function Violates reports whether an error is a violation of the business key. If the business key is
+	// violated, the effect already exists, so the message is a duplicate. Violates is nil for handlers without a
+	// business key.
 	Violates func(error) bool
-	// NoEffect is called with the index of a statement without Rows that changed no row; may be nil. The
-	// message is applied anyway. NoEffect is called once per run of the handler, including runs that are
-	// rolled back.
+	// NoEffect is called with the index of a statement without Rows that changed no row; may be nil. A message
+	// whose statement changed no row is applied anyway. NoEffect is called once per run of the handler,
+	// including runs that are rolled back.
 	NoEffect func(m *semel.Message, statement int)
 }
 
@@ -44,8 +45,8 @@ type Param struct {
 // Statement is one SQL statement with named parameters.
 type Statement struct {
 	SQL string
-	// Upsert reports that the statement names the columns of a unique key. PostgreSQL looks for the key only
-	// when PostgreSQL plans the statement.
+	// If Upsert is true, the statement names the columns of a unique key. PostgreSQL looks for the unique key
+	// only when it plans the statement.
 	Upsert bool
 	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
@@ -73,13 +74,13 @@ type Handler struct {
 	names     []string
 	selectors []selectors.Selector
 	types     []ParamType
-	// plain has an entry per parameter. An entry is true if the parameter is used only for text columns, so
-	// that any text is allowed.
+	// The field plain has an entry per parameter. The entry of a parameter is true if the parameter is used only
+	// for text columns, so that any text is allowed.
 	plain      []bool
 	statements []statement
 	violates   func(error) bool
 	noEffect   func(m *semel.Message, statement int)
-	// prepares means that statements are prepared once per transaction.
+	// The field prepares means that statements are prepared once per transaction.
 	prepares bool
 	prepared prepared
 	texts    bool
@@ -97,11 +98,11 @@ type statement struct {
 	// args has the index of the value for each placeholder.
 	args    []int
 	changes bool
-	// simple means that a second statement can wrap this statement to count the changed rows. A simple
+	// The field simple means that a second statement can wrap this statement to count the changed rows. A simple
 	// statement changes rows, does not start with WITH, and returns no rows.
 	simple bool
-	// planned means that Try must let the database plan the statement, because preparing does not find all
-	// faults.
+	// The field planned means that Try must let the database plan the statement, because preparing does not find
+	// all faults.
 	planned   bool
 	rows      *int64
 	otherwise Otherwise
@@ -170,7 +171,7 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 }
 
 // bind replaces parameter names with the placeholders of the dialect. Text before and after the statement is
-// removed, because comments and semicolons there would break a statement that wraps this statement.
+// removed, because comments and semicolons in this text would break a statement that wraps the statement.
 func (h *Handler) bind(d Dialect, text string) statement {
 	tokens, _ := d.text.Scan(text)
 	words := sqltext.Split(tokens)[0]
@@ -192,8 +193,8 @@ func (h *Handler) bind(d Dialect, text string) statement {
 	return out
 }
 
-// place returns the number of the placeholder for value i. With reuse, a value that occurs twice has one
-// placeholder.
+// The method place returns the number of the placeholder for value i. With reuse, a value that occurs twice
+// has one placeholder.
 func (s *statement) place(i int, reuse bool) int {
 	if at := slices.Index(s.args, i); reuse && at >= 0 {
 		return at + 1

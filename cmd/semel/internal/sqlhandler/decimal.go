@@ -13,8 +13,8 @@ func sameDecimal(a, b string) bool {
 	return xOK && yOK && x == y
 }
 
-// decimal is the number 0.DIGITS × 10^exponent. The digits neither start nor end with 0. The zero value is
-// the number 0.
+// decimal is the number 0.DIGITS × 10^exponent. The digits of a decimal neither start nor end with 0. The
+// zero value is the number 0.
 type decimal struct {
 	negative bool
 	digits   string

@@ -12,32 +12,32 @@ type Dialect struct {
 	Name string
 	// placeholder returns the placeholder of parameter n. The first parameter is 1.
 	placeholder func(n int) string
-	// reuse means that a parameter with several occurrences is sent once.
+	// The field reuse means that a parameter with several occurrences is sent once.
 	reuse bool
 	// text describes how statements are parsed.
 	text sqltext.Dialect
-	// prepares means that preparing a statement needs no round trip and saves work when the statement runs
-	// again.
+	// The field prepares means that preparing a statement needs no round trip and saves work when the statement
+	// runs again.
 	prepares bool
-	// texts means that all values except bytes are sent as text. The database converts the text to the type
-	// of the column, so a number also fits a text column.
+	// The field texts means that all values except bytes are sent as text. The database converts the text to the
+	// type of the column, so a number also fits a text column.
 	texts bool
 	// schema and prefix locate Semel's own tables. If prefix is empty, statements are not checked for
 	// Semel's tables.
 	schema, prefix string
-	// alone means that each transaction has only one message.
+	// The field "alone" means that each transaction has only one message.
 	alone bool
 }
 
-// Tables returns the dialect for a store with Semel's tables in this schema and with this prefix. Check then
-// rejects statements that name these tables.
+// Tables returns the dialect for a store with Semel's tables in this schema and with this prefix. For this
+// dialect, Check rejects statements that name Semel's own tables.
 func (d Dialect) Tables(schema, prefix string) Dialect {
 	d.schema, d.prefix = schema, prefix
 	return d
 }
 
-// Alone returns the dialect for a consumer with batches of one message. Settings that last for a transaction
-// then affect no other message.
+// Alone returns the dialect for a consumer with batches of one message. In batches of one message, settings
+// that last for a transaction affect no other message.
 func (d Dialect) Alone() Dialect {
 	d.alone = true
 	return d

@@ -6,10 +6,10 @@ import (
 )
 
 // Generation is the name of the built-in parameter with the consumer's generation. A parameter of the policy
-// with this name takes precedence.
+// with the same name takes precedence over the built-in parameter.
 const Generation = "generation"
 
-// bindGeneration adds the generation as the last parameter.
+// bindGeneration adds the generation as the last parameter of the handler.
 func (h *Handler) bindGeneration(number *int64) {
 	if number == nil || slices.Contains(h.names, Generation) {
 		return

@@ -55,8 +55,8 @@ func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
 	return h.compare(m, i, changed)
 }
 
-// compare returns an error if statement i had to change another number of rows. changed is the actual
-// number.
+// compare returns an error if statement i had to change another number of rows. The parameter changed is the
+// number of rows that the statement has changed.
 func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 	s := &h.statements[i]
 	switch {
@@ -72,7 +72,8 @@ func (s *statement) unmet(changed int64) error {
 	return s.ends(fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows))
 }
 
-// ends returns the error for a wrong number of changed rows. what describes the difference.
+// The method ends returns the error for a wrong number of changed rows. The parameter what describes the
+// difference.
 func (s *statement) ends(what error) error {
 	switch s.otherwise {
 	case OtherwisePark:

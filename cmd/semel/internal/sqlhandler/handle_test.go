@@ -235,7 +235,7 @@ func TestStatementsArePreparedOnceATransaction(t *testing.T) {
 			if err := h.Handle(ctx, tx, body(`{"id": %d}`, i)); err != nil {
 				t.Fatal(err)
 			}
-			cancel() // the context ends with the first message, but the statement must stay prepared for the next
+			cancel() // the context ends with the first message, but the statement must stay prepared for the next message
 			seen[h.prepared.statements[0]] = true
 		}
 		if err := tx.Commit(); err != nil {

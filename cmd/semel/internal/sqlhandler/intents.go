@@ -22,8 +22,8 @@ type Intent struct {
 // intent is an Intent with parsed selectors.
 type intent struct {
 	Intent
-	// selectors are the selectors for Recipient and Key, if set, followed by the selectors of Body. names
-	// has the name of each value.
+	// The field selectors has the selectors for Recipient and Key, if set, followed by the selectors of Body.
+	// The field names has the name of each value.
 	names     []string
 	selectors []selectors.Selector
 }
@@ -33,7 +33,7 @@ func compileIntent(n Intent) (intent, error) {
 	ready := intent{Intent: n}
 	for _, p := range append([]Param{{Name: "recipient", Selector: n.Recipient}, {Name: "key", Selector: n.Key}}, n.Body...) {
 		if p.Selector == "" {
-			p.Selector = "const:" // an empty constant
+			p.Selector = "const:" // a missing selector counts as an empty constant
 		}
 		s, err := selectors.Parse(p.Selector)
 		if err != nil {
@@ -47,7 +47,7 @@ func compileIntent(n Intent) (intent, error) {
 // HasIntents reports whether the handler writes intents.
 func (h *Handler) HasIntents() bool { return len(h.intents) > 0 }
 
-// Intents returns the intents that the handler writes for m. Errors are permanent.
+// Intents returns the intents that the handler writes for m. An error of Intents is permanent.
 func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	all := make([]semel.Intent, len(h.intents))
 	for i := range h.intents {
@@ -60,7 +60,6 @@ func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	return all, nil
 }
 
-// of returns the intent for a message.
 func (n *intent) of(m *semel.Message) (semel.Intent, error) {
 	made := semel.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Body: m.Body}
 	found, err := selectors.Append(nil, m, n.selectors)
@@ -101,7 +100,7 @@ func plainText(v selectors.Value) string {
 	return text
 }
 
-// object returns a JSON object with the values in order. Equal values always give equal bytes.
+// object returns a JSON object with the values in order. From equal values, object always makes equal bytes.
 func object(names []string, values []selectors.Value) []byte {
 	out := []byte{'{'}
 	for i, v := range values {
@@ -133,7 +132,7 @@ func member(v selectors.Value) []byte {
 	return quoted(v.Text())
 }
 
-// quoted returns a text as a JSON string. Invalid UTF-8 becomes U+FFFD.
+// The function quoted returns a text as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quoted(text string) []byte {
 	out, _ := json.Marshal(text) // cannot fail for a string
 	return out

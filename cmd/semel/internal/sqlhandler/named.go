@@ -29,13 +29,13 @@ type TypedParam struct {
 // Effects runs the statements that responses name. Effects is safe for concurrent use.
 type Effects struct {
 	named map[string]*named
-	// senders are the names of senders for which a response may write intents.
+	// The field senders has the names of senders for which a response may write intents.
 	senders []string
 	// texts has the same meaning as in Dialect.
 	texts bool
 }
 
-// named is a compiled statement that a response can name.
+// The type named is a compiled statement that a response can name.
 type named struct {
 	*Handler
 	name   string
@@ -57,9 +57,9 @@ type Answer struct {
 	Result []byte
 }
 
-// CompileEffects checks the statements for responses and prepares them for use. senders are the names of
-// senders for which responses may write intents. noEffect is called when a statement without Rows changes no
-// row; may be nil. The error lists all faults.
+// CompileEffects checks the statements for responses and prepares them for use. The parameter senders has the
+// names of senders for which responses may write intents. The function noEffect is called when a statement
+// without Rows changes no row; may be nil. The error lists all faults.
 func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *semel.Message, name string)) (*Effects, error) {
 	e := &Effects{named: map[string]*named{}, senders: senders, texts: d.texts}
 	var faults []error

@@ -11,8 +11,8 @@ import (
 // that can happen twice.
 //
 // The result is a guess and is only used for a warning. NotNatural does not understand triggers, defaults,
-// functions or conditions in a WHERE clause, so it also warns about some correct statements. To be sure, run
-// the handler twice and in another order.
+// functions or conditions in a WHERE clause, so it also warns about some correct statements. To be sure that
+// a handler is idempotent, run the handler twice and with the messages in another order.
 func (d Dialect) NotNatural(text string) string {
 	tokens, err := d.text.Scan(text)
 	if err != nil {
@@ -58,7 +58,7 @@ func selfAssigned(s []sqltext.Token) string {
 	return ""
 }
 
-// assignment has the two sides of one "=" in a SET clause.
+// assignment has the left and the right side of an assignment in a SET clause.
 type assignment struct{ left, right []sqltext.Token }
 
 func assignments(s []sqltext.Token) []assignment {
@@ -107,8 +107,8 @@ func (a assignment) self() string {
 	return ""
 }
 
-// uses reports whether the right side reads the old value of the column. A column that is qualified with
-// EXCLUDED or another table has a new value.
+// The method uses reports whether the right side of an assignment reads the old value of the assigned column.
+// A column that is qualified with EXCLUDED or another table has a new value.
 func (a assignment) uses(column string) bool {
 	for i, t := range a.right {
 		if t.Kind != sqltext.Name || t.Word != column {

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// own are the names of Semel's tables, without prefix.
+// The variable own has the names of Semel's tables, without prefix.
 var own = []string{"scopes", "markers", "guard", "guard_end", "inbox", "acts", "positions", "setup", "migrations"}
 
 // readable is the name of the view of markers, without prefix. Statements may read the view.
@@ -45,8 +45,9 @@ func (d Dialect) isOwn(name string, these ...string) bool {
 }
 
 // ownTarget returns a table of Semel that a change writes to, in two cases that ownTables does not reject.
-// The first case is the view of markers, whose name is allowed for reading. The second case is a table name
-// in string quotes, which SQLite accepts. In all other cases, ownTarget returns "".
+// The first case that ownTables does not reject is the view of markers, whose name is allowed for reading.
+// The second case that ownTables does not reject is a table name in string quotes, which SQLite accepts. If
+// neither case applies, ownTarget returns "".
 func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	schema, t := target(rest)
 	switch {
@@ -59,8 +60,8 @@ func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	return ""
 }
 
-// target returns the table that a change writes to, and the tokens before the table's name. target returns
-// zero values if rest does not start with a change.
+// target returns the table that a change writes to, and the tokens before the table's name. If the tokens do
+// not start with a change, the function target returns zero values.
 func target(rest []sqltext.Token) (schema []sqltext.Token, table sqltext.Token) {
 	if !isChange(rest[0]) {
 		return nil, sqltext.Token{}

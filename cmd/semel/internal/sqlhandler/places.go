@@ -29,7 +29,7 @@ func (h *Handler) lookAtPlaces(ctx context.Context, db *sql.DB) {
 	err = conn.Raw(func(driver any) error {
 		server, ok := driver.(interface{ Conn() *pgx.Conn })
 		if !ok {
-			return sql.ErrConnDone // the types are unknown with another driver
+			return sql.ErrConnDone // with another driver, the types of the columns are unknown
 		}
 		for _, s := range h.statements {
 			described, err := server.Conn().Prepare(ctx, "", s.text)

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// prepared has the prepared statements of the latest transaction, which the messages of a batch share.
-// SQLite has one writing transaction at a time, and preparing is half of the cost of a small statement.
-// database/sql closes prepared statements at the end of the transaction. If two transactions alternate, the
-// statements are prepared again.
+// The type prepared has the prepared statements of the latest transaction, which the messages of a batch
+// share. SQLite has one writing transaction at a time, and preparing is half of the cost of a small
+// statement. database/sql closes prepared statements at the end of the transaction. If two transactions
+// alternate, the statements are prepared again.
 type prepared struct {
 	// mu guards tx and statements. mu is not held while a statement is prepared.
 	mu sync.Mutex
@@ -18,7 +18,7 @@ type prepared struct {
 	statements []*sql.Stmt
 }
 
-// of returns the prepared statements of tx. An item is nil if the statement is not prepared yet.
+// The method "of" returns the prepared statements of tx. An item is nil if the statement is not prepared yet.
 func (p *prepared) of(tx *sql.Tx, n int) []*sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// mostWatched is how many times Semel checks a statement without Rows. The check finds statements that never
-// change a row, and costs one round trip per batch.
+// mostWatched is how many times Semel checks a statement without Rows. Checking a statement shows whether the
+// statement never changes a row, and costs one round trip per batch.
 const mostWatched = 100
 
-// watched has the number of checks of each statement.
+// The type watched has the number of checks of each statement.
 type watched []atomic.Int64
 
 func newWatched(statements int) watched { return make(watched, statements) }
@@ -23,11 +23,11 @@ func newWatched(statements int) watched { return make(watched, statements) }
 func (w watched) take(i int) bool { return w[i].Load() < mostWatched && w[i].Add(1) <= mostWatched }
 
 // Queue queues the statements for m. The statements of all messages of a batch are sent together. If
-// possible, the server compares the number of changed rows. Otherwise Semel compares the number before the
-// commit.
+// possible, the server compares the number of changed rows with the required number. If the server cannot
+// compare, Semel compares the numbers before the commit.
 //
 // With Queue, a violation of the business key would only appear at the commit, too late to treat the message
-// as a duplicate. Consumers with a business key therefore use Handle.
+// as a duplicate. Consumers with a business key therefore use Handle instead of Queue.
 func (h *Handler) Queue(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 	values, err := h.values(m)
 	if err != nil {

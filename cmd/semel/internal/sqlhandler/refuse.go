@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// refuses returns why a statement is not allowed in a handler, or nil for an allowed statement.
+// The method refuses returns why a statement is not allowed in a handler, or nil for an allowed statement.
 func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	if !s.Begins() {
 		return []Fault{{fmt.Sprintf("this does not begin like a statement, but with %+q", s[0].Word),
@@ -20,7 +20,7 @@ func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	return slices.Concat(d.escapedNames(s), makesTable(s), d.ownTables(s), d.outlives(s))
 }
 
-// refusesVerb checks the first word of a statement. The zero Fault means that the word is allowed.
+// refusesVerb checks the first word of a statement. refusesVerb returns the zero Fault for an allowed word.
 func refusesVerb(s sqltext.Statement) Fault {
 	verb := strings.ToUpper(s[0].Word)
 	switch s[0].Word {
@@ -45,8 +45,8 @@ func refusesVerb(s sqltext.Statement) Fault {
 	return Fault{verb + " is not a statement that a handler can run for a message", "begin with insert, update, delete, merge, select, with or call"}
 }
 
-// escapedNames rejects PostgreSQL's names with code points, U&"…". Such names would evade every check of
-// names.
+// escapedNames rejects PostgreSQL's names with code points, U&"…". A name with code points would evade every
+// check of names.
 func (d Dialect) escapedNames(s sqltext.Statement) []Fault {
 	for i := 2; d.text.DollarBodies && i < len(s); i++ {
 		if s[i].Quoted && s[i-1].IsSign("&") && s[i-2].Is("u") && s[i-2].End == s[i-1].Start && s[i-1].End == s[i].Start {
@@ -74,8 +74,8 @@ func isLabel(before []sqltext.Token) bool {
 }
 
 // isOfChange reports whether the tokens before an INTO belong to a change: INSERT, REPLACE, MERGE, or INSERT
-// OR with a word. The change must be at the start of the statement or after WITH. Elsewhere the word insert
-// could be the name of a column.
+// OR followed by a word. The change must be at the start of the statement or after WITH. In other places, the
+// word insert could be the name of a column.
 func isOfChange(before []sqltext.Token) bool {
 	n := len(before)
 	if n > 2 && before[n-2].Is("or") {
@@ -98,7 +98,7 @@ var sessionLocks = []string{
 	"pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
 }
 
-// outlives rejects statements with consequences beyond the transaction.
+// The method outlives rejects statements with consequences beyond the transaction.
 func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
 	for i, t := range s {
 		if _, table := target(s[i:]); table.Kind == sqltext.Name && table.Word == "pg_settings" {

@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Try lets the database prepare each statement in the form that Handle sends. No statement runs. A missing
-// table or column is therefore found before messages fail. If the database rejects a statement, Try returns
-// the statement's index and the error.
+// Try lets the database prepare each statement in the form that Handle sends. Try runs no statement. By
+// preparing statements, Try finds a missing table or column before messages fail. If the database rejects a
+// statement, Try returns the statement's index and the error.
 func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error) {
 	for i := range h.statements {
 		if err := h.statements[i].fits(ctx, db); err != nil {
@@ -22,8 +22,8 @@ func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error
 }
 
 // TryQueued is like Try, but for statements in the form that Queue sends. A few statements cannot be wrapped
-// to count rows, for instance an insert into a view with a rule. For such a statement, Semel itself compares
-// the number of rows later. TryQueued must return before the first call of Queue.
+// to count rows, for instance an insert into a view with a rule. For a statement that cannot be wrapped,
+// Semel itself compares the number of rows later. TryQueued must return before the first call of Queue.
 func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Store) (statement int, err error) {
 	for i := range h.statements {
 		s := &h.statements[i]
@@ -42,7 +42,7 @@ func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Sto
 	return 0, nil
 }
 
-// fits returns the error with which the database rejects a statement, or nil.
+// The method fits returns the error with which the database rejects a statement, or nil.
 func (s *statement) fits(ctx context.Context, db *sql.DB) error {
 	if err := prepares(ctx, db, s.text); err != nil || !s.planned {
 		return err
@@ -58,8 +58,8 @@ func (s *statement) fits(ctx context.Context, db *sql.DB) error {
 	return nil // an error with NULL arguments may not occur with real values
 }
 
-// noUniqueKey is PostgreSQL's error code invalid_column_reference. The error means that no unique key has
-// exactly the columns of the upsert.
+// noUniqueKey is PostgreSQL's error code invalid_column_reference. An error with this code means that no
+// unique key has exactly the columns of the upsert.
 const noUniqueKey = "42P10"
 
 func prepares(ctx context.Context, db *sql.DB, text string) error {

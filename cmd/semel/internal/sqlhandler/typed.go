@@ -14,12 +14,11 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// given is a value from a message or a response, before its type is checked.
+// The type given is a value from a message or a response, before its type is checked.
 type given struct {
 	kind selectors.Kind
 	// text is a string without quotes and escapes, or the text of a number, true or false.
 	text string
-	// json returns the value as JSON.
 	json func() []byte
 }
 
@@ -28,7 +27,7 @@ func givenBy(v selectors.Value) given {
 	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
 }
 
-// answered converts a value in a response to the type given.
+// The function answered converts a value in a response to the type given.
 func answered(v strictjson.Value) given {
 	kinds := [...]selectors.Kind{strictjson.Null: selectors.Null, strictjson.Bool: selectors.Bool,
 		strictjson.Number: selectors.Number, strictjson.String: selectors.String, strictjson.Array: selectors.JSON, strictjson.Object: selectors.JSON}
@@ -49,8 +48,8 @@ func (g given) number() (string, bool) {
 	return g.text, g.isText() && err == nil && d.Root().Kind() == strictjson.Number && len(d.Root().Raw()) == len(g.text)
 }
 
-// value returns the value to pass to the database for this type. The error names the required type and does
-// not contain the value.
+// value returns the value to pass to the database for a parameter of this type. The error names the required
+// type and does not contain the value.
 func (t ParamType) value(g given, texts bool) (any, error) {
 	no := fmt.Errorf("is not of type %s", t)
 	switch {
@@ -91,8 +90,8 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 	return numberOf(text, exact), nil
 }
 
-// Constant returns an error if the selector is a constant of another type than t. Every message would then
-// fail. Constant returns nil for other selectors, and if t is empty.
+// Constant returns an error if the selector is a constant of another type than t. If a constant had another
+// type, every message would fail. Constant returns nil for other selectors, and if t is empty.
 func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	if t == "" || !s.Constant() {
 		return nil
@@ -104,19 +103,18 @@ func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	return err
 }
 
-// errBeyond is the error for numbers that beyondFloat reports.
 var errBeyond = errors.New("is larger than any number that the database can calculate with: it would become an infinity; where it is not calculated with, type: json keeps it as text")
 
-// beyondFloat reports whether a number is larger than the largest float. SQLite calculates with such a
-// number as infinity, even if the number is stored as text.
+// beyondFloat reports whether a number is larger than the largest float. SQLite calculates with a number
+// beyond the largest float as infinity, even if the number is stored as text.
 func beyondFloat(number string) bool {
 	_, err := strconv.ParseFloat(number, 64)
 	return err != nil
 }
 
-// untyped returns the value to pass to the database for a parameter without a type. untyped rejects a text
-// that becomes NaN or infinity in a numeric column, because later amounts could not correct the column.
-// plain means that all columns of the parameter store text.
+// The method untyped returns the value to pass to the database for a parameter without a type. The method
+// rejects a text that becomes NaN or infinity in a numeric column, because later amounts could not correct
+// the column. If plain is true, all columns that the parameter is written to store text.
 func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	value := bound(v)
 	if h.texts {
@@ -133,8 +131,8 @@ func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
 	return value, nil
 }
 
-// notFinite reports whether PostgreSQL would read a text as NaN or infinity in a numeric column. Case, a
-// sign and blanks around the word do not matter.
+// notFinite reports whether PostgreSQL would read a text as NaN or infinity in a numeric column. For NaN and
+// infinity, PostgreSQL ignores case, a sign, and blanks around the word.
 func notFinite(text string) bool {
 	word := strings.Trim(text, " \t\n\v\f\r")
 	if word != "" && (word[0] == '+' || word[0] == '-') {

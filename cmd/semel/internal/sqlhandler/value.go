@@ -11,9 +11,8 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// values returns the values of all parameters for m.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
-	var room [8]selectors.Value // on the stack; enough for most statements
+	var room [8]selectors.Value // eight values are enough for most statements, and stay on the stack
 	found, err := selectors.Append(room[:0], m, h.selectors)
 	if err != nil {
 		return nil, unreadable(err)
@@ -37,7 +36,6 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 	return values, nil
 }
 
-// value returns the value of a parameter.
 func (h *Handler) value(i int, v selectors.Value) (any, error) {
 	switch {
 	case h.types[i] != "":
@@ -100,7 +98,7 @@ func numberOf(text, decimal string) any {
 	return decimal
 }
 
-// asText returns as text the value that bound returns. Decimals of any length stay exact.
+// asText returns, as text, the value that the function bound returns. Decimals of any length stay exact.
 func asText(v selectors.Value, given any) any {
 	switch v.Kind() {
 	case selectors.Bool:

@@ -14,8 +14,8 @@ import (
 )
 
 // Line returns a text as one line without control characters. Line escapes the same characters as
-// legible.Printable, except backslashes and spaces. These two are harmless, and common in paths and quoted
-// texts.
+// legible.Printable, except backslashes and spaces. Backslashes and spaces are harmless, and common in paths
+// and quoted texts.
 func Line(s string) string {
 	return escape(s, func(r rune) bool { return r == '\\' || strconv.IsPrint(r) })
 }
@@ -36,8 +36,8 @@ func escape(s string, plain func(rune) bool) string {
 }
 
 // Text returns a writer that escapes control characters, except line breaks and tabs, in all output. Text is
-// the last protection: it cannot tell a line break in a payload from a line break of the program. If one
-// call of Write ends within a character, the bytes of the character are escaped separately.
+// the last protection, but Text cannot tell a line break in a payload from a line break of the program. If
+// one call of Write ends within a character, the bytes of the character are escaped separately.
 func Text(w io.Writer) io.Writer {
 	return writer{w, func(s string) string {
 		return escape(s, func(r rune) bool { return r == '\n' || r == '\t' || r == '\\' || strconv.IsPrint(r) })
@@ -75,7 +75,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// longest is the maximum number of printed characters of one error.
+// The constant longest is the maximum number of printed characters of one error.
 const longest = 2000
 
 // Lines returns the lines of an error. If the error joins several errors, each has its own line, with the

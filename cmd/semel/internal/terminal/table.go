@@ -9,7 +9,7 @@ import (
 // Column is a column of a Table.
 type Column struct {
 	Title string
-	// Flexible columns are cut if the table is too wide. Other columns are never cut.
+	// Flexible columns are cut if the table is too wide. Columns that are not flexible are never cut.
 	Flexible bool
 }
 

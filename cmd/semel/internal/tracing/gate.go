@@ -11,8 +11,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// gate passes spans to the queue of the OpenTelemetry SDK while the queue has room. Other spans are dropped
-// and counted. Without gate, the SDK would drop these spans without counting them.
+// gate gives spans to the queue of the OpenTelemetry SDK while the queue has room. When the queue has no
+// room, spans are dropped and counted. Without gate, the SDK would drop spans without counting the dropped
+// spans.
 type gate struct {
 	next     sdktrace.SpanProcessor
 	to       sdktrace.SpanExporter
@@ -22,8 +23,9 @@ type gate struct {
 	waiting, sent, dropped atomic.Int64
 
 	mutex sync.Mutex
-	// away is the time since which the collector rejects spans; zero while the collector accepts spans. told
-	// is the time of the last log line about rejected spans. mutex guards both.
+	// The field away is the time since which the collector rejects spans; zero while the collector accepts
+	// spans. The field told is the time of the last log line about rejected spans. The field mutex guards away
+	// and told.
 	away, told time.Time
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // logSink writes log messages of the OpenTelemetry packages to the log of the run, for example about an
-// invalid environment variable. By default, the packages print to standard error in another format. Values
-// are left out, because a value can be a header with a token.
+// invalid environment variable. Without a log sink, the OpenTelemetry packages print to standard error in
+// another format. logSink leaves out values, because a value can be a header with a token.
 type logSink struct{ log *slog.Logger }
 
 var _ logr.LogSink = logSink{}

@@ -24,13 +24,13 @@ import (
 
 // The limits of the span queue and of requests to the collector.
 const (
-	// queued is the maximum number of spans in memory.
+	// The constant queued is the maximum number of spans in memory.
 	queued = 4096
 	// atOnce is the maximum number of spans in one request.
 	atOnce = 512
-	// every is how long a span waits so that several spans can be sent in one request.
+	// The constant "every" is how long a span waits so that several spans can be sent in one request.
 	every = time.Second
-	// within is the timeout of a request, including retries.
+	// The constant "within" is the timeout of a request, including retries.
 	within = 10 * time.Second
 	// closing is how long Close waits for queued spans.
 	closing = 5 * time.Second
@@ -50,15 +50,15 @@ type Options struct {
 
 // Tracer observes consumers and records spans of sampled messages.
 type Tracer struct {
-	of       map[string]*otel.Tracer // by consumer; constant after Open
+	of       map[string]*otel.Tracer // the tracers by consumer; constant after Open
 	provider *sdktrace.TracerProvider
 	gate     *gate
 }
 
 var _ measure.Tracer = (*Tracer)(nil)
 
-// Open returns a Tracer without connecting to the collector. A run can therefore start while the collector
-// is down.
+// Open returns a Tracer without connecting to the collector. Because Open does not connect, a run can start
+// while the collector is down.
 func Open(ctx context.Context, o Options) (*Tracer, error) {
 	api.SetLogger(logr.New(logSink{o.Logger}))
 	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(within))
@@ -70,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 
 // sendBy returns a Tracer that sends spans to the given exporter.
 func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, error) {
-	// Attributes in environment variables take precedence.
+	// Attributes in environment variables take precedence over the attributes that sendBy sets.
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "semel")), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -85,9 +85,9 @@ func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, 
 	return t, nil
 }
 
-// sampler returns a sampler that records every span. With a ratio, the sampler records this share of all
-// traces. Consumers start spans only for messages with a sampled parent, and for batches with such a
-// message.
+// sampler returns a sampler that records every span. If a ratio is set, the sampler records only the given
+// share of all traces. Consumers start spans only for messages with a sampled parent span, and for batches
+// that contain such a message.
 func sampler(ratio float64) sdktrace.Sampler {
 	if ratio > 0 && ratio < 1 {
 		return sdktrace.TraceIDRatioBased(ratio)

@@ -35,7 +35,7 @@ type receiver struct {
 	mutex    sync.Mutex
 	path     string
 	services []string
-	spans    map[string][]*tracev1.Span // by span name
+	spans    map[string][]*tracev1.Span // the received spans by name
 }
 
 // ServeHTTP accepts and records spans.
@@ -75,7 +75,7 @@ func message(n int, flags string) *semel.Message {
 	return m
 }
 
-// applies runs a consumer with the given messages and returns the duration of the run.
+// The function applies runs a consumer with the given messages and returns the duration of the run.
 func applies(t *testing.T, observer semel.Observer, messages ...*semel.Message) time.Duration {
 	t.Helper()
 	source := sourcetest.NewMemory(1)
@@ -144,7 +144,7 @@ func TestSpansAreSent(t *testing.T) {
 	})
 }
 
-// kept is an exporter that counts spans by name and calls a function of the test.
+// The type kept is an exporter that counts spans by name and calls a function of the test.
 type kept struct {
 	mutex sync.Mutex
 	names map[string]int
@@ -173,7 +173,7 @@ func (k *kept) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) e
 
 func (k *kept) Shutdown(context.Context) error { return nil }
 
-// many records the spans of n messages.
+// The function many records the spans of n messages.
 func many(t *Tracer, n int) {
 	b := t.TraceBatch(measure.Begun{Consumer: "billing@2", Messages: n, At: time.Now()})
 	for range n {
@@ -218,7 +218,7 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := &kept{do: func(context.Context) error { return errors.New("503 of a test") }}
 			traced, said := opened(t, k)
-			for range 90 { // one and a half minutes
+			for range 90 { // wait for one and a half minutes
 				many(traced, 3)
 				<-time.After(time.Second)
 			}

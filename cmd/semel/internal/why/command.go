@@ -11,19 +11,19 @@ import (
 // Command is a command of semel, word by word, without the flags that choose a policy or a store.
 type Command []string
 
-// because adds the flag --because, whose value the user must fill in.
+// The method because adds the flag --because, whose value the user must fill in.
 func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
 
-// rowCommand returns a command that shows a row, and change one that changes it. name has spaces between its
-// is the command's name, with blanks between the words.
+// rowCommand returns a command that shows a row. The parameter name is the name of the command, with blanks
+// between the words.
 func rowCommand(name string, r *store.StoredRow) Command {
 	return append(strings.Fields(name), fmt.Sprint(r.Number))
 }
 
 func change(name string, r *store.StoredRow) Command { return rowCommand(name, r).because() }
 
-// run returns the command that runs a consumer; none without a policy, because only the owner of the program
-// can start it then.
+// The method run returns the command that runs a consumer. Without a policy, the method returns no command,
+// because only the owner of the program can then start the consumer.
 func (f *Facts) run(consumer string) []Command {
 	if f.Bare {
 		return nil

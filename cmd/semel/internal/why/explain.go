@@ -41,8 +41,8 @@ func contents(n int) string {
 	return fmt.Sprintf("%d other contents arrived", n)
 }
 
-// first returns the answer about the content that the marker belongs to. That content is the first content,
-// unless an operator released another content.
+// The method "first" returns the answer about the content that the marker belongs to. The marker belongs to
+// the first content, unless an operator released another content.
 func (f *Facts) first() Answer {
 	owner := f.owner()
 	switch r := f.Row; {
@@ -69,7 +69,7 @@ func (f *Facts) first() Answer {
 	return doubted(f.Row, f.ofRow(f.Row))
 }
 
-// unknownCall starts the answer about a row whose call has an unknown outcome.
+// unknownCall is the start of the answer about a row whose call has an unknown outcome.
 const unknownCall = "It is unknown whether it was applied: a call has an unknown outcome. "
 
 // lead returns the start of an answer: unknownCall after a call with an unknown outcome, otherwise certain.
@@ -80,7 +80,8 @@ func lead(r *store.StoredRow, certain string) string {
 	return certain
 }
 
-// doubted returns a. After a call with an unknown outcome, Applied is Unknown instead of No.
+// The function doubted returns the answer a. After a call with an unknown outcome, the field Applied is
+// Unknown instead of No.
 func doubted(r *store.StoredRow, a Answer) Answer {
 	if r.UnknownOutcome() && a.Applied == No {
 		a.Applied = Unknown
@@ -88,7 +89,7 @@ func doubted(r *store.StoredRow, a Answer) Answer {
 	return a
 }
 
-// newer reports whether a newer release of Semel wrote the records.
+// The method "newer" reports whether a newer release of Semel wrote the records.
 func (f *Facts) newer() bool {
 	if m := f.marker(); m != nil && !known(m.Outcome) {
 		return true
@@ -99,8 +100,9 @@ func (f *Facts) newer() bool {
 
 func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Discarded }
 
-// disagree reports whether marker and row contradict each other, although Semel writes both in one transaction.
-// A row with a surrogate id, or with an id that older selectors found, has a marker of its own.
+// disagree reports whether marker and row contradict each other, although Semel writes both in one
+// transaction. A row with a generated id, or with an id that older selectors found, has a separate marker, so
+// no contradiction is reported.
 func (f *Facts) disagree() bool {
 	m, r := f.marker(), f.Row
 	if owner := f.owner(); owner != nil {
@@ -165,8 +167,8 @@ func (f *Facts) received(r *store.StoredRow) Answer {
 	return f.waits(StageDue, says)
 }
 
-// waits returns the answer about a message that waits for a worker. If a known cause keeps workers from
-// processing the message, the answer contains the cause.
+// The method waits returns the answer about a message that waits for a worker. If a known cause keeps workers
+// from processing the message, the answer contains the cause.
 func (f *Facts) waits(stage Stage, says string) Answer {
 	name, _ := admin.GenerationOf(f.Key.Consumer)
 	switch {
@@ -263,7 +265,7 @@ func (f *Facts) applied(r *store.StoredRow) Answer {
 	return f.copied(a, r)
 }
 
-// after returns a text about the number of attempts, or "" after the first attempt.
+// The function "after" returns a text about the number of attempts, or "" after the first attempt.
 func after(r *store.StoredRow) string {
 	if r.Attempts < 2 {
 		return ""
@@ -271,7 +273,7 @@ func after(r *store.StoredRow) string {
 	return fmt.Sprintf(", with attempt %d", r.Attempts)
 }
 
-// copied adds the number of duplicates to the answer.
+// The method copied adds the number of duplicates to the answer.
 func (f *Facts) copied(a Answer, r *store.StoredRow) Answer {
 	switch n := r.Repeated; {
 	case n == 1:
@@ -372,7 +374,7 @@ func (f *Facts) markedOnly() Answer {
 	return a
 }
 
-// last returns the last recorded command with this verb for a row, or nil.
+// The method "last" returns the last recorded command with this verb for a row, or nil.
 func (f *Facts) last(row int64, verb string) *store.Act {
 	for _, d := range f.Details {
 		if d.Number != row {

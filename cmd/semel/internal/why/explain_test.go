@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
 
-// of returns the facts of a row in the given state, with the marker that such a row has.
+// The function "of" returns the facts of a row in the given state, with the marker that such a row has.
 func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	key := semel.Key{Consumer: "billing", Source: "shop", ID: "o-1"}
 	r := &store.StoredRow{Number: 17, Key: key, State: state, Attempts: 1, ReceivedAt: now.Add(-time.Hour), ChangedAt: now.Add(-time.Minute)}
@@ -31,7 +31,7 @@ func of(state store.RowState, change func(*Facts, *store.StoredRow)) *Facts {
 	return f
 }
 
-// marked returns the facts of an identity with a marker but without a row.
+// The function marked returns the facts of an identity with a marker but without a row.
 func marked(o store.Outcome, change func(*Facts, *store.StoredRow)) *Facts {
 	f := of(store.StateCompleted, nil)
 	f.Row, f.Markers[0].Outcome = nil, o
@@ -65,7 +65,7 @@ type told struct {
 	stage   Stage
 	applied Applied
 	says    string
-	// command is a command that the answer must contain; empty if the answer has no commands.
+	// The field command is a command that the answer must contain; empty if the answer has no commands.
 	command string
 }
 
@@ -265,7 +265,7 @@ func ofTwins() map[string]told {
 	}
 }
 
-// called adds a call with an unknown outcome to the row.
+// The function called adds a call with an unknown outcome to the row.
 func called(_ *Facts, r *store.StoredRow) { r.CallsStarted, r.CallsFinished = 1, 0 }
 
 // unread returns test cases in which the database role lacks privileges.
@@ -287,7 +287,7 @@ func unread() map[string]told {
 	}
 }
 
-// keyed returns the facts of a leased key without a marker.
+// The function keyed returns the facts of a leased key without a marker.
 func keyed(k sqlstore.KnownKey) *Facts {
 	f := marked(0, nil)
 	k.First = now.Add(-time.Hour)

@@ -14,7 +14,7 @@ import (
 // Facts are the records that one consumer has about an identity.
 type Facts struct {
 	Store string
-	// Key is the identity. Its consumer is the stored name, which can contain a generation.
+	// Key is the identity. The consumer in Key is the stored name, which can contain a generation.
 	Key semel.Key
 	// Now is the time of the database clock.
 	Now time.Time
@@ -42,14 +42,15 @@ type Facts struct {
 	Progress time.Time
 	// Generation is the generation of the consumer; nil if the consumer has no generations.
 	Generation *admin.StoredGeneration
-	// Caused are the rows of intents that the message caused. MoreCaused means that there are further
-	// intents. UnknownCaused is why the intents could not be read; empty if they were read.
+	// Caused are the rows of intents that the message caused. MoreCaused means that the message caused more
+	// intents than Caused lists. UnknownCaused is why the intents could not be read; empty if they were read.
 	Caused        []store.StoredRow
 	MoreCaused    bool
 	UnknownCaused string
 	// Replays are the replays whose range contains a row of the message.
 	Replays []admin.Replay
-	// Sends means that the consumer sends intents. Commands for the rows then start with `semel intents`.
+	// Sends means that the consumer sends intents. If Sends is set, commands for the rows start with `semel
+	// intents`.
 	Sends bool
 	// Erasures are the recorded erasures of an identity that has no row.
 	Erasures []store.Act
@@ -57,7 +58,7 @@ type Facts struct {
 	// that the role cannot read, and the missing privileges.
 	NoMarkers, NoRows bool
 	Unread            []string
-	// Bare: no policy is known, so no command can run the consumer.
+	// Bare means that no policy is known, so no command can run the consumer.
 	Bare bool
 }
 
@@ -82,7 +83,7 @@ const (
 // Stage is the state of a message as one word.
 type Stage string
 
-// The stages.
+// The stages of a message.
 const (
 	StageApplied      Stage = "applied"
 	StageDue          Stage = "due"
@@ -108,7 +109,7 @@ const (
 type Answer struct {
 	Stage   Stage
 	Applied Applied
-	// Says is the explanation in one or two sentences. Do are the commands to run next.
+	// Says is the explanation in one or two sentences. Do has the commands to run next.
 	Says string
 	Do   []Command
 }
@@ -116,7 +117,7 @@ type Answer struct {
 func moment(t time.Time) string { return t.UTC().Format(time.DateTime + "Z") }
 
 // Writer returns the consumer that wrote an intent, or "" if the message is no intent. The source of an
-// intent is the escaped name of that consumer.
+// intent is the escaped name of the consumer that wrote the intent.
 func (f *Facts) Writer() string {
 	if !f.Sends {
 		return ""

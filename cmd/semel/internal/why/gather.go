@@ -32,7 +32,7 @@ type Store interface {
 type Search struct {
 	Store Store
 	Box   operate.Box
-	// Bare: the store is known without a policy.
+	// Bare means that the user named the store without a policy.
 	Bare bool
 	// Sources are further sources for the search of leased keys.
 	Sources []string
@@ -49,9 +49,9 @@ const (
 	causedWithin = 5 * time.Second
 )
 
-// Find returns the records of a consumer's id, one Facts per source. consumer is the stored name, which can
-// contain a generation. unread lists what the database role cannot read. If unread is not empty, the
-// identity may exist although Find returns no Facts.
+// Find returns the records of a consumer's id, one Facts per source. The parameter consumer is the stored
+// name, which can contain a generation. The result unread lists what the database role cannot read. If unread
+// is not empty, the identity may exist although Find returns no Facts.
 func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unread []string, _ error) {
 	all, barred, err := s.look(ctx, consumer, id)
 	if err == nil {
@@ -76,15 +76,16 @@ func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unre
 	return all, barred.all, nil
 }
 
-// unreadable describes what the database role cannot read. markers and rows are true for unreadable markers
-// and rows. all lists every unreadable record with the missing privilege.
+// unreadable describes what the database role cannot read. The field markers means that the role cannot read
+// markers, and the field rows that the role cannot read rows. The field all lists every unreadable record
+// with the missing privilege.
 type unreadable struct {
 	markers, rows bool
 	all           []string
 }
 
-// question is a step that adds records to the facts. If the database role cannot read the records, unread
-// gets the text what.
+// question is a step that adds records to the facts. If the database role cannot read the records, the text
+// in the field what is added to the list of unreadable records.
 type question struct {
 	what string
 	add  func(context.Context, *Facts) error
@@ -110,11 +111,11 @@ func (s Search) failed(consumer string, err error) error {
 	return fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
 }
 
-// looks is the maximum number of times that marker and row are read. If both disagree, the cause can be a
-// commit between the two statements.
+// The constant looks is the maximum number of times that marker and row are read. If marker and row disagree,
+// the cause can be a commit between the two statements.
 const looks = 4
 
-// look reads the markers and rows of an id.
+// The method look reads the markers and rows of an id.
 func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unreadable, error) {
 	for tries := 1; ; tries++ {
 		var barred unreadable
@@ -135,7 +136,7 @@ func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unread
 	}
 }
 
-// sort creates one Facts for each source of the markers and rows.
+// The method sort creates one value of type Facts for each source of the markers and rows.
 func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
 	of := map[string]*Facts{}
 	facts := func(source string) *Facts {
@@ -156,15 +157,15 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store
 		if rows[i].Conflict {
 			f.Conflicts = append(f.Conflicts, rows[i])
 		} else {
-			f.Row = &rows[i] // rows of older selectors come first, so the last row wins
+			f.Row = &rows[i] // rows of older selectors come first, so the row of the newest selectors stays
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Facts) int { return cmp.Compare(a.Key.Source, b.Key.Source) })
 	return all
 }
 
-// keys searches for leased keys of the id: without a source, with the sources that were found, and with
-// s.Sources. A leased key can only be found by the complete identity.
+// The method keys searches for leased keys of the id: without a source, with the sources that were found, and
+// with s.Sources. A leased key can only be found by the complete identity.
 func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]*Facts, error) {
 	sources := append([]string{""}, s.Sources...)
 	for _, f := range all {
@@ -194,7 +195,7 @@ func (s Search) facts(key semel.Key) *Facts {
 	return &Facts{Store: s.Box.Store, Key: key, Bare: s.Bare, Sends: s.Sends != nil && s.Sends(key.Consumer)}
 }
 
-// Rows returns all rows of the identity. The row with the first content is first.
+// Rows returns all rows of the identity. The first row is the row with the first content.
 func (f *Facts) Rows() []store.StoredRow {
 	var all []store.StoredRow
 	if f.Row != nil {
@@ -291,8 +292,8 @@ func (s Search) progress(ctx context.Context, f *Facts) error {
 	return err
 }
 
-// caused reads the intents that the message caused. After causedWithin, caused sets UnknownCaused and gives
-// up.
+// The method caused reads the intents that the message caused. If the search takes longer than causedWithin,
+// caused sets UnknownCaused and gives up.
 func (s Search) caused(ctx context.Context, f *Facts) error {
 	within, cancel := context.WithTimeout(ctx, causedWithin)
 	defer cancel()
@@ -320,7 +321,7 @@ func (s Search) replays(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// covers reports whether the range of a replay contains the row.
+// The function covers reports whether the range of a replay contains the row.
 func covers(r *admin.Replay, row *store.StoredRow) bool {
 	m := row.Message
 	if m == nil || m.Origin.Offset < 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// leased returns the answer about a call under a leased key. Such a call has no marker.
+// The method leased returns the answer about a call under a leased key. A call under a leased key has no
+// marker.
 func (f *Facts) leased(k *sqlstore.KnownKey) Answer {
 	since := fmt.Sprintf("its leased key was first claimed at %s", moment(k.First))
 	switch {

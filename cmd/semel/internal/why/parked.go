@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// remedies maps the reasons for which Semel parks messages to a remedy. retry means that the message should
-// be retried after the remedy. Reasons that handlers choose are not included.
+// remedies maps the reasons for which Semel parks messages to a remedy. The field retry means that the
+// message should be retried after the remedy. Reasons that handlers choose are not included.
 var remedies = map[semel.Reason]struct {
 	says  string
 	retry bool
@@ -75,8 +75,8 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	}}
 }
 
-// conflicting returns the answer about a conflict if the other content has no row. The other content has the
-// same version of the stream, or the same previous identity.
+// conflicting returns the answer about a conflict if the other content has no row. The other content of a
+// conflict has the same version of the stream, or the same previous identity.
 func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	says := "its identity was used with other content"
 	switch {
@@ -94,8 +94,9 @@ func (f *Facts) resolve(r *store.StoredRow) Command {
 	return Command{f.verb("messages", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")}.because()
 }
 
-// when returns since when a row has its state. in is the word before the time: "at" or "since". The marker of
-// the row has this time. The row itself has the time of its last write, which may be that of a later copy.
+// The method when returns the time at which a row got its state, as text. The parameter in is the word before
+// the time: "at" or "since". The marker of the row contains the time of the change of state. The row itself
+// only has the time at which it was last written, for example because a copy was counted.
 func (f *Facts) when(r *store.StoredRow, in string) string {
 	m, owner := f.marker(), f.owner()
 	switch {
@@ -107,7 +108,7 @@ func (f *Facts) when(r *store.StoredRow, in string) string {
 	return in + " " + moment(r.ChangedAt)
 }
 
-// verb returns row for messages and intent for intents.
+// verb returns the parameter intent if the consumer sends intents, otherwise the parameter row.
 func (f *Facts) verb(row, intent string) string {
 	if f.Sends {
 		return intent
@@ -123,8 +124,8 @@ func ofReason(r *store.StoredRow) string {
 	return " (" + string(r.Reason) + ")"
 }
 
-// cause returns the reason and the last error of a row. An error often begins with its reason, which cause
-// returns once.
+// cause returns the reason and the last error of a row. If the error begins with the reason, cause returns
+// the reason only once.
 func cause(r *store.StoredRow) string {
 	return ofReason(r) + because(operate.WithoutReason(r.Reason, r.LastError))
 }
@@ -148,7 +149,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// named returns the text of an outcome for people.
+// The function named returns the text of an outcome for people.
 func named(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {

@@ -2,15 +2,15 @@ package why
 
 import "errors"
 
-// LacksRight reports whether err means that the database role lacks a privilege. Callers then show the
-// remaining records.
+// LacksRight reports whether err means that the database role lacks a privilege. When a privilege is missing,
+// callers show the records that the role can read.
 func LacksRight(err error) bool {
 	var of interface{ SQLState() string }
 	return errors.As(err, &of) && of.SQLState() == "42501"
 }
 
-// note handles a missing privilege: note adds what and the error to unread, and returns nil. note returns
-// other errors.
+// The function note handles a missing privilege: it adds the text what and the error to unread, and returns
+// nil. The function returns every error that is not about a missing privilege.
 func note(unread *[]string, what string, err error) error {
 	if err == nil || !LacksRight(err) {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// An identity can have several rows with different contents. The marker belongs to one of these rows
-// (law 16). The answer follows from that row.
+// An identity can have several rows with different contents. The marker of the identity belongs to one of its
+// rows (law 16). The answer follows from the row that the marker belongs to.
 
 // owner returns the row that the marker of the identity belongs to. If there is no marker, owner returns the
 // row that was applied, else a waiting row, else the row with the first content. owner returns nil if the
@@ -42,8 +42,8 @@ func (f *Facts) others() (all []store.StoredRow) {
 	return all
 }
 
-// doubtedByOthers returns a. If a call of another content has an unknown outcome, doubtedByOthers changes
-// Applied from No to Unknown.
+// doubtedByOthers returns the answer a. If a call of another content has an unknown outcome, doubtedByOthers
+// changes the field Applied from No to Unknown.
 func doubtedByOthers(others []store.StoredRow, a Answer) Answer {
 	for i := range others {
 		a = doubted(&others[i], a)
@@ -57,8 +57,8 @@ func atRest(r *store.StoredRow) bool {
 	return o == store.Parked || o == store.DeadLettered || o == store.Discarded
 }
 
-// supplanted reports whether the marker belongs to a content that has no row, although the first content has
-// a row.
+// The method supplanted reports whether the marker belongs to a content that has no row, although the first
+// content has a row.
 func (f *Facts) supplanted() bool {
 	m := f.marker()
 	return m != nil && f.Row != nil && f.owner() == nil && atRest(f.Row) && m.Fingerprint.Conflicts(f.Row.Fingerprint)

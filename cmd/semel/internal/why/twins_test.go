@@ -14,8 +14,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// explained returns a store in a file. When the test ends, explained checks that every identity in the store
-// has an explanation.
+// The function explained returns a store in a file. When the test ends, explained checks that every identity
+// in the store has an explanation.
 func explained(t testing.TB) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -57,7 +57,7 @@ func explained(t testing.TB) storetest.Instance[*sql.Tx] {
 	}
 }
 
-// says compares the explanation of an identity with what happened in the test.
+// The function says compares the explanation of an identity with what happened in the test.
 func says(t testing.TB, search Search, id string, is storetest.Twins) {
 	t.Helper()
 	all, _, err := search.Find(t.Context(), "billing", id)

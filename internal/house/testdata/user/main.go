@@ -1,4 +1,5 @@
-// This program uses the libraries as a user's program does. It uses those parts that need the most code.
+// Command user uses the libraries as a user's program does. The program uses those parts of Semel that need the most
+// code.
 package main
 
 import (

@@ -24,19 +24,19 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Points around the copy of a dead letter, in addition to the points of the engine. At duringCopy the broker
-// is frozen while the record is sent.
+// Points before, during and after the copy of a dead letter, in addition to the points of the consumer. At the point
+// duringCopy, the broker is frozen while the record is sent.
 const (
 	beforeCopy = "BeforeCopy"
 	duringCopy = "DuringCopy"
 	afterCopy  = "AfterCopy"
 )
 
-// order tells a child process how to run its consumer.
+// order contains the settings with which a child process runs its consumer.
 type order struct {
 	Brokers                 []string
 	Topic, Dead, Group, DSN string
-	// Death is the point at which the process kills itself. If it is empty, the process works to the end.
+	// Death is the point at which the process kills itself. If Death is empty, the process works to the end.
 	Death string
 	// After is the number of dead letters that the process must have written before it kills itself.
 	After, Workers int
@@ -44,7 +44,7 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs the consumer that kills itself.
+// The function live runs the consumer that kills itself.
 func live(o order) error {
 	inner, err := kafka.New(o.source())
 	if err != nil {
@@ -89,12 +89,12 @@ func policy(src source.Source) consumer.Config {
 	return c
 }
 
-// attempts is the number of handler runs after which a message is exhausted.
+// The number of failed handler runs after which a message becomes a dead letter with the reason exhausted.
 const attempts = 3
 
 var errBad = errors.New("no such account")
 
-// handle writes the effect of good messages and fails for the others.
+// handle writes the effect of good messages, and fails for other messages.
 func handle(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	switch string(m.Body) {
 	case permanent:
@@ -122,7 +122,7 @@ func (m *mortal) at(point string) {
 	}
 }
 
-// Settle kills the process at the ordered point, or settles.
+// Settle kills the process at the point order.Death, or passes the acks and nacks to the source.
 func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	letters := 0
 	for i := range all {
@@ -143,8 +143,8 @@ func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	return left, err
 }
 
-// dieCopying reports that it is about to copy, and waits until the broker is frozen. It then sends the copy
-// and kills the process without waiting for an answer.
+// dieCopying reports that a copy is about to be sent, and waits until the broker is frozen. After this, dieCopying
+// sends the copy and kills the process without waiting for an answer.
 func (m *mortal) dieCopying(ctx context.Context, all []source.Settlement) {
 	fmt.Println("copying")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package dead kills consumers between the copy of a dead letter and its acknowledgement, with a real broker
-// and PostgreSQL.
+// Package dead kills consumers between the copy of a dead letter to its topic and the ack of the message, with a real
+// broker and PostgreSQL.
 package dead
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// deaths returns orders for all points with one worker. For the points between the copy of a dead letter and
-// its acknowledgement, it also returns orders with three workers.
+// The function deaths returns orders for all points with one worker. For the points between the copy of a dead letter
+// and the ack, the result also contains orders with three workers.
 func deaths() (all []order) {
 	for _, point := range []string{beforeCopy, duringCopy, afterCopy} {
 		all = append(all, order{Death: point, After: 1, Workers: 1})

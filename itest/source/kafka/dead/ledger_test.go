@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// dead returns the number of dead letters for each message, and compares each dead letter with its message.
-// Messages are identified by their place in the topic.
+// The method dead returns the number of dead letters for each message, and compares each dead letter with its message.
+// Messages are identified by partition and offset.
 func (w *world) dead() map[place]int {
 	w.t.Helper()
 	dead := map[place]int{}
@@ -65,8 +65,8 @@ func (w *world) compare(p place, s sent, r *kgo.Record) {
 // whose messages were not acknowledged.
 type between struct{ copied, marked int }
 
-// audit checks the state after a death. Every message that must become a dead letter must be one already, or
-// must still be delivered.
+// audit checks the state after a death. Every message that must become a dead letter either is a dead letter already,
+// or must still be delivered.
 func (w *world) audit() (b between) {
 	w.t.Helper()
 	dead, rows, committed := w.dead(), w.rows(), w.Committed(w.order.Group, w.order.Topic)
@@ -79,8 +79,8 @@ func (w *world) audit() (b between) {
 		if dead[p] == 0 {
 			w.t.Errorf("%v is marked and not in the topic", p)
 		}
-		// A message without an identity is copied before the consumer asks the store. It may be copied
-		// several times until it is acknowledged.
+		// A message without an identity is copied to the dead-letter topic before the consumer asks the store. The
+		// message may be copied several times until it is acked.
 		before, known := w.copies[p]
 		if known && before != dead[p] && w.sent[p].reason != semel.ReasonNoIdentity {
 			w.t.Errorf("%v was marked, had %d copies, and has %d", p, before, dead[p])
@@ -98,7 +98,7 @@ func (w *world) audit() (b between) {
 	return b
 }
 
-// complete checks the final state. It returns the number of messages with more than one dead letter.
+// complete checks the final state, and returns the number of messages with more than one dead letter.
 func (w *world) complete() (twice int) {
 	w.t.Helper()
 	dead, rows, effects := w.dead(), w.rows(), w.effects()

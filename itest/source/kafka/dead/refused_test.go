@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// running is a world with a consumer in this process.
+// running is a test database and topic, with a consumer in this process.
 type running struct {
 	*world
 	consumer workload.Consumer
@@ -44,7 +44,7 @@ func run(w *world) *running {
 	return &running{w, consumer}
 }
 
-// until waits until the function returns true.
+// The method until waits until the function there returns true.
 func (r *running) until(what string, there func() bool) {
 	r.t.Helper()
 	if !services.Within(3*time.Minute, there) {
@@ -53,7 +53,7 @@ func (r *running) until(what string, there func() bool) {
 	}
 }
 
-// red waits until the consumer reports that it is not ready, for this reason.
+// The method red waits until the consumer reports that it is not ready, for the reason why.
 func (r *running) red(why string) {
 	r.t.Helper()
 	r.until("not ready, because "+why, func() bool {
@@ -67,8 +67,8 @@ func (r *running) green() {
 	r.until("ready", func() bool { ready, _ := r.consumer.Ready(); return ready })
 }
 
-// unsettled checks that the bad message is not acknowledged, and that there is no dead letter, marker or row
-// of it.
+// The method unsettled checks that the bad message is not acked, and that no dead letter, marker or row of this message
+// exists.
 func (r *running) unsettled(bad sent) {
 	r.t.Helper()
 	if at := r.Committed(r.order.Group, r.order.Topic)[bad.record.Partition]; at > bad.record.Offset {
@@ -79,7 +79,7 @@ func (r *running) unsettled(bad sent) {
 	}
 }
 
-// settled waits until the group has committed all offsets, and checks the final state.
+// The method settled waits until the group has committed all offsets, and checks the final state.
 func (r *running) settled() {
 	r.t.Helper()
 	r.until("the group is at the end", func() bool {
@@ -120,7 +120,7 @@ func TestDeadLettersThatCannotBeWritten(t *testing.T) {
 		r := run(w)
 		r.settled()
 		w.deleteDead()
-		w.publish(3) // of these three messages the last one is bad
+		w.publish(3) // the last of these three messages is bad
 		r.red("the topic does not exist; create it")
 		r.unsettled(w.newest)
 		r.until("good messages of other partitions are applied", func() bool { return len(w.effects()) == 3 })

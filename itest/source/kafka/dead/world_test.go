@@ -28,7 +28,7 @@ import (
 // Bodies that determine the result of a message.
 const (
 	good       = `{"amount": 1}`
-	other      = `{"amount": 2}` // with an id that had another content before
+	other      = `{"amount": 2}` // the id of an earlier message with other content
 	permanent  = `{"account": "closed"}`
 	exhausting = `{"account": "locked"}`
 	unmet      = `{"account": "none"}`
@@ -42,19 +42,19 @@ type place struct {
 	offset    int64
 }
 
-// sent is a message in the topic, with its expected result.
+// sent is a message in the topic, with the result that the test expects.
 type sent struct {
 	record *kgo.Record
 	id     string
-	// reason is the reason of its dead letter. It is empty if the message must not become a dead letter.
+	// The reason of the message's dead letter; empty if the message must not become a dead letter.
 	reason   semel.Reason
 	attempts int
-	// copied is true if the message repeats an earlier message.
+	// The field copied is true if the message repeats an earlier message.
 	copied bool
 }
 
-// message returns message number n. Of twelve messages six are good and five must become dead letters. One
-// message repeats one of these five.
+// message returns message number n. Of twelve messages, six are good, five must become dead letters, and one repeats a
+// message that must become a dead letter.
 func message(topic string, n int) sent {
 	s := sent{id: fmt.Sprint("m", n)}
 	value := good
@@ -87,11 +87,11 @@ type world struct {
 	order  order
 	sent   map[place]sent
 	broker *services.Broker
-	// copies is the number of dead letters of each message that had a marker.
+	// For each message, the number of its dead letters at the time when it had a marker.
 	copies map[place]int
-	// deleted has the messages whose dead letters were in a deleted topic.
+	// The messages whose dead letters were in a deleted topic.
 	deleted map[place]bool
-	// newest is the last published message.
+	// The last published message.
 	newest sent
 }
 
@@ -120,8 +120,7 @@ func (w *world) publish(count int) {
 	}
 }
 
-// deleteDead deletes the dead-letter topic. It returns when the broker accepts no more records for this
-// topic.
+// deleteDead deletes the dead-letter topic. deleteDead returns when the broker accepts no more records for this topic.
 func (w *world) deleteDead() {
 	w.t.Helper()
 	for p := range w.dead() {
@@ -138,7 +137,7 @@ func (w *world) deleteDead() {
 	}
 }
 
-// live runs a consumer in another process. It reports whether the process killed itself.
+// The method live runs a consumer in another process. The result is true if the process killed itself.
 func (w *world) live(o order) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
@@ -160,8 +159,8 @@ func (w *world) live(o order) bool {
 	return false
 }
 
-// freezeWhile reads the output of the process. If the order says so, it freezes the broker while the process
-// writes its copy and dies. It returns when the output ends.
+// freezeWhile reads the output of the process. If the order requires a death during the copy, freezeWhile freezes the
+// broker while the process writes its copy and dies. freezeWhile returns when the output ends.
 func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
 	lines := bufio.NewReader(out)
 	if line, _ := lines.ReadString('\n'); o.Death == duringCopy && line == "copying\n" {
@@ -172,12 +171,12 @@ func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
 	_, _ = io.Copy(io.Discard, lines)
 }
 
-// letter is a row of the store. key is the identity as the store keeps it.
+// letter is a row of the store. The field key is the identity in the format of the store.
 type letter struct {
 	key, state, reason string
 }
 
-// rows returns the rows of parked and dead-lettered messages, by the message's place.
+// The method rows returns the rows of parked and dead-lettered messages, by the message's position.
 func (w *world) rows() map[place]letter {
 	w.t.Helper()
 	rows, keys := map[place]letter{}, map[string]place{}
@@ -197,7 +196,7 @@ func (w *world) rows() map[place]letter {
 	return rows
 }
 
-// effects returns the number of effects of each message.
+// The method effects returns the number of effects of each message.
 func (w *world) effects() map[string]int {
 	w.t.Helper()
 	effects := map[string]int{}

@@ -25,8 +25,8 @@ type publishing struct {
 	publisher *kafka.Publisher
 	workers   sync.WaitGroup
 	stop      chan struct{}
-	// published is the number of confirmed messages. unknown and unsent are the numbers of calls with these
-	// results.
+	// The field published is the number of confirmed messages. The field unknown is the number of calls with an unknown
+	// outcome. The field unsent is the number of calls in which nothing was sent.
 	published, unknown, unsent atomic.Int64
 }
 
@@ -71,7 +71,7 @@ func (p *publishing) work(worker int) {
 	}
 }
 
-// await waits until a count has grown by `more`.
+// await waits until a count has grown by the number more.
 func (p *publishing) await(of *atomic.Int64, more int64) {
 	p.t.Helper()
 	want := of.Load() + more

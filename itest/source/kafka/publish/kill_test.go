@@ -24,7 +24,7 @@ import (
 
 const workers = 8
 
-// moves is a policy that publishes the lines of a file to a topic.
+// A policy that publishes the lines of a file to a topic.
 const moves = `version: 1
 stores: {shop: {sqlite: {path: shop.db}, migrate: true}}
 sources: {payments: {file: {path: in.jsonl, format: cloudevents}}}
@@ -41,10 +41,10 @@ consumers:
     handler: {kafka: {brokers: "${KAFKA_BROKERS}", topic: %s, timeout: 2s}}
 `
 
-// patience is the time limit for events that a test waits for.
+// The time limit for all events that a test waits for.
 const patience = 3 * time.Minute
 
-// folder returns a folder with the policy and a file of n messages.
+// The function folder returns a folder with the policy and a file of n messages.
 func folder(t *testing.T, topic string, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes
 	return cmd, log
 }
 
-// total returns the number of records in a topic.
+// The function total returns the number of records in a topic.
 func total(c *topics.Cluster, topic string) (n int64) {
 	for _, end := range c.Ends(topic) {
 		n += end
@@ -110,7 +110,7 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 			must.OK(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 		}
-		for left := true; left; { // the claims of a dead process end with their leases, which takes a while
+		for left := true; left; { // the claims of a dead process last until their leases end
 			cmd, log := move(t, binary, dir, brokers)
 			if err := cmd.Wait(); err != nil || ctx.Err() != nil {
 				t.Fatalf("%v, %v: %s", err, ctx.Err(), log)
@@ -121,8 +121,8 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 	})
 }
 
-// wantAll checks that every message was published at least once and at most `copies` times, and that all
-// records of a message are equal.
+// wantAll checks that every message was published at least once and at most as often as the parameter copies says, and
+// that all records of a message are equal.
 func wantAll(t *testing.T, records []*kgo.Record, messages, copies int) {
 	t.Helper()
 	said, again := map[string]string{}, 0

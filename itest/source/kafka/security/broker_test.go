@@ -30,13 +30,13 @@ const (
 	certificate = "MUTUAL"    // encryption, and the client needs a certificate
 )
 
-// User of the tests, with its password.
+// The name and password of the user of the tests.
 const (
 	user     = "reader"
 	password = "correct horse"
 )
 
-// site is a broker with all these listeners.
+// site is a broker with all the listeners that the tests need.
 type site struct {
 	*topics.Cluster
 	t       *testing.T
@@ -68,7 +68,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// topic creates a topic with three messages. The user may read it.
+// topic creates a topic with three messages, which the user of the tests may read.
 func (s *site) topic() string {
 	s.t.Helper()
 	topic := services.Topic(s.t, s.cluster.Brokers(), 1)
@@ -78,7 +78,7 @@ func (s *site) topic() string {
 	return topic
 }
 
-// allow gives a permission to principals. Names that are not set in acls mean all names.
+// allow gives a permission to principals. If acls has no names of topics or groups, the permission is for all names.
 func (s *site) allow(acls *kadm.ACLBuilder, operation kadm.ACLOperation) {
 	s.t.Helper()
 	acls = acls.Allow("User:"+user, "User:CN=client").AllowHosts().Operations(operation).ResourcePatternType(kadm.ACLPatternLiteral)
@@ -107,7 +107,7 @@ type reader struct {
 	consumer *consumer.Consumer[*memstore.Tx]
 }
 
-// read starts a consumer. The test stops it at the end. A message whose body is "bad" becomes a dead letter.
+// read starts a consumer, which stops at the end of the test. A message whose body is "bad" becomes a dead letter.
 func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	t.Helper()
 	source := must.Get(kafka.New(c))(t)
@@ -144,7 +144,7 @@ func (r *reader) until(what string, so func() bool) {
 	}
 }
 
-// finishes waits until all messages are applied or dead letters, and the group has committed all offsets.
+// The method finishes waits until each message is applied or is a dead letter, and the group has committed all offsets.
 func (r *reader) finishes() {
 	r.t.Helper()
 	topic := r.config.Topics[0]

@@ -52,7 +52,8 @@ func (a *authority) sign(template, parent *x509.Certificate, key *ecdsa.PrivateK
 	return certificate
 }
 
-// issue creates a certificate and writes name.pem, name.key, and both together in name.both.pem.
+// issue creates a certificate and writes the certificate to name.pem, the key to name.key, and certificate and key to
+// name.both.pem.
 func (a *authority) issue(name string, number int64) {
 	a.t.Helper()
 	key := a.newKey()
@@ -84,7 +85,7 @@ func (a *authority) trusting() *tls.Config {
 	return &tls.Config{RootCAs: pool}
 }
 
-// named returns the same configuration with a certificate of the client.
+// The method named returns the configuration of the method trusting, with a certificate of the client.
 func (a *authority) named(name string) *tls.Config {
 	a.t.Helper()
 	own := must.Get(tls.LoadX509KeyPair(a.path(name+".pem"), a.path(name+".key")))(a.t)

@@ -74,7 +74,7 @@ func withPolicy(t *testing.T, s *site) {
 	refused(t, command("environment.yaml", "wrong horse"))
 }
 
-// refused waits until the binary reports that the password is wrong.
+// The function refused waits until the binary reports that the password is wrong.
 func refused(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	log, err := c.StderrPipe()

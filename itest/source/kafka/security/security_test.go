@@ -21,7 +21,7 @@ func scram512(password string) []sasl.Mechanism {
 	return []sasl.Mechanism{scram.Auth{User: user, Pass: password}.AsSha512Mechanism()}
 }
 
-// fails waits until the consumer reports this reason why it does not work.
+// The method fails waits until the consumer reports the reason why, for which it does not work.
 func (r *reader) fails(why string) {
 	r.t.Helper()
 	said := ""
@@ -38,7 +38,7 @@ func (r *reader) fails(why string) {
 type way struct {
 	name, listener string
 	change         func(*kafka.Config)
-	// fails is the expected error, or empty if the connection must work.
+	// The field fails is the expected error, or empty if the connection must work.
 	fails string
 }
 

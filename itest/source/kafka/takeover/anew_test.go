@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// anew deletes the topic and creates a topic of the same name with other records.
+// The method anew deletes the topic and creates a topic of the same name with other records.
 func (w *world) anew() {
 	w.t.Helper()
 	must.Get(w.Admin.DeleteTopic(w.t.Context(), w.order.Topic))(w.t)
@@ -32,7 +32,7 @@ func (w *world) anew() {
 	if at := w.Committed(w.order.Group, w.order.Topic); len(at) > 0 {
 		w.t.Fatalf("the brokers kept the group's offsets: %v", at)
 	}
-	w.Cluster = topics.Open(w.t, w.order.Brokers) // this connection knows the new topic
+	w.Cluster = topics.Open(w.t, w.order.Brokers) // a new connection, which knows the new topic
 }
 
 func TestATopicThatIsCreatedAnewAfterATakeOver(t *testing.T) {

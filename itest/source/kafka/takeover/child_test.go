@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { children.Main(m, live) }
 
-// live runs a consumer that kills itself when it gets its first messages, before it has acknowledged any.
+// The function live runs a consumer that kills itself when it gets its first messages, before it has acked any message.
 func live(o order) error {
 	consumer, closePool, err := o.open(func(options *workload.Options) {
 		options.Plan.At = func(p faults.Point, _ int) {
@@ -37,8 +37,8 @@ func live(o order) error {
 	return errors.Join(consumer.Run(context.Background()), errors.New("it did not die"))
 }
 
-// dies runs a consumer that kills itself before its first acknowledgement. meanwhile is called when the group
-// has its offsets.
+// The method dies runs a consumer that kills itself before its first ack. The function meanwhile is called when the
+// group has its offsets.
 func (w *world) dies(start kafka.Start, meanwhile func()) {
 	w.t.Helper()
 	o := w.order

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// mover is a policy that takes over a topic from the group named in the environment variable FORMER.
+// A policy that takes over a topic from the group named in the environment variable FORMER.
 const mover = `version: 1
 stores:
   shop:
@@ -69,7 +69,7 @@ func TestATopicIsTakenOverWithAPolicy(t *testing.T) {
 		}
 		must.OK(t, err)
 		w.commit(old, formerly)
-		// The previous consumer had applied more messages than it had committed offsets for.
+		// The previous consumer had applied messages whose offsets it had not committed.
 		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key)`,
 			`insert into processed select 'h' || n from generate_series(0, 14) n`)
 		w.semel(binary, folder, old, "migrate", "seed", "billing", "--from", "processed", "--id", "message_id")

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package takeover tests consumers that take over topics from other consumers, with a real broker and
-// PostgreSQL. For each setting of `start`, exactly the right messages must be applied.
+// Package takeover tests consumers that take over topics from other consumers, with a real broker and PostgreSQL. For
+// each setting of start, exactly the right messages must be applied.
 package takeover
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// formerly are the committed offsets of another group: four messages of partition 0, seven of partition 1,
-// and none of partition 2. Partition 0 has h0, h3, and so on.
+// formerly contains the committed offsets of another group: four messages of partition 0, seven of partition 1, and
+// none of partition 2. Partition 0 has h0, h3, and so on.
 var formerly = map[int32]int64{0: 4, 1: 7}
 
-// unread returns the messages that the other group has not committed.
+// The function unread returns the messages that the other group has not committed.
 func unread() (all []string) {
 	for n, id := range ids(0, historic) {
 		if int64(n/partitions) >= formerly[int32(n%partitions)] {
@@ -108,7 +108,7 @@ func TestPartitionsThatAreAddedAfterATakeOver(t *testing.T) {
 				t.Fatalf("the history is delivered: %+v", c)
 			}
 			w.addPartitions(partitions + 2)
-			w.Cluster = topics.Open(t, w.order.Brokers) // this connection knows the new partitions
+			w.Cluster = topics.Open(t, w.order.Brokers) // a new connection, which knows the new partitions
 			w.publish(0, 4, partitions, 2)              // with old timestamps
 			w.work(start)
 			w.wants(ids(0, 4)...)

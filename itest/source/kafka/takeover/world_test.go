@@ -23,8 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The messages of the topic before the consumer starts: h0 to h29, one minute apart, in three partitions in
-// turn.
+// The topic's messages before the consumer starts: h0 to h29, one minute apart, in three partitions in turn.
 const (
 	historic   = 30
 	partitions = 3
@@ -35,14 +34,14 @@ var base = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 // minute returns the timestamp of the n-th message.
 func minute(n int) time.Time { return base.Add(time.Duration(n) * time.Minute) }
 
-// world is a topic with earlier messages, and a database to which none of them is applied.
+// world is a topic with earlier messages, and a database in which no message is applied yet.
 type world struct {
 	*topics.Cluster
 	t     *testing.T
 	order order
 }
 
-// order tells a child process how to run its consumer.
+// order contains the settings with which a child process runs its consumer.
 type order struct {
 	Brokers           []string
 	Topic, Group, DSN string
@@ -59,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// ids returns the ids of the messages from first to last-1.
+// The function ids returns the ids of the messages from first to last-1.
 func ids(first, last int) (all []string) {
 	for n := first; n < last; n++ {
 		all = append(all, fmt.Sprint("h", n))
@@ -67,7 +66,8 @@ func ids(first, last int) (all []string) {
 	return all
 }
 
-// publish writes the messages from first to last-1 to `count` partitions in turn, beginning with `partition`.
+// publish writes the messages from first to last-1 to several partitions in turn. The parameter partition is the first
+// partition, and count is the number of partitions.
 func (w *world) publish(first, last int, partition, count int32) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -161,7 +161,7 @@ func (w *world) addPartitions(to int) {
 	must.OK(w.t, err)
 }
 
-// wants checks that exactly these messages took effect, each of them once.
+// The method wants checks that exactly the given messages took effect, each message once.
 func (w *world) wants(want ...string) {
 	w.t.Helper()
 	conn := must.Get(pgx.Connect(w.t.Context(), w.order.DSN))(w.t)

@@ -25,7 +25,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// world is a topic on the shared broker with a group of its own, and a store.
+// world is what a test uses: a topic on the shared broker, with a group of its own, and a store.
 type world struct {
 	t        testing.TB
 	brokers  []string
@@ -139,7 +139,7 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// settles waits until the group has committed the last offset of each partition.
+// The method settles waits until the group has committed the last offset of each partition.
 func (w *world) settles() {
 	w.t.Helper()
 	w.until("the group's offsets are at the ends of all partitions", func() bool {

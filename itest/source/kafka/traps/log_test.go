@@ -141,7 +141,7 @@ func TestTopicsThatAreOthers(t *testing.T) {
 			return err == nil
 		})
 		w.producer = w.client()
-		w.publish(0, numbered("c", 1, 80)...) // the deleted topic had these offsets too
+		w.publish(0, numbered("c", 1, 80)...) // the deleted topic had the same offsets
 		w.publish(1, numbered("b", 30, 60)...)
 		w.settles()
 		w.once(append(append(numbered("a", 1, 50), numbered("b", 1, 60)...), numbered("c", 1, 80)...)...)
@@ -242,7 +242,7 @@ func TestStrangeRecords(t *testing.T) {
 // kafkaDefaultMost is the size of a value that just fits into the default limit of brokers.
 const kafkaDefaultMost = 1 << 20
 
-// strange returns an error that describes how a message differs from the written record.
+// The function strange returns an error that describes how a message differs from the written record.
 func strange(m *semel.Message, body []byte) error {
 	_, tombstone := m.Headers.Get(kafka.HeaderTombstone)
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// create creates a topic whose name is the name of the world's topic and the suffix.
+// create creates a topic whose name is the name of the test's topic, followed by the suffix.
 func (w *world) create(suffix string) string {
 	w.t.Helper()
 	name := w.topic + suffix
@@ -37,7 +37,8 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// applied waits until these messages took effect, and checks that each took effect once.
+// The method applied waits until the messages with the given ids took effect, and checks that each message took effect
+// once.
 func (w *world) applied(ids ...string) {
 	w.t.Helper()
 	w.until(strings.Join(ids, ", ")+" took effect", func() bool {
@@ -46,8 +47,7 @@ func (w *world) applied(ids ...string) {
 	w.once(ids...)
 }
 
-// pattern returns a change of the configuration that makes a process read all of the world's topics, with
-// start: now.
+// pattern returns a change of the configuration that makes a process read all topics of the test, with start: now.
 func (w *world) pattern(more func(*kafka.Config)) func(*kafka.Config) {
 	return func(c *kafka.Config) {
 		c.Topics, c.TopicPattern, c.Start.Now = nil, w.topic+`(\..*)?`, true
@@ -57,7 +57,7 @@ func (w *world) pattern(more func(*kafka.Config)) func(*kafka.Config) {
 	}
 }
 
-// begun waits until the group has offsets for the world's topic.
+// The method begun waits until the group has offsets for the test's topic.
 func (w *world) begun() {
 	w.t.Helper()
 	w.until("the group has begun", func() bool {

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Build is what the binary knows of itself.
+// Build has the version of the binary, and describes how the binary was built.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`

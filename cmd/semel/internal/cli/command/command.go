@@ -55,7 +55,8 @@ func Terminal() Streams {
 // CLI has the streams of one run of the program, and the flags that most commands share.
 type CLI struct {
 	Streams
-	// Raw are the streams without escaping. Live lines and the protocol between processes need them.
+	// Raw are the streams without escaping. Live lines and the protocol between processes need streams without
+	// escaping.
 	Raw      Streams
 	Config   string
 	Consumer string
@@ -73,7 +74,7 @@ func (c *CLI) Remark(format string, args ...any) {
 	fmt.Fprintln(c.Err, text)
 }
 
-// Load reads the policy. If the policy has faults, the error is of type Faults and has all of them.
+// Load reads the policy. If the policy has faults, the error is of type Faults and contains all faults.
 func (c *CLI) Load() (*policy.Policy, error) {
 	p, wrong := policy.Load(c.Config, c.Env)
 	if len(wrong) > 0 {
@@ -94,7 +95,7 @@ func (c *CLI) WriteJSON(v any) error {
 // Live returns a line that shows progress on a terminal.
 func (c *CLI) Live() *LiveLine { return &LiveLine{c: c, shown: time.Now()} }
 
-// LiveLine is a line on a terminal. Each update overwrites the line.
+// LiveLine is a line on a terminal. Each update overwrites the previous text of the line.
 type LiveLine struct {
 	c     *CLI
 	shown time.Time
@@ -122,8 +123,9 @@ func (l *LiveLine) Printf(format string, args ...any) {
 	l.show(legible.Printable(fmt.Sprintf(format, args...)))
 }
 
-// Wrapped wraps text to the width of the terminal on Out. Further lines are indented by behind columns. If
-// Out is not a terminal, or the terminal is too narrow, Wrapped returns text unchanged.
+// Wrapped wraps text to the width of the terminal on Out. All lines after the first are indented; the
+// parameter behind is the number of columns. If Out is not a terminal, or the terminal is too narrow, Wrapped
+// returns text unchanged.
 func (c *CLI) Wrapped(text string, behind int) string {
 	if !c.OutTerminal || c.Width-behind < FieldWidth {
 		return text

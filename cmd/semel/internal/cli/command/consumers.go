@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// NoConsumer returns the error for a consumer name that is not in the policy. Without the error, a
-// misspelled name would look like an empty result.
+// NoConsumer returns the error for a consumer name that is not in the policy. If commands accepted unknown
+// names, a misspelled name would look like an empty result.
 func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	var names []string
 	for _, consumer := range p.Consumers {
@@ -37,8 +37,8 @@ func (c *CLI) noStore(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("store", name, names)
 }
 
-// NoneOfThisName returns the error for an unknown name. The error suggests the most similar name, or lists
-// all names. kind is "consumer" or "store", which is also the name of the flag.
+// NoneOfThisName returns the error for an unknown name. The text of the error suggests the most similar name,
+// or lists all names. The parameter kind is "consumer" or "store", which is also the name of the flag.
 func (c *CLI) NoneOfThisName(kind, name string, names []string) error {
 	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
 		return UsageError("--%s %q: %s has no %s of this name; did you mean %s?", kind, name, c.Config, kind, meant)
@@ -69,8 +69,8 @@ func (c *CLI) RefuseUnknownConsumer(ctx context.Context, a *assembly.Assembly, n
 }
 
 // firstGeneration is the suffix with which a user names the first generation of a consumer. A name without a
-// suffix means the active generation. In a store, however, the first generation has the consumer's name
-// without a suffix.
+// suffix means the active generation. In a store, the records of the first generation have the consumer's
+// name without a suffix.
 const firstGeneration = "@0"
 
 // GenerationOf splits a name into consumer and generation. If the name has no generation, number is -1.
@@ -84,8 +84,8 @@ func GenerationOf(name string) (consumer string, number int64) {
 	return name, -1
 }
 
-// ActiveName returns the name under which stores keep the records of a consumer. If name contains a
-// generation, the records are those of that generation, otherwise those of the active generation. ActiveName
+// ActiveName returns the name under which stores keep the records of a consumer. If the name contains a
+// generation, the records are those of this generation, otherwise those of the active generation. ActiveName
 // returns an error for an unknown consumer.
 func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string) (string, error) {
 	if name == "" {
@@ -99,7 +99,7 @@ func (c *CLI) ActiveName(ctx context.Context, a *assembly.Assembly, name string)
 }
 
 // ActiveNameOf returns the same name as ActiveName, for the given stores. If no store knows a generation of
-// the consumer, generational is false and kept is name.
+// the consumer, the result generational is false, and the result kept equals the parameter name.
 func ActiveNameOf(ctx context.Context, stores []*assembly.Store, name string) (kept string, generational bool, err error) {
 	public, number := GenerationOf(name)
 	for _, s := range stores {
@@ -144,8 +144,8 @@ func (c *CLI) AllNames(ctx context.Context, a *assembly.Assembly, name string) (
 }
 
 // RefuseIfUnworked returns a function that says why a row would not reach a handler: no consumer processes
-// the row, or the policy has no handler for the type of its message. The function calls Unworked once for
-// each consumer and keeps the results.
+// the row, or the policy has no handler for the type of its message. The returned function calls Unworked
+// once for each consumer and keeps the results.
 func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(store.StoredRow) error {
 	known := map[string]error{}
 	return func(r store.StoredRow) error {
@@ -163,8 +163,8 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 	}
 }
 
-// Unworked returns an error if no consumer processes the rows that are stored under name. Then either the
-// policy has no such consumer, or the consumer works in another generation.
+// Unworked returns an error if no consumer processes the rows that are stored under name. No consumer
+// processes the rows if the policy has no such consumer, or if the consumer works in another generation.
 func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
 	public, number := admin.GenerationOf(name)
 	if len(p.Consumers) > 0 && p.Consumer(public) == nil {
@@ -186,8 +186,9 @@ func Unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 	return nil
 }
 
-// controlledAs returns the name under which operators pause the consumer of these rows. For a rebuild, the
-// name contains the generation. For the active generation, the name is the consumer's name.
+// controlledAs returns the name under which operators pause the consumer that processes the given rows. For a
+// rebuild, the name contains the generation. For the active generation, the name is the consumer's name
+// without a generation.
 func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
 	public, _ := admin.GenerationOf(name)
 	if public == name {

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// The exit codes. Docs and users' scripts rely on the values.
+// The exit codes. The documentation and scripts of users rely on the values of the exit codes.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -57,7 +57,7 @@ type Faults []shape.Fault
 
 func (f Faults) Error() string { return fmt.Sprintf("the policy has %d faults", len(f)) }
 
-// Report prints err and returns the exit code for it.
+// Report prints err and returns the exit code for err.
 func Report(w io.Writer, err error) int {
 	var wrong Faults
 	var f *Failure
@@ -85,8 +85,8 @@ func Report(w io.Writer, err error) int {
 	}
 }
 
-// uncancelled returns the errors that err joins, except cancellations. uncancelled returns nil if only
-// cancellations are joined.
+// The function uncancelled returns the errors that err joins, except cancellations. The function returns nil
+// if only cancellations are joined.
 func uncancelled(err error) error {
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
 		joined, ok := wrapped.(interface{ Unwrap() []error })
@@ -112,8 +112,8 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// spans matches durations in errors of the library, with the words before each duration. says is the
-// replacement, which has the format of policies.
+// spans matches durations in errors of the library, with the words before each duration. The field says is
+// the replacement, in which % stands for the duration in the format of policies.
 var spans = []struct {
 	at   *regexp.Regexp
 	says string

@@ -34,7 +34,8 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 	})
 }
 
-// named completes names from the policy. If the policy cannot be read, named suggests nothing.
+// The method named completes names from the policy. If the policy cannot be read, the function named returns
+// no completions.
 func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {
 		all = of(p)
@@ -62,7 +63,7 @@ func Variables() []Variable {
 }
 
 // FromEnvironment sets the flags --config and --store to the environment variables SEMEL_CONFIG and
-// SEMEL_STORE. Flags on the command line take precedence.
+// SEMEL_STORE. Flags on the command line take precedence over environment variables.
 func (c *CLI) FromEnvironment(cmd *cobra.Command) {
 	for _, v := range Variables() {
 		f := cmd.Flags().Lookup(v.Flag)
@@ -112,7 +113,7 @@ func (c *CLI) ForConsumer(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// CompleteFlag makes the shell complete a flag with words.
+// CompleteFlag lets the shell suggest words as values of a flag.
 func CompleteFlag(cmd *cobra.Command, flag string, words []string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
@@ -146,7 +147,7 @@ func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	return time.Time{}, UsageError("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
-// OperatorName returns the operator's name for the audit trail. The name is the value of as or, if as is
+// OperatorName returns the operator's name for the audit trail. The name is the parameter as or, if as is
 // empty, the name of the operating system user.
 func OperatorName(as string) (string, error) {
 	if as != "" {
@@ -169,7 +170,8 @@ func RecordFlags(cmd *cobra.Command, who, why *string) {
 	WhoFlag(cmd, who)
 }
 
-// BecauseFlag adds the flag --because, the reason for a change. No command filters by this flag.
+// BecauseFlag adds the flag --because, the reason for a change. No command uses the flag --because to filter
+// rows.
 func BecauseFlag(cmd *cobra.Command, why *string, help string) {
 	cmd.Flags().StringVarP(why, "because", "m", "", help)
 }
@@ -184,8 +186,8 @@ func WhoFlag(cmd *cobra.Command, who *string) {
 	cmd.Flags().StringVar(who, "as", "", "your name (default: the operating system user)")
 }
 
-// CheckRecord returns a usage error if a change has no reason. CheckRecord also replaces an empty who with
-// the operating system user. A dry run needs no reason.
+// CheckRecord returns a usage error if a change has no reason. If the field who is empty, CheckRecord sets
+// who to the name of the operating system user. A dry run needs no reason.
 func CheckRecord(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
 		return UsageError("--because is missing: say why you do this; the reason is recorded with the change")
@@ -194,7 +196,7 @@ func CheckRecord(who *string, why string, dry bool) (err error) {
 	return err
 }
 
-// Because returns the text what, followed by the reason if there is one.
+// Because returns the text what, followed by the reason, if the user gave a reason.
 func Because(what, why string) string {
 	if strings.TrimSpace(why) == "" {
 		return what

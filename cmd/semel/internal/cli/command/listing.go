@@ -17,14 +17,14 @@ type Listing struct {
 	format string
 }
 
-// The output formats of a list. The default is a table that fits the terminal.
+// The output formats of a list. The default format is a table that fits the terminal.
 const (
 	formatTable = "table"
 	formatWide  = "wide"
 )
 
-// Add adds the flags --limit and --output. most is the default limit. The help text calls the listed things
-// what.
+// Add adds the flags --limit and --output. The parameter most is the default limit. The parameter what names
+// the listed things in the help text.
 func (l *Listing) Add(c *CLI, cmd *cobra.Command, most int, what string) {
 	cmd.Flags().IntVar(&l.Limit, "limit", most, "at most so many "+what+"; 0: all")
 	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table, wide or json")
@@ -58,8 +58,8 @@ func (l *Listing) Columns(c *CLI) int {
 	return c.Width
 }
 
-// document is a list in JSON. name is the key of the list, and count the number of all things, including
-// those beyond the limit.
+// document is a list in JSON. The field name is the JSON key of the list. The field count is the number of
+// all things, including those beyond the limit.
 type document struct {
 	name   string
 	things any
@@ -76,7 +76,7 @@ func (d document) MarshalJSON() ([]byte, error) {
 }
 
 // PrintList prints the things as a table, and the number of all things to standard error. With -o json,
-// PrintList prints a JSON document instead.
+// PrintList prints a JSON document instead of a table.
 func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int, columns func([]T, bool) []output.Column[T]) error {
 	if c.JSON {
 		return c.WriteJSON(document{name, append([]T{}, shown...), all})
@@ -88,8 +88,8 @@ func PrintList[T any](c *CLI, l *Listing, name, thing string, shown []T, all int
 	return nil
 }
 
-// PrintTable prints things as a table. PrintTable passes wide to the function columns: true if the width is
-// unlimited.
+// PrintTable prints things as a table. PrintTable calls the function columns with the argument true if the
+// width is unlimited.
 func PrintTable[T any](c *CLI, l *Listing, things []T, columns func(things []T, wide bool) []output.Column[T]) error {
 	width := l.Columns(c)
 	return Failed(output.Table(c.Out, things, columns(things, width == terminal.Unlimited), width))

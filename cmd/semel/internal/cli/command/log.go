@@ -36,8 +36,8 @@ func (l *Logging) Add(root *cobra.Command) {
 	}
 }
 
-// Log returns a logger that writes to w as the flags say. summedUp means that the log leaves out lines about
-// single messages, because the summary counts these messages.
+// Log returns a logger that writes to w as the flags say. If summedUp is true, the log leaves out lines about
+// single messages, because the summary of the run counts the messages.
 func (c *CLI) Log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Logs.Level)); err != nil {

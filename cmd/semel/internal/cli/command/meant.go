@@ -7,15 +7,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// alsoCalled has the words that other tools use, or that were used here before, with the words of semel.
+// alsoCalled maps a word that other tools use, or that semel used earlier, to the name of the command of
+// semel.
 var alsoCalled = map[string]string{
 	"dead": "messages", "dead-letters": "messages", "dlq": "messages", "inbox": "messages", "parked": "messages",
 	"delete": "discard", "doctor": "check", "explain": "why", "lint": "check", "list": "ls", "reap": "retention",
 	"redrive": "retry", "requeue": "retry", "serve": "run", "throttle": "limit", "unpause": "resume", "validate": "check",
 }
 
-// meant returns the commands of semel that have the unknown word, or the word of semel for it, as
-// their name: the one directly below the command that was called, or else all.
+// The function meant returns the commands of semel that the user may have meant by an unknown word: commands
+// whose name is the word, or the name that alsoCalled has for the word. If a direct subcommand of the called
+// command has such a name, meant returns only this subcommand.
 func meant(cmd *cobra.Command, word string) []string {
 	names := []string{word}
 	if other, is := alsoCalled[word]; is {
@@ -29,7 +31,7 @@ func meant(cmd *cobra.Command, word string) []string {
 	return named(cmd.Root(), names)
 }
 
-// named returns the paths of the commands below cmd that have one of the names.
+// The function named returns the paths of the commands below cmd that have one of the names.
 func named(cmd *cobra.Command, names []string) (paths []string) {
 	for _, child := range cmd.Commands() {
 		if !child.IsAvailableCommand() {
@@ -43,7 +45,7 @@ func named(cmd *cobra.Command, names []string) (paths []string) {
 	return paths
 }
 
-// either joins alternatives as "a, b or c".
+// The function "either" joins alternatives as "a, b or c".
 func either(all []string) string {
 	if last := len(all) - 1; last > 0 {
 		return strings.Join(all[:last], ", ") + " or " + all[last]

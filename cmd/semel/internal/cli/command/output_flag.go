@@ -17,7 +17,7 @@ func (c *CLI) OutputFlag(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// textOrJSON is the value of --output of a command that is no list.
+// textOrJSON is the value of the flag --output of a command that prints no list.
 type textOrJSON struct{ json *bool }
 
 func (f *textOrJSON) String() string {
@@ -36,5 +36,5 @@ func (f *textOrJSON) Set(format string) error {
 	return nil
 }
 
-// Type returns the name of the type for helps.
+// Type returns the name of the type for help texts.
 func (*textOrJSON) Type() string { return "string" }

@@ -2,7 +2,7 @@ package command
 
 import "github.com/spf13/pflag"
 
-// explainedBy is the key of an annotation of flags. The annotation's value is the command whose help
+// explainedBy is the key of an annotation of flags. The value of the annotation is the command whose help
 // explains the flag.
 const explainedBy = "semel_explained_by"
 

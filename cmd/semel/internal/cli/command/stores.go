@@ -27,7 +27,7 @@ func (c *CLI) Open(p *policy.Policy, store string, create bool) (*assembly.Assem
 	return a, Failed(err)
 }
 
-// Close closes the stores. Close prints an error instead of returning it.
+// Close closes the stores. Close prints errors instead of returning the errors.
 func (c *CLI) Close(a *assembly.Assembly) {
 	if err := a.Close(); err != nil {
 		printError(c.Err, fmt.Errorf("close the stores: %w", err))

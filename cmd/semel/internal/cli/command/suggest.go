@@ -9,20 +9,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// storeVariable stands for the address of a database that is not printed, because it has a password.
+// storeVariable stands for the address of a database that is not printed, because the address contains a
+// password.
 const storeVariable = "$SEMEL_STORE"
 
-// typed are the flags with which the user chose a policy or a database. Values from the environment
-// are not among them: they choose the same again in the next command.
+// The type typed has the flags with which the user chose a policy or a database. Values from environment
+// variables are not included, because the variables also apply to the next command.
 type typed struct {
 	config, store []string
-	// several: the policy has several databases. hidden: storeVariable was printed in place of an address
-	// with a password.
+	// The field several means that the policy has several databases. The field hidden means that storeVariable
+	// was printed in place of an address with a password.
 	several, hidden bool
 	root            *cobra.Command
 }
 
-// NoteTyped keeps the flags of the command that the user typed, for Suggest.
+// NoteTyped stores, for Suggest, the flags of the command that the user typed.
 func (c *CLI) NoteTyped(cmd *cobra.Command) {
 	c.typed.root = cmd.Root()
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
@@ -33,7 +34,8 @@ func (c *CLI) NoteTyped(cmd *cobra.Command) {
 	}
 }
 
-// withoutPassword returns the value of --store, or the variable that holds it if it has a password.
+// withoutPassword returns the value of --store. If the value has a password, withoutPassword returns
+// storeVariable instead.
 func withoutPassword(store string) string {
 	if !policy.IsPlace(store) || strings.HasPrefix(store, "sqlite:") {
 		return store
@@ -49,12 +51,12 @@ func withoutPassword(store string) string {
 	return store
 }
 
-// Suggest returns a command of semel that can be typed as it stands: the words, and the flags with
-// which the user chose the policy and the database, as far as that command has them.
+// Suggest returns a complete command of semel that the user can type: the words, and the flags with which the
+// user chose the policy and the database. A flag that the command does not have is left out.
 func (c *CLI) Suggest(words ...string) string { return c.SuggestIn("", words...) }
 
-// SuggestIn is Suggest for a command about a store of the policy. The name of the store is added if the
-// policy has several databases and the user has named none of them.
+// SuggestIn is Suggest for a command about a store of the policy. SuggestIn adds the name of the store if the
+// policy has several databases and the user has named no database.
 func (c *CLI) SuggestIn(store string, words ...string) string {
 	where := slices.Clone(c.typed.store)
 	if len(where) == 0 && c.typed.several && store != "" {
@@ -71,7 +73,7 @@ func (c *CLI) SuggestIn(store string, words ...string) string {
 	return shellLine(line...)
 }
 
-// suggestable reports whether the command that words begin with has a flag.
+// suggestable reports whether the command at the start of words has the flag.
 func (c *CLI) suggestable(flag string, words []string) bool {
 	if c.typed.root == nil {
 		return false
@@ -80,8 +82,8 @@ func (c *CLI) suggestable(flag string, words []string) bool {
 	return err == nil && cmd.Flags().Lookup(flag) != nil
 }
 
-// ExplainSuggestions tells the user how to fill the variable in suggested commands, if one was
-// printed.
+// If storeVariable was printed in a suggested command, ExplainSuggestions tells the user how to set the
+// variable.
 func (c *CLI) ExplainSuggestions() {
 	if c.typed.hidden {
 		c.Remark("before you type these commands, set and export SEMEL_STORE: the address of the database has a password and is not printed")
@@ -103,5 +105,5 @@ func shellLine(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// unquoted are the characters that need no quotes in a shell.
+// unquoted has the characters that need no quotes in a shell.
 const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// suggested returns the suggestion of words after a command was called with args, and the remark
-// below it.
+// The function suggested calls a command with args. The function returns the command that Suggest makes of
+// words, and the remark below this command.
 func suggested(t *testing.T, store string, words []string, args ...string) (line, remark string) {
 	t.Helper()
 	var err bytes.Buffer

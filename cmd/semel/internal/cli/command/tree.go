@@ -55,5 +55,6 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return UsageError("%s takes no arguments, and got %q; see '%s --help'", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
-// mostMistyped is the edit distance from which a name is no longer suggested.
+// mostMistyped is the edit distance between a name and a mistyped word from which the name is no longer
+// suggested.
 const mostMistyped = 3

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// Bare creates a SQLite database with Semel's tables, and opens it in the way in which a command opens a
-// database without a policy.
+// Bare creates a SQLite database with Semel's tables, and opens the database as a command does if no policy
+// is given.
 func Bare(t *testing.T, out, log *bytes.Buffer) (*command.CLI, *policy.Policy, *assembly.Assembly) {
 	t.Helper()
 	c := &command.CLI{Streams: command.Streams{Out: out, Err: log, Env: os.LookupEnv}}

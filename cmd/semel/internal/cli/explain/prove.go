@@ -35,7 +35,8 @@ func (f *proving) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.ignore, "ignore", nil, "with --prove, TABLE.COLUMN not to compare")
 }
 
-// check returns an error for flags that need --prove.
+// check returns an error for a flag that needs --prove but is given without it, and for a flag that excludes
+// --prove.
 func (f *proving) check(cmd *cobra.Command) error {
 	for _, name := range []string{"messages", "setup", "ignore"} {
 		if cmd.Flags().Changed(name) && !f.on {
@@ -50,7 +51,7 @@ func (f *proving) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// provedView is what --prove found about a consumer.
+// provedView shows the results of --prove for a consumer.
 type provedView struct {
 	Consumer string `json:"consumer"`
 	// NotTested is why the handler was not tested.
@@ -122,7 +123,7 @@ func failedTrial(of *policy.Consumer, err error) error {
 // prove tests the handler of one consumer.
 func (f *proving) prove(ctx context.Context, c *command.CLI, p *policy.Policy, of *policy.Consumer, folder string) (*proof.Proof, error) {
 	t := &assembly.Trial{Policy: p, Consumer: of, Setup: f.setup, Ignore: f.ignore}
-	if f.messages != "-" { // a child process could not read them again
+	if f.messages != "-" { // a child process could not read the messages again
 		t.Again = f.again(c, of)
 	}
 	var err error
@@ -143,7 +144,7 @@ func (f *proving) prove(ctx context.Context, c *command.CLI, p *policy.Policy, o
 	return &proof.Proof{At: time.Now().UTC().Truncate(time.Second), Database: database, Messages: len(t.Messages), Subtests: proof.Subtests(report)}, nil
 }
 
-// again returns a function that makes the command of a child process with the same flags.
+// The method "again" returns a function that makes the command of a child process with the same flags.
 func (f *proving) again(c *command.CLI, of *policy.Consumer) func(context.Context, handlertest.T) (*exec.Cmd, error) {
 	args := []string{"check", "--prove", "--config", c.Config, "--consumer", of.Name}
 	for _, flag := range [][2]string{{"--messages", f.messages}, {"--setup", f.setup}, {"--ignore", strings.Join(f.ignore, ",")}} {
@@ -162,7 +163,8 @@ func (f *proving) again(c *command.CLI, of *policy.Consumer) func(context.Contex
 	}
 }
 
-// read reads the messages of --messages, or the first messages of the consumer's source if it is a file.
+// read reads the messages of --messages, or the first messages of the consumer's source if the source is a
+// file.
 func (f *proving) read(ctx context.Context, c *command.CLI, t *assembly.Trial) error {
 	name, read := f.messages, t.Read
 	if s := t.Policy.Source(t.Consumer.From); name == "" && s != nil && s.File != nil && s.File.Path != shape.Stdin {

@@ -83,7 +83,7 @@ func typedID(text string) (string, error) {
 	return string(id), nil
 }
 
-// askWhy searches for a message and prints what the stores know.
+// askWhy searches for a message and prints the records about it in the stores.
 func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	p, store, err := c.LoadFor(asked.store)
 	if err != nil {
@@ -142,8 +142,8 @@ func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, 
 	return can, silent, nil
 }
 
-// looked is a consumer in whose records the message was searched, with notes about what the search cannot
-// notes about what the search cannot find.
+// The type looked is a consumer whose records were searched for the message, with notes about what the search
+// cannot find.
 type looked struct {
 	Store    string   `json:"store"`
 	Consumer string   `json:"consumer"`

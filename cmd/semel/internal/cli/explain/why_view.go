@@ -63,7 +63,6 @@ type foundView struct {
 	noMarkers bool
 }
 
-// markerView shows a marker.
 type markerView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
@@ -105,7 +104,7 @@ type whyRow struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// causeView shows the message that caused this message, as the headers say.
+// causeView shows the message that caused this message, according to the headers.
 type causeView struct {
 	ID string `json:"id"`
 	// Consumer is the consumer that wrote the intent; empty if the message is not an intent.
@@ -113,7 +112,7 @@ type causeView struct {
 	Correlation string `json:"correlation_id,omitempty"`
 }
 
-// newWhyView returns the view of what was found. suggest is CLI.SuggestIn.
+// newWhyView returns the view of what was found. The parameter suggest is CLI.SuggestIn.
 func newWhyView(asked *whyAsked, found []*why.Facts, all []looked, suggest func(store string, words ...string) string) whyView {
 	v := whyView{ID: asked.id, Found: []foundView{}, Looked: append([]looked{}, all...)}
 	if !utf8.ValidString(asked.id) {
@@ -177,7 +176,8 @@ func (v *foundView) addConsumer(f *why.Facts) {
 	}
 }
 
-// causeOf returns the cause that the headers of a row name. If known is not nil, causeOf returns known.
+// causeOf returns the cause that is named in the headers of a row. If known is not nil, causeOf returns
+// known.
 func causeOf(known *causeView, f *why.Facts, r *store.StoredRow) *causeView {
 	if known != nil || r.Message == nil {
 		return known
@@ -333,7 +333,7 @@ func markerOf(m markerView) string {
 	return text
 }
 
-// writeLooked prints, for a message that no store knows, where the message was searched and what the search
+// writeLooked prints, for a message that no store knows, which records were searched and what the search
 // cannot find.
 func writeLooked(c *command.CLI, b *strings.Builder, v whyView) {
 	fmt.Fprintln(b, c.Wrapped(v.name()+" is not known: no consumer that was asked has a marker or a row of it, so that it has not come here, unless one of the things below is so, or its id is another: semel consumers identity ls says where consumers find ids.", 0))

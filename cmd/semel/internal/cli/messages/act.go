@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// actCommand returns the command for a verb that changes rows. The command does not wait until a consumer
-// has processed the rows.
+// actCommand returns the command for a verb that changes rows. The returned command does not wait until a
+// consumer has processed the rows.
 func actCommand(c *command.CLI, of subject, verb admin.Verb) *cobra.Command {
 	f := &filter{legal: verb.From()}
 	var all bool
@@ -62,7 +62,7 @@ retried at once. Attempts stay counted.`
 	return cmd
 }
 
-// short returns the first line of a command's help.
+// The method short returns the first line of a command's help.
 func (of subject) short(verb admin.Verb) string {
 	switch verb {
 	case admin.Release:
@@ -79,7 +79,7 @@ func (of subject) short(verb admin.Verb) string {
 	return "Hold intents back until they are retried"
 }
 
-// done is the value of --outcome for a call that took effect.
+// The method done is the value of --outcome for a call that took effect.
 func (of subject) done() string {
 	if of.intents {
 		return "sent"
@@ -87,7 +87,7 @@ func (of subject) done() string {
 	return admin.ResolvedDone.String()
 }
 
-// carry executes an order and prints the result for each row.
+// carry executes an operator's command and prints the result for each row.
 func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) error {
 	a, err := c.OpenBox(ctx, f.store)
 	if err != nil {
@@ -139,7 +139,7 @@ func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) erro
 // mostUndone is the maximum number of rows that a remark names.
 const mostUndone = 10
 
-// remarkUndo prints the command that takes back what was done.
+// remarkUndo prints the command that undoes the changes.
 func remarkUndo(c *command.CLI, st string, done []operate.Result) {
 	var undo admin.Verb
 	var numbers []string
@@ -161,7 +161,7 @@ func remarkUndo(c *command.CLI, st string, done []operate.Result) {
 	fmt.Fprintln(c.Err, "undo: "+c.SuggestIn(st, slices.Concat([]string{noun, undo.Recorded()}, numbers, []string{"--because", "WHY"})...))
 }
 
-// dueConsumers returns the names of the consumers whose rows the order made due.
+// dueConsumers returns the names of the consumers that have rows which the command made due.
 func dueConsumers(done []operate.Result) (names []string) {
 	for _, r := range done {
 		if r.Result == operate.Due {
@@ -195,7 +195,7 @@ func printPaused(ctx context.Context, c *command.CLI, s *assembly.Store, consume
 	return nil
 }
 
-// concludeOrder prints the remarks after an order's results, and returns the error for the exit code.
+// concludeOrder prints the remarks after the results of a command, and returns the error for the exit code.
 func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopped error) error {
 	bad, left := 0, 0
 	for _, r := range done {
@@ -234,7 +234,7 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 	return nil
 }
 
-// foreseen describes the result of a dry run: the numbers of rows by result, consumer and reason.
+// foreseen describes the result of a dry run: the number of rows for each result, consumer and reason.
 func foreseen(all []operate.Result) string {
 	var parts []string
 	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
@@ -254,13 +254,13 @@ func foreseen(all []operate.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// further is the indent of the further lines of a long line on a terminal.
+// further is the indentation of the second and later lines of a long text on a terminal.
 const further = 4
 
 // longestID is the maximum width of an id on a terminal, in columns.
 const longestID = 40
 
-// doneOf returns what an order has done to a row.
+// doneOf describes what a command has done to a row.
 func doneOf(v admin.Verb) string {
 	switch v {
 	case admin.Discard:

@@ -69,8 +69,8 @@ func confirmDoubted(c *command.CLI, rows []store.StoredRow) error {
 	return c.Ask("discard it anyway?")
 }
 
-// confirmAll asks for confirmation before a command changes all rows. Without a terminal, confirmAll returns
-// an error; --yes is needed then.
+// confirmAll asks for confirmation before a command changes all rows. Without a terminal and without the flag
+// --yes, confirmAll returns an error.
 func confirmAll(c *command.CLI, verb, thing string, n int, lines []string) error {
 	if !c.Asks() {
 		return command.UsageError("--yes is missing: --all without a filter would %s %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
@@ -100,7 +100,7 @@ func (t tally) total() (n int) {
 	return n
 }
 
-// of returns the number of rows of a consumer.
+// The method "of" returns the number of rows of a consumer.
 func (t tally) of(consumer string) (n int) {
 	for _, count := range t[consumer] {
 		n += count
@@ -115,7 +115,7 @@ func (t tally) consumers() []string {
 	})
 }
 
-// lines returns one line per consumer. The consumer with the most rows is first.
+// The method lines returns one line per consumer. The consumer with the most rows is first.
 func (t tally) lines() (all []string) {
 	for _, name := range t.consumers() {
 		all = append(all, cmp.Or(legible.Printable(name), "no consumer")+": "+byReason(t[name]))

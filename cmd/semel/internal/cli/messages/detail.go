@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// given returns name, or "" if value is empty.
+// The function given returns the parameter name, or "" if the parameter value is empty.
 func given(name, value string) string {
 	if value == "" {
 		return ""
@@ -22,7 +22,7 @@ func given(name, value string) string {
 	return name
 }
 
-// ofVersion returns name, or "" if the message has no version.
+// ofVersion returns the parameter name, or "" if the message has no version.
 func ofVersion(v operate.View, name string) string {
 	if v.Version == 0 {
 		return ""
@@ -53,7 +53,7 @@ func keyOf(v operate.View) string {
 	return key
 }
 
-// lineOf describes which earlier row blocks the message, or returns "" if the message waits in no lane.
+// lineOf describes the earlier row that blocks the message, or returns "" if the message waits in no lane.
 func lineOf(d operate.Detail) string {
 	switch {
 	case !d.Lined:
@@ -128,7 +128,7 @@ func writeDetail(c *command.CLI, w io.Writer, d operate.Detail) error {
 	return WritePayload(w, d)
 }
 
-// writeFields prints fields, their values in one column. A long value continues on the next lines.
+// writeFields prints fields, with all values in one column. A long value continues on the next lines.
 func writeFields(c *command.CLI, w io.Writer, fields []detailField) error {
 	width := 0
 	for _, field := range fields {

@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// editing has the flags of the command edit.
 type editing struct {
 	store, file, who, why string
 	yes, dryRun           bool
@@ -64,7 +63,7 @@ messages show --payload shows earlier payloads. Retry the message afterwards.`,
 	return c.WithConfig(cmd)
 }
 
-// edited is the JSON output of the command edit.
+// The type edited is the JSON output of the command edit.
 type edited struct {
 	Verb     string `json:"verb"`
 	DryRun   bool   `json:"dry_run"`
@@ -233,7 +232,7 @@ func printEdit(c *command.CLI, v edited) {
 	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
 }
 
-// writeDiff prints a difference between payloads. Indentation is kept.
+// writeDiff prints a difference between payloads. The printed difference keeps the indentation.
 func writeDiff(w io.Writer, diff string) {
 	for line := range strings.Lines(diff) {
 		line = strings.TrimSuffix(line, "\n")
@@ -242,7 +241,7 @@ func writeDiff(w io.Writer, diff string) {
 	}
 }
 
-// agreed asks for confirmation. Without a terminal, --yes is needed.
+// The function agreed asks for confirmation. Without a terminal, the user must give the flag --yes.
 func agreed(c *command.CLI, e *editing) error {
 	switch {
 	case e.yes:

@@ -229,7 +229,8 @@ func confirmErased(ctx context.Context, c *command.CLI, a *assembly.Assembly, e 
 }
 
 // scrub removes old versions of the erased rows from the database files. If the write-ahead log cannot be
-// emptied, scrub prints a remark. With the flag --vacuum, scrub returns an error instead.
+// emptied, scrub prints a remark. With the flag --vacuum, scrub returns an error instead of printing a
+// remark.
 func (e *erasing) scrub(ctx context.Context, c *command.CLI, s *assembly.Store) error {
 	err := s.Scrub(ctx, e.vacuum)
 	if err != nil && !e.vacuum && ctx.Err() == nil {

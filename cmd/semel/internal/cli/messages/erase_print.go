@@ -95,8 +95,8 @@ func printLeft(c *command.CLI, all []operate.ErasureReport, e *erasing) error {
 	return err
 }
 
-// unreached lists places outside the stores that may still contain erased data, such as topics and files of
-// the policy.
+// The function unreached lists places outside the stores that may still contain erased data, such as topics
+// and files of the policy.
 func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
 	var topics []string
 	for _, c := range p.Consumers {

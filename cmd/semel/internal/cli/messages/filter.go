@@ -17,8 +17,8 @@ import (
 type filter struct {
 	store, reason, kind, id, before, group string
 	states                                 []string
-	// yes skips the confirmation before a command changes all rows. everything means that no flag restricts
-	// the rows.
+	// The field yes skips the confirmation before a command changes all rows. The field everything means that no
+	// flag restricts the rows.
 	yes, everything bool
 	// legal has the states in which the command can change a row; nil means all states.
 	legal []store.RowState
@@ -27,7 +27,7 @@ type filter struct {
 // anyState is the value of --state that chooses messages in all states.
 const anyState = "all"
 
-// offered returns the possible values of --state.
+// The method offered returns the possible values of --state.
 func (f *filter) offered() (all []string) {
 	for _, s := range admin.States() {
 		if len(f.stored(s)) > 0 {
@@ -37,12 +37,14 @@ func (f *filter) offered() (all []string) {
 	return append(all, anyState)
 }
 
-// stored returns the states of rows that belong to the printed state s and that the command can change.
+// The method stored returns the states of rows that belong to the printed state s and that the command can
+// change.
 func (f *filter) stored(s admin.State) []store.RowState {
 	return slices.DeleteFunc(s.Stored(), func(s store.RowState) bool { return f.legal != nil && !slices.Contains(f.legal, s) })
 }
 
-// add adds the flags to a command. standard are the states that the command chooses without --state.
+// add adds the flags to a command. The parameter standard has the states that the command chooses without
+// --state.
 func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "a store of the policy, postgres://… or sqlite:FILE")
@@ -63,7 +65,7 @@ func filterFlags() []string {
 	return []string{"consumer", "reason", "group", "type", "id", "before", "state"}
 }
 
-// rows returns the row filter for the given flags. The flag --group is not part of the row filter.
+// The method rows returns the row filter for the given flags. The flag --group is not part of the row filter.
 func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, error) {
 	chosen := store.RowFilter{Consumer: c.Consumer, Reason: semel.Reason(f.reason), Type: f.kind}
 	if f.id != "" {
@@ -143,7 +145,7 @@ func words(states []admin.State) []string {
 }
 
 // reasons returns the reasons that Semel itself gives to rows. Handlers can use further reasons. A test
-// compares the list with reason.go.
+// compares the returned list with reason.go.
 func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, reasonname.FormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonPrecondition, reasonname.MissingParameter, reasonname.BadEffects,

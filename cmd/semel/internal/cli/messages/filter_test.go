@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// handedBack are the reasons that rows never have.
+// handedBack lists the reasons that rows never have.
 var handedBack = []semel.Reason{reasonname.None, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
 
 func TestEveryReasonOfARowIsCompleted(t *testing.T) {

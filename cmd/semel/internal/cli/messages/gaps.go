@@ -20,7 +20,6 @@ func gapsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("gaps", "Show and repair missing versions", gapsList(c), gapsShow(c), gapsSkip(c), gapsBackfill(c))
 }
 
-// streamFlags has the flags that choose streams.
 type streamFlags struct{ store, source, stream string }
 
 func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *cobra.Command {
@@ -32,7 +31,8 @@ func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *co
 	return c.WithConfig(c.WithConsumer(cmd, "only streams of this consumer"))
 }
 
-// chosen returns the stream filter for the given flags. An empty --source chooses streams without a source.
+// The method chosen returns the stream filter for the given flags. An empty --source chooses streams without
+// a source.
 func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamFilter {
 	chosen := operate.StreamFilter{Consumer: c.Consumer, Stream: f.stream}
 	if cmd.Flags().Changed("source") {
@@ -81,8 +81,8 @@ func streamsIn(ctx context.Context, boxes []operate.Box, f operate.StreamFilter)
 	return all, nil
 }
 
-// oneStream returns the stream with the given name. If several sources or consumers have such a stream,
-// oneStream returns an error.
+// oneStream returns the stream with the given name. If several sources or consumers have a stream of this
+// name, oneStream returns an error.
 func oneStream(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) (streamIn, error) {
 	all, err := streamsIn(ctx, boxes, f)
 	switch {
@@ -135,7 +135,6 @@ func listGaps(ctx context.Context, c *command.CLI, boxes []operate.Box, f operat
 	return command.PrintList(c, l, "streams", "stream", views, len(all), streamColumns)
 }
 
-// streamColumns returns the columns of the table of streams.
 func streamColumns(views []operate.StreamView, _ bool) []output.Column[operate.StreamView] {
 	type view = operate.StreamView
 	store := func(v view) string { return v.Store }
@@ -228,7 +227,7 @@ func versionColumns(views []operate.View, wide bool) []output.Column[operate.Vie
 	}
 }
 
-// rouseStreams wakes the processes that run the consumers of the changed streams.
+// rouseStreams notifies the processes that run the consumers of the changed streams.
 func rouseStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

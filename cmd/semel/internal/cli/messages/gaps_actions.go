@@ -167,7 +167,6 @@ func concludeSkips(c *command.CLI, o operate.Skip, done []operate.Skipped, stopp
 	return nil
 }
 
-// writeStream prints a stream.
 func writeStream(w io.Writer, d operate.StreamDetail) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, field := range []struct{ name, value string }{
@@ -204,7 +203,7 @@ func missing(d operate.StreamDetail) string {
 	return strings.Join(ranges, ", ")
 }
 
-// passed returns the numbers of the skipped rows as text.
+// The function passed returns the numbers of the skipped rows as text.
 func passed(d operate.Skipped) string {
 	var numbers []string
 	for _, n := range d.Passed {

@@ -47,7 +47,7 @@ func TestAStreamWithManyRowsIsReadAsFarAsItIsShown(t *testing.T) {
 	})
 }
 
-// asked records the filters of all calls of Rows.
+// The type asked records the filters of all calls of Rows.
 type asked struct {
 	*memstore.Store
 	filters []store.RowFilter

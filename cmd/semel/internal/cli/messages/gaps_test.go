@@ -27,7 +27,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// history is a policy with versions. The policy's store is not opened: the tests use a store in memory.
+// history is a policy in which messages have versions. The policy's store is not opened: the tests use a
+// store in memory.
 const history = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: orders.jsonl, format: json}}}
@@ -40,8 +41,8 @@ consumers:
     handler: {sql: {params: {v: "body:/version"}, statements: [insert into history values (:v)]}}
 `
 
-// takes runs the policy's consumer over the given lines with a store in memory, and returns the applied
-// versions.
+// The function takes lets the policy's consumer process the given lines with a store in memory, and returns
+// the applied versions.
 func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	t.Helper()
 	p, faults := policy.Parse("semel.yaml", []byte(history), os.LookupEnv)
@@ -68,7 +69,7 @@ func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	return applied.String()
 }
 
-// line returns the JSON for one version of an order.
+// line returns, in JSON, the message about one version of an example order.
 func line(order, version string) string {
 	return `{"order":` + order + `,"version":` + version + `}`
 }

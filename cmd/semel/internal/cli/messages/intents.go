@@ -34,7 +34,7 @@ func ofOneSender(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// listed returns names in parentheses, or "" if there are no names.
+// The function listed returns names in parentheses, or "" if there are no names.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -46,7 +46,7 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 	return f.add(c, cmd, of.standard("")...)
 }
 
-// look opens the chosen stores and calls show.
+// The method look opens the chosen stores and calls the function show.
 func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
 	if err := l.Check(c, cmd); err != nil {
 		return err
@@ -107,8 +107,8 @@ func list(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.Row
 	return nil
 }
 
-// severalStates reports whether messages in several states were asked for. For the states that are chosen without
-// --state it returns false.
+// severalStates reports whether messages in several states were asked for. severalStates returns false for
+// the states that are chosen without --state.
 func severalStates(stored []store.RowState) bool {
 	states, others := map[admin.State]bool{}, false
 	for _, s := range stored {
@@ -119,8 +119,8 @@ func severalStates(stored []store.RowState) bool {
 	return len(stored) == 0 || len(states) > 1 && others
 }
 
-// listedStore returns what a suggested command has as the store of a listed row: the column STORE, if the list has
-// rows of several stores.
+// listedStore returns the value of --store in a command that is suggested for a listed row: the name of the
+// only store, or the word STORE, which stands for a value of the column STORE.
 func listedStore(a *assembly.Assembly) string {
 	if len(a.Stores) > 1 {
 		return "STORE"
@@ -128,8 +128,8 @@ func listedStore(a *assembly.Assembly) string {
 	return a.Stores[0].Name()
 }
 
-// view returns the view of a row. For an intent, the view has the recipient, which the store keeps as the
-// row's key.
+// view returns the view of a row. The view of an intent has the recipient, which the store keeps as the row's
+// key.
 func (of subject) view(st string, row store.StoredRow) operate.View {
 	v := operate.NewView(st, row)
 	if of.intents {
@@ -139,7 +139,8 @@ func (of subject) view(st string, row store.StoredRow) operate.View {
 }
 
 // rowColumns returns the columns of the table of messages. With limited width, rowColumns leaves out columns
-// whose cells are all equal, and columns that few users need. With states, STATE is always shown.
+// whose cells are all equal, and columns that few users need. If the parameter states is true, the column
+// STATE is always shown.
 func rowColumns(states bool) func(views []operate.View, wide bool) []output.Column[operate.View] {
 	return func(views []operate.View, wide bool) []output.Column[operate.View] {
 		return columnsOf(views, wide, states)
@@ -193,8 +194,8 @@ func intentColumns(views []operate.View, wide bool) []output.Column[operate.View
 	}
 }
 
-// reasonOf returns why a message waits, was parked or has ended. An applied message keeps the reason of
-// an earlier failure, which is not about its state.
+// reasonOf returns why a message waits, was parked or has ended. An applied message keeps the reason of an
+// earlier failure, so reasonOf ignores this reason.
 func reasonOf(v operate.View) string {
 	if v.State == admin.Applied && v.Reason != reasonname.Erased {
 		return ""
@@ -233,8 +234,9 @@ func stateOf(v operate.View) string { return string(v.State) }
 
 func consumerOf(v operate.View) string { return v.Consumer }
 
-// pointAtReasons prints the existing reasons if no row has the reason in the filter. If no row has any reason,
-// and Semel does not know the one in the filter, pointAtReasons prints the reasons of Semel.
+// pointAtReasons prints the existing reasons if no row has the reason in the filter. If no row has any
+// reason, and the reason in the filter is unknown to Semel, pointAtReasons prints the reasons that Semel
+// uses.
 func pointAtReasons(ctx context.Context, c *command.CLI, a *assembly.Assembly, f store.RowFilter) error {
 	if f.Reason == "" {
 		return nil

@@ -19,7 +19,7 @@ func Commands(c *command.CLI) []*cobra.Command {
 }
 
 // subject says whether a command is for messages or for intents. An intent is a row in the inbox of its
-// sender, so the commands for both are the same.
+// sender, so the commands for messages and for intents are the same.
 type subject struct {
 	word    string
 	intents bool

@@ -22,7 +22,7 @@ type retrying struct {
 	filter
 	verb                    admin.Verb
 	all, dryRun, here, wait bool
-	// force also retries dead letters of a topic that may have been applied before.
+	// With the field force, dead letters of a topic are retried even if they may have been applied before.
 	force bool
 	rate  float64
 	// topic is the dead-letter topic whose records are retried. If topic is empty, rows of the store are
@@ -123,14 +123,14 @@ type retry struct {
 	assembly *assembly.Assembly
 	box      operate.Box
 	chosen   store.RowFilter
-	// fromTopic is the dead-letter topic; nil for a retry of rows. plan has the latest predictions for the
-	// topic's dead letters.
+	// fromTopic is the dead-letter topic; nil for a retry of rows. The field plan has the latest predictions for
+	// the topic's dead letters.
 	fromTopic *topicOf
 	plan      *operate.TopicPlan
 }
 
-// do predicts the results. If the retry is not a dry run, do then retries the messages and prints the
-// results.
+// The method do predicts the results. If the retry is not a dry run, the method then retries the messages and
+// prints the results.
 func (d *retry) do(ctx context.Context) error {
 	all, err := d.predict(ctx)
 	if err != nil {
@@ -236,7 +236,7 @@ func (d *retry) progress(all []operate.Letter) interface {
 	return running.NewLines(d.Err, len(all), time.Now)
 }
 
-// ended returns the number of messages with a known result.
+// The function ended returns the number of messages with a known result.
 func ended(all []operate.Letter) (n int) {
 	for _, l := range all {
 		if l.Happened != "" {

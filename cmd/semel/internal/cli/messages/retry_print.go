@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// retried is the JSON output of the commands retry and send.
+// The type retried is the JSON output of the commands retry and send.
 type retried struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dry_run"`
@@ -64,7 +64,7 @@ func (d *retry) conclude(all []operate.Letter, stopped error) error {
 }
 
 // print prints one line for each message that the user named and for each message whose result differs from
-// the prediction. After these lines, print prints the sums.
+// the prediction. The numbers of messages by result are printed last.
 func (d *retry) print(done retried) {
 	if len(done.Results) == 0 {
 		return
@@ -110,8 +110,8 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 	return line
 }
 
-// predicted returns a predicted result as people read it. Whether a handler will succeed cannot be
-// predicted.
+// The function predicted returns the printed text for a predicted result. Whether a handler will succeed
+// cannot be predicted.
 func predicted(f operate.Fate) string {
 	if f == operate.FateApplied {
 		return "applied if the handler succeeds"

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// While a retry waits for its turn, another retry or a redelivery may have processed the message.
+// While a retry waits until other retries have ended, another retry or a redelivery may process the message.
 func TestARetryPredictsAgainWhenItsTurnHasCome(t *testing.T) {
 	t.Run("trap_T47_a_prediction_from_before_its_turn_is_not_used", func(t *testing.T) {
 		var out, log bytes.Buffer

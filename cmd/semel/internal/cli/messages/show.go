@@ -21,7 +21,7 @@ import (
 )
 
 // showCommand returns the command that shows one message or intent, one failure group, or one dead letter of
-// a topic. The user gives the row number, the group's name, or the place in the topic.
+// a topic. The user gives the row number, the group's name, or the position in the topic.
 func showCommand(c *command.CLI, of subject) *cobra.Command {
 	var store string
 	var payload bool
@@ -95,7 +95,8 @@ func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st s
 	return command.Failed(of.writeCommands(c, a.Stores[0].Name(), number, legal))
 }
 
-// commands returns the commands that change one row, in the order in which show lists them.
+// commands returns the commands that change one row, in the order in which semel messages show lists the
+// commands.
 func (of subject) commands() []admin.Verb {
 	if of.intents {
 		return []admin.Verb{admin.Send, admin.Resolve, admin.Suppress, admin.Release, admin.Discard}
@@ -130,7 +131,7 @@ var failureGroup = regexp.MustCompile(`^[0-9a-f]{8}$`)
 // rowsShown is the number of printed messages of a failure group.
 const rowsShown = 20
 
-// showGroup prints a failure group and its first messages. showGroup returns false if there is no such group
+// showGroup prints a failure group and its first messages. showGroup returns false if no group has this name
 // and the name could also be a row number.
 func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, error) {
 	a, err := c.OpenBoxes(ctx, st)
@@ -173,7 +174,7 @@ func showGroup(ctx context.Context, c *command.CLI, name, st string) (bool, erro
 	return true, nil
 }
 
-// topicPlace is the place of a dead letter: topic, partition and offset.
+// topicPlace is the position of a dead letter: topic, partition and offset.
 type topicPlace struct {
 	topic     string
 	partition int32

@@ -26,7 +26,7 @@ type topicOf struct {
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	joiner   operate.Joiner
-	// told means that the user has seen a remark about dead letters of other consumers in the topic.
+	// The field told means that the user has seen a remark about dead letters of other consumers in the topic.
 	told bool
 }
 
@@ -177,7 +177,8 @@ func (t *topicOf) plan(ctx context.Context, d *retry) (*operate.TopicPlan, error
 }
 
 // doubt returns a function that decides about dead letters without a row. The function returns why the
-// message may have been applied before and must not be delivered again, or "".
+// message may have been applied before and must not be delivered again, or "" if the message may be
+// delivered.
 func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLetter) string, error) {
 	kept, err := command.KeptSince(ctx, t.assembly.Stores[0], t.of.Name)
 	if err != nil {

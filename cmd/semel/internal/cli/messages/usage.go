@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// shareFlags shortens the help texts of the subcommands of cmd. For a flag that many subcommands have, the
-// help shows only the name. The help of the command ls explains these flags.
+// shareFlags shortens the help texts of the subcommands of cmd. Only the help of the command ls explains a
+// flag that many subcommands have; the help of every other subcommand shows only the flag's name.
 func shareFlags(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if shared(cmd, f.Name) {
@@ -21,7 +21,7 @@ func shareFlags(cmd *cobra.Command) {
 	}
 }
 
-// shared reports whether a command's help shows only the name of the flag.
+// The function shared reports whether a command's help shows only the name of the flag.
 func shared(cmd *cobra.Command, flag string) bool {
 	switch list := cmd.Flags().Lookup("limit") != nil; {
 	case flag == "config":
@@ -29,7 +29,7 @@ func shared(cmd *cobra.Command, flag string) bool {
 	case cmd.Name() == "ls":
 		return false
 	case flag == "output":
-		return list // others have other formats
+		return list // commands that print no list have other formats
 	case slices.Contains([]string{"store", "as", "limit"}, flag):
 		return true
 	}

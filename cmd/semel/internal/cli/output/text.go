@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Counted returns a count such as "3 rows". If shown is less than all, the text contains both numbers.
+// Counted returns a count such as "3 rows". If the number shown is less than the number all, the text
+// contains both numbers.
 func Counted(shown, all int, what string) string {
 	if all != 1 {
 		what += "s"
@@ -16,8 +17,8 @@ func Counted(shown, all int, what string) string {
 	return fmt.Sprintf("%d %s", all, what)
 }
 
-// WithVerb returns a count with a verb, such as "2 rows wait". one and many are the singular and plural of
-// the verb.
+// WithVerb returns a count with a verb, such as "2 rows wait". The parameters one and many are the singular
+// and the plural of the verb.
 func WithVerb(n int, thing, one, many string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s %s", thing, one)
@@ -33,8 +34,8 @@ func Moment(t time.Time) string {
 	return t.UTC().Format(time.DateTime + "Z")
 }
 
-// Age formats the time between from and to in its largest unit, rounded down, such as "12m". Age returns a
-// dash if one of the times is zero, and "0s" if to is before from.
+// Age formats the time between the parameters from and to in its largest unit, rounded down, such as "12m".
+// Age returns a dash if one of the times is zero, and "0s" if the parameter to is before the parameter from.
 func Age(from, to time.Time) string {
 	const day = 24 * time.Hour
 	switch d := max(0, to.Sub(from)); {

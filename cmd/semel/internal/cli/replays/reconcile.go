@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reconciling has the flags of the command reconcile.
 type reconciling struct {
 	command.Listing
 	file, format, query, effects string
@@ -32,7 +31,8 @@ type reconciling struct {
 	grace                        time.Duration
 }
 
-// span is a range of time. If from or to is zero, the range is unlimited on that side.
+// span is a range of time. If the field from is zero, the range has no start. If the field to is zero, the
+// range has no end.
 type span struct{ from, to time.Time }
 
 func reconcileCommand(c *command.CLI) *cobra.Command {
@@ -78,7 +78,7 @@ a group. The command changes nothing.`,
 	return c.WithConfig(c.ForConsumer(cmd))
 }
 
-// fits returns a usage error if the flags contradict each other.
+// The method fits returns a usage error if the flags contradict each other.
 func (r *reconciling) fits(c *command.CLI) (err error) {
 	given := 0
 	for _, is := range []bool{r.file != "", len(r.topics) > 0, r.query != ""} {
@@ -181,18 +181,18 @@ func (f *findings) kinds() []string {
 		{f.Unmarked, string(reconcile.Unmarked)}, {f.Unknown, string(reconcile.Unknown)}})
 }
 
-// found returns the number of findings of each kind, as text.
+// The method found returns the number of findings of each kind, as text.
 func (f *findings) found() string {
 	return strings.Join(append(f.kinds(), some([]tallied{{f.Unusable, "without an identity"}})...), ", ")
 }
 
-// tallied is a number and the name of the counted things.
+// The type tallied is a number and the name of the counted things.
 type tallied struct {
 	n    int64
 	what string
 }
 
-// some returns one text for each number that is not 0.
+// The function "some" returns one text for each number that is not 0.
 func some(all []tallied) (texts []string) {
 	for _, one := range all {
 		if one.n > 0 {
@@ -307,7 +307,7 @@ func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
 }
 
 // compareSource compares the messages of a source with the store. If a message has no identity, the finding
-// has the message's position in the source.
+// about the message has its position in the source.
 func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
 	defer func() { err = errors.Join(err, command.Failed(src.Close(context.WithoutCancel(ctx)))) }()
 	return compare(ctx, c, r, s, of, func(to *reconcile.Comparison, told *findings) error {

@@ -36,7 +36,7 @@ func replayCommand(c *command.CLI) *cobra.Command {
 // replaying has the flags of the commands about replays and rebuilds.
 type replaying struct {
 	who, why string
-	// from and to are the bounds in the form that the user typed.
+	// The fields from and to are the bounds as the user typed the bounds.
 	from, to  string
 	bounds    [2]replay.Bound
 	perSecond int
@@ -91,8 +91,8 @@ and its progress: continue with --resume after a kill.`,
 	return replayFlags(c, cmd, r)
 }
 
-// checkStart checks the flags that startFlags adds. list is the command that lists replays; errors mention
-// the command.
+// checkStart checks the flags that startFlags adds. The parameter list is the command that lists replays;
+// errors mention this command.
 func (r *replaying) checkStart(cmd *cobra.Command, list string) error {
 	if cmd.Flags().Changed("resume") && r.resume < 1 {
 		return command.UsageError("--resume %d is no number of a replay; %s shows them", r.resume, list)
@@ -157,8 +157,8 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// permitted returns the policy and the consumer in --consumer. If refuses returns a fault, permitted returns
-// the fault as an error.
+// The function permitted returns the policy and the consumer in --consumer. If the function refuses returns a
+// fault, permitted returns the fault as an error.
 func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {
@@ -187,7 +187,7 @@ func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
 	return p, of, nil
 }
 
-// runReplay prints the plan of a replay. Without --dry-run, runReplay then runs the replay.
+// runReplay prints the plan of a replay. Without --dry-run, runReplay also runs the replay.
 func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
@@ -225,14 +225,14 @@ type replayRun struct {
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	origin   replay.Origin
-	at       time.Time // the age of a message is computed at this time
+	at       time.Time // the time for which ages of messages are computed
 	progress admin.ReplayProgress
 	runner   replay.Runner
 	live     *running.Live // nil if standard error is not a terminal
 }
 
-// replayFailed returns the error of a replay with an exit code. The exit code differs for faults of the
-// policy and for other errors.
+// replayFailed returns the error of a replay with an exit code. A fault of the policy gives another exit code
+// than other errors.
 func replayFailed(err error) error {
 	var f shape.Fault
 	var known *command.Failure
@@ -323,7 +323,7 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, r.runner.Abandon(ctx))
 	}
-	closeIt = false // the consumer closes the source
+	closeIt = false // because the consumer closes the source
 	r.watch(made)
 	summary, state, err := r.runner.Run(ctx, r.of.Name, made)
 	if r.live != nil {

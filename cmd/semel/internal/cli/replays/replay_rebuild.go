@@ -63,7 +63,7 @@ continue with --resume.`,
 }
 
 // runRebuild starts or resumes a rebuild. The rebuild runs until a switch activates its generation, or until
-// an operator stops or drops the rebuild. runRebuild then prints the result.
+// an operator stops or drops the rebuild. At the end of the rebuild, runRebuild prints the result.
 func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
@@ -172,8 +172,8 @@ func rebuilt(p admin.ReplayProgress) string {
 	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), percent, left)
 }
 
-// settledOf returns the settled part of a rebuild's source in percent. left is the number of records of
-// topics, or bytes of a file, that are not settled.
+// settledOf returns how much of a rebuild's source has been processed, in percent. The result left is the
+// number of records of topics, or of bytes of a file, that have not been processed.
 func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	ends := int64(0)
 	for _, l := range p.Lanes {

@@ -40,14 +40,15 @@ type ReplayView struct {
 	Progress   admin.ReplayProgress `json:"progress"`
 }
 
-// ViewOfReplay returns the view of a recorded replay. store is the name of the store.
+// ViewOfReplay returns the view of a recorded replay. The parameter store is the name of the store.
 func ViewOfReplay(store string, r *admin.Replay) ReplayView {
 	effects := effectsWord(r.Effects)
 	return ReplayView{store, r.Number, r.Consumer, r.Kind, r.Generation, effects, r.State, r.Left > 0, r.Start.By, r.Start.Why, r.Start.At,
 		r.Stop.By, r.Stop.Why, r.Saved, r.Ended, r.Progress}
 }
 
-// state returns the state of the replay. If a replay has not ended and no process runs it, the text says so.
+// state returns the state of the replay. If a replay has not ended and no process runs the replay, the text
+// says that no process runs it.
 func (v ReplayView) state() string {
 	if !v.State.Ended() && !v.Run {
 		return string(v.State) + ", but no process runs it"
@@ -55,7 +56,8 @@ func (v ReplayView) state() string {
 	return string(v.State)
 }
 
-// nouns maps kinds of replays to their names in texts. The command groups have the same names.
+// nouns maps kinds of replays to their names in texts. The names of the command groups are the names in
+// nouns.
 var nouns = map[admin.ReplayKind]string{admin.ReplayAgain: "replay", admin.ReplayRebuild: "rebuild"}
 
 func replayStatus(c *command.CLI, kind admin.ReplayKind) *cobra.Command {
@@ -172,7 +174,6 @@ func stopReplay(ctx context.Context, c *command.CLI, s *assembly.Store, number i
 	return command.Failed(err)
 }
 
-// planView shows the plan of a replay.
 type planView struct {
 	Consumer string              `json:"consumer"`
 	Effects  string              `json:"effects"`
@@ -268,8 +269,8 @@ type endView struct {
 	State      admin.ReplayState   `json:"state"`
 	Counts     admin.ReplayCounts  `json:"counts"`
 	Prediction *admin.ReplayCounts `json:"predicted,omitempty"`
-	// Inbox has the counts of inbox rows that this process has processed during the replay; nil if there
-	// were none.
+	// Inbox has the counts of inbox rows that this process has processed during the replay; nil if the process
+	// has processed no rows.
 	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
 	Resumed bool               `json:"resumed"`
 }
@@ -307,7 +308,8 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 	return err
 }
 
-// stoppedBy returns an error that says who stopped the replay and why, or nil if nobody stopped the replay.
+// If a person stopped the replay, stoppedBy returns an error with the name of the person and the reason,
+// otherwise nil.
 func (r *replayRun) stoppedBy(state admin.ReplayState, err error) error {
 	if state != admin.ReplayStopped || !errors.Is(err, replay.ErrStopped) {
 		return nil

@@ -146,7 +146,7 @@ func openRebuilt(ctx context.Context, c *command.CLI, p *policy.Policy) (*assemb
 	return c.OpenChecked(ctx, p, p.Databases()[0].Name)
 }
 
-// switched is the JSON output of a switch.
+// The type switched is the JSON output of a switch.
 type switched struct {
 	Number   int64  `json:"number"`
 	Consumer string `json:"consumer"`
@@ -186,8 +186,8 @@ type couldSwitch struct {
 	// State is the state of the rebuild. Run reports whether a process runs the rebuild.
 	State admin.ReplayState `json:"state"`
 	Run   bool              `json:"run"`
-	// SettledPercent is the settled part of the source. Left is the number of records of topics, or bytes of
-	// a file, that are not settled.
+	// SettledPercent is the processed part of the source. Left is the number of records of topics, or of bytes
+	// of a file, that have not been processed.
 	SettledPercent float64              `json:"settled_percent"`
 	Left           int64                `json:"left"`
 	Progress       admin.ReplayProgress `json:"progress"`
@@ -248,7 +248,7 @@ continues. Rows of your own tables stay: delete them yourself.`,
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
 }
 
-// dropped is the JSON output of `rebuild drop`.
+// The type dropped is the JSON output of `rebuild drop`.
 type dropped struct {
 	Number     int64  `json:"number"`
 	Consumer   string `json:"consumer"`

@@ -19,8 +19,9 @@ import (
 // noLimit is the argument of the command limit that removes the limit.
 const noLimit = "off"
 
-// obeyWithin is how long a pause, a limit or their end takes to reach all processes: each reads them every 2
-// seconds, and looks at the inbox every 250 ms.
+// obeyWithin is the time within which all processes obey a pause or a limit, or notice that an operator
+// removed the pause or limit. Each process reads pauses and limits every 2 seconds, and looks at the inbox
+// every 250 ms.
 const obeyWithin = "3 seconds"
 
 func pauseCommand(c *command.CLI) *cobra.Command {
@@ -80,8 +81,8 @@ func perSecond(arg string) (int, error) {
 	return n, nil
 }
 
-// controlFlags adds the flags of the commands pause, resume and limit. others is the number of arguments
-// after the names of consumers: 1 for limit, 0 for the other commands.
+// controlFlags adds the flags of the commands pause, resume and limit. The parameter others is the number of
+// arguments after the names of consumers: 1 for limit, 0 for the other commands.
 func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish, others int) *cobra.Command {
 	var store string
 	var everyone bool
@@ -133,7 +134,7 @@ func withControlStore(c *command.CLI, cmd *cobra.Command, store *string) *cobra.
 	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 
-// controlled is a consumer together with its store.
+// The type controlled is a consumer together with its store.
 type controlled struct {
 	store *assembly.Store
 	name  string
@@ -243,7 +244,7 @@ func wishLine(w operate.Wish, d operate.Controlled) string {
 	return line + wished(w)
 }
 
-// unchanged returns the text for a consumer that had nothing to remove: no limit, or no pause.
+// The function unchanged returns the text for a consumer that had nothing to remove: no limit, or no pause.
 func unchanged(w operate.Wish) string {
 	if w.Verb == operate.Limit {
 		return "has no limit"
@@ -251,7 +252,7 @@ func unchanged(w operate.Wish) string {
 	return "is not paused"
 }
 
-// wished returns the text for the new state of a consumer after the command.
+// The function wished returns the text for the new state of a consumer after the command.
 func wished(w operate.Wish) string {
 	switch {
 	case w.Verb == operate.Pause:

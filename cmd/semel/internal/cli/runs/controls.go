@@ -45,28 +45,30 @@ minute if retention is limited. Otherwise RUN is unknown.`,
 	return withControlStore(c, cmd, &store)
 }
 
-// consumerView shows a consumer and its controls.
 type consumerView struct {
 	operate.ControlView
-	// Run is ready, not ready or not in run, as the run at the policy's address says; empty if that is unknown.
+	// Run is "ready", "not ready" or "not in run", as the process at the policy's address (key listen) reports;
+	// empty if unknown.
 	Run string `json:"run,omitempty"`
-	// Progress is when a process of the consumer last recorded progress in the store, if processes do that.
+	// Progress is the time at which a process of the consumer last recorded progress in the store; nil if
+	// processes record none.
 	Progress *time.Time `json:"progress_at,omitempty"`
 	seen     string
 }
 
-// noListen is why it is unknown what runs if the policy has no address to ask.
+// noListen explains why the running consumers are unknown if the policy has no address at which a process can
+// be asked.
 const noListen = "the policy has no key listen, so no run can be asked"
 
-// noPolicy is why it is unknown what runs if only the database is known.
+// noPolicy explains why the running consumers are unknown if the user named a database instead of a policy.
 const noPolicy = "a database does not show which processes run; name a policy with the key listen"
 
-// whatRuns returns the consumers of the process that serves the policy's address; nil and the reason if no
-// process can be asked.
+// whatRuns returns the consumers of the process that serves the policy's address. If no process can be asked,
+// whatRuns returns nil and the reason.
 func whatRuns(ctx context.Context, c *command.CLI, store string) (runs map[string]metrics.ConsumerHealth, unknown string) {
 	p, _, err := c.LoadFor(store)
 	switch {
-	case err != nil: // who needs the policy says what is wrong with it
+	case err != nil: // the caller that needs the policy reports the error
 		return nil, ""
 	case p.Bare:
 		return nil, noPolicy
@@ -82,11 +84,12 @@ func whatRuns(ctx context.Context, c *command.CLI, store string) (runs map[strin
 	return h.Consumers, ""
 }
 
-// consumersListed prints consumers, and whether they run.
+// consumersListed prints consumers, and whether each consumer runs.
 type consumersListed struct {
 	*command.CLI
 	listing *command.Listing
-	// runs are the consumers of the run that was asked; nil if there is none, and unknown says why.
+	// The field runs has the consumers of the process that was asked. If no process answered, runs is nil, and
+	// the field unknown has the reason.
 	runs    map[string]metrics.ConsumerHealth
 	unknown string
 	now     func() time.Time
@@ -125,10 +128,11 @@ func (l *consumersListed) print(ctx context.Context, all []controlled) error {
 	return err
 }
 
-// notInRun is the state of a consumer that the run at the policy's address does not run.
+// notInRun is the state of a consumer that the process at the policy's address does not run.
 const notInRun = "not in run"
 
-// progressOf returns when a process of the consumer last recorded progress; nil if that is unknown.
+// progressOf returns the time at which a process of the consumer last recorded progress; nil if the time is
+// unknown.
 func progressOf(ctx context.Context, one controlled) *time.Time {
 	kept, err := one.store.KeptAs(ctx, one.name)
 	if err != nil {

@@ -56,8 +56,8 @@ func demoConsumeCommand(c *command.CLI) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// A terminal sends an interrupt to all processes. Ignore it here: the parent process ends this
-			// process.
+			// A terminal sends an interrupt to all processes. This process ignores the interrupt, because the parent
+			// process ends this process.
 			ctx := context.WithoutCancel(cmd.Context())
 			return command.Failed(demo.Consume(ctx, args[0], args[1], c.In, c.Raw.Out))
 		},
@@ -79,7 +79,7 @@ func runDemo(ctx context.Context, c *command.CLI, seed uint64, keep string) (err
 	}
 	report, err := demo.Run(ctx, o)
 	if o.Terminal != nil {
-		fmt.Fprintln(o.Terminal) // an empty line after the progress bar
+		fmt.Fprintln(o.Terminal) // print an empty line after the progress bar
 	}
 	if err != nil {
 		return command.Failed(err)

@@ -186,8 +186,9 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 	return h, nil
 }
 
-// listening returns the policy's address for metrics and health. If the policy has none, listening returns
-// an error that ends with otherwise, a text about the consequence and the remedy. timeout must be positive.
+// listening returns the policy's address for metrics and health. If the policy has no address, listening
+// returns an error that ends with the parameter otherwise, a text about the consequence and the remedy. The
+// parameter timeout must be positive.
 func listening(c *command.CLI, timeout time.Duration, otherwise string) (l policy.Listen, err error) {
 	if timeout <= 0 {
 		return l, command.UsageError("--timeout %v: give a positive duration, as 1s", timeout)
@@ -234,8 +235,8 @@ func call(ctx context.Context, l policy.Listen, method, path string) (*http.Resp
 	return response, nil
 }
 
-// dialled returns the address to connect to. A process that listens on all interfaces is reached at the
-// loopback address.
+// The function dialled returns the address to connect to. A process that listens on all interfaces is reached
+// at the loopback address.
 func dialled(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip, wrong := netip.ParseAddr(host); err == nil && wrong == nil && ip.IsUnspecified() {

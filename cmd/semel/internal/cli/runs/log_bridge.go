@@ -9,10 +9,10 @@ import (
 )
 
 // logBridge writes lines of the standard library's log package to the log of the command. Some libraries use
-// that package.
+// the standard log package.
 type logBridge struct{ log *slog.Logger }
 
-// unsolicited starts a line in which net/http quotes bytes that a server sent.
+// The constant unsolicited is the start of a log line in which net/http quotes bytes that a server sent.
 const unsolicited = "Unsolicited response received on idle HTTP channel"
 
 func redirectLog(l *slog.Logger) {
@@ -20,8 +20,8 @@ func redirectLog(l *slog.Logger) {
 	log.SetOutput(logBridge{l})
 }
 
-// Write implements io.Writer. If the line quotes the response of an endpoint, Write logs a fixed text
-// instead.
+// Write implements io.Writer. If the line quotes the response of an endpoint, Write logs a fixed text instead
+// of the line.
 func (o logBridge) Write(line []byte) (int, error) {
 	if bytes.HasPrefix(line, []byte(unsolicited)) {
 		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. If such an answer arrives after the next call has begun, it is read as the answer of that call: correct the endpoint")

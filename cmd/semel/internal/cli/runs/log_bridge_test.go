@@ -36,7 +36,7 @@ func TestNothingOfAnAnswerIsInTheLog(t *testing.T) {
 	})
 }
 
-// lines sends each written line to a channel.
+// The type lines sends each written line to a channel.
 type lines chan<- string
 
 func (l lines) Write(p []byte) (int, error) {

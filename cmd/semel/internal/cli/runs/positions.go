@@ -19,7 +19,7 @@ func positionsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("positions", "Compare and reset positions after a restore", positionsPlan(c), positionsReset(c), positionsAccept(c))
 }
 
-// grouped is a consumer with a consumer group, together with the positions of its partitions.
+// The type grouped is a consumer with a consumer group, together with the positions of its partitions.
 type grouped struct {
 	consumer   *policy.Consumer
 	recovery   *kafka.Recovery
@@ -171,8 +171,9 @@ func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) er
 	return command.Found(fmt.Errorf("%s; %s", what, remedy(c, bare, ahead, byPerson)))
 }
 
-// remedy returns what to do if ahead partitions are ahead of the store. A person set the offset of byPerson
-// of these partitions.
+// remedy returns what to do about partitions whose group offset is ahead of the store. The parameter ahead is
+// the number of partitions that are ahead, and byPerson is the number of partitions among them whose offset a
+// person has set.
 func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 	line := resetLine(c, bare)
 	switch byPerson {
@@ -223,7 +224,6 @@ type bareGroup struct {
 	brokers, topics []string
 }
 
-// add adds the flags to a command.
 func (b *bareGroup) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	command.StoreFlag(cmd, &b.store)

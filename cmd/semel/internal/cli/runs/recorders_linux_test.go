@@ -9,7 +9,7 @@ import (
 )
 
 func TestARecorderFindsAtTheStartThatItCannotWrite(t *testing.T) {
-	// Nobody can write in this folder, not even root.
+	// Nobody, not even root, can write in the folder of this test.
 	err := recordings(&policy.Policy{Recorder: policy.Recorder{Folder: "/proc/self"}}, slog.New(slog.DiscardHandler)).check()
 	if err == nil || !strings.Contains(err.Error(), "recorder.folder: ") || !strings.Contains(err.Error(), "/proc/self") {
 		t.Error(err)

@@ -3,5 +3,5 @@
 package runs
 
 // onSignal does nothing on this system, which has no signal SIGUSR1. Users can run `semel consumers record`
-// instead.
+// instead of sending the signal.
 func (r *recorders) onSignal() (stop func()) { return func() {} }

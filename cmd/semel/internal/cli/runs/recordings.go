@@ -25,9 +25,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// recordingKind is the cause of a recording. File names end with the kind. Old recordings are removed
-// separately for each kind, so that recordings that a person requested do not displace a recording of a
-// violated guarantee.
+// recordingKind is the cause of a recording. The file name of a recording ends with the kind. Old recordings
+// are removed separately for each kind, so that recordings that a person requested do not displace a
+// recording of a violated guarantee.
 type recordingKind string
 
 // The kinds of recordings.
@@ -47,9 +47,10 @@ func (k recordingKind) file(consumer string, at time.Time) string {
 	return url.PathEscape(consumer) + "-" + at.UTC().Format(stampForm) + string(k)
 }
 
-// prune removes the oldest recordings of a consumer and kind if there are more than mostKept. The recording
-// that was just written stays, even if the clock was set back. For violated guarantees, the first recording
-// stays too, because it shows how the fault started. prune does not touch files with other names.
+// prune removes the oldest recordings of a consumer and kind if there are more than mostKept. prune keeps the
+// recording that was just written, even if the clock was set back. For violated guarantees, prune also keeps
+// the first recording, because the first recording shows how the fault started. prune does not touch files
+// with other names.
 func (k recordingKind) prune(folder, consumer, written string) error {
 	all, err := os.ReadDir(folder)
 	if err != nil {
@@ -185,8 +186,8 @@ func (r *recorders) check() error {
 	return nil
 }
 
-// of returns a function that returns the recorder of a consumer. of returns nil if the policy disables
-// recordings.
+// The method "of" returns a function that returns the recorder of a consumer. The method returns nil if the
+// policy disables recordings.
 func (r *recorders) of() func(name string) *consumer.Recorder {
 	if r.policy.Folder == "" {
 		return nil
@@ -212,8 +213,8 @@ func (r *recorders) recorder(name string) *consumer.Recorder {
 
 var errNotRecorded = errors.New("nothing is recorded: give the policy a recorder, as recorder: {folder: recordings}, and start the run anew")
 
-// write writes a recording of each consumer and returns the file names. why is the reason, which the
-// recordings contain.
+// The method write makes a recording of each consumer and returns the file names. The parameter why is the
+// reason, which the recordings contain.
 func (r *recorders) write(why string) (files []string, err error) {
 	if r.policy.Folder == "" {
 		return nil, errNotRecorded
@@ -260,7 +261,7 @@ func (r *recorders) logWritten(file string, err error) {
 	r.log.Warn("a recording is written", "file", file)
 }
 
-// signalled writes the recordings after a signal and logs the file names.
+// The method signalled writes the recordings after a signal and logs the file names.
 func (r *recorders) signalled() {
 	files, err := r.write("a signal asked for it")
 	for _, file := range files {

@@ -79,7 +79,7 @@ type execution struct {
 	options assembly.Options
 	live    *running.Live // nil if standard error is not a terminal
 	aside   running.Aside
-	// summedUp makes the log leave out what the summary shows.
+	// If the field summedUp is set, the log leaves out lines whose content the summary shows.
 	summedUp bool
 }
 
@@ -166,7 +166,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	}
 	runnable := map[string]running.Consumer{}
 	for name, consumer := range consumers {
-		if !e.summedUp { // the documentation explains this to a person at a terminal
+		if !e.summedUp { // the documentation explains the retention to a person at a terminal
 			o.Logger.Info("markers are kept", append([]any{"consumer", name, "retention", p.Consumer(name).Kept()}, p.Consumer(name).Says()...)...)
 		}
 		runnable[name] = consumer
@@ -195,8 +195,8 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 // startsAtOnce is the time after which a slow start is logged.
 const startsAtOnce = 3 * time.Second
 
-// start prepares the stores and sources and creates the consumers. If ctx ends meanwhile, start returns no
-// error, because no message was fetched.
+// start prepares the stores and sources and creates the consumers. If ctx ends before start has finished,
+// start returns no error, because no message was fetched.
 func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Logger) (map[string]*assembly.Runner, error) {
 	waits := time.AfterFunc(startsAtOnce, func() {
 		log.Info("waiting for the store and the source to answer; nothing has been fetched yet")
@@ -226,7 +226,7 @@ func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func
 		log.Info("stopping: messages in flight are finished first; a second SIGINT or SIGTERM ends the process at once")
 	})
 	return func() {
-		if !stop() { // the function is already running
+		if !stop() { // the function that logs the stop is already running
 			<-said
 		}
 	}

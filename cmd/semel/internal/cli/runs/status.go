@@ -56,7 +56,7 @@ Exit codes: 0 nothing needs a person; 4 something does.`,
 type need struct {
 	Store    string `json:"store,omitempty"`
 	Consumer string `json:"consumer,omitempty"`
-	// What is one of: parked, dead, due, gap, paused, not running, not ready, no run, not readable.
+	// The field What is one of: parked, dead, due, gap, paused, not running, not ready, no run, not readable.
 	What  string `json:"what"`
 	Count int    `json:"count,omitempty"`
 	Why   string `json:"why,omitempty"`
@@ -97,8 +97,8 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	return command.Found(errors.New(output.WithVerb(len(needs), "thing", "needs", "need") + " a person"))
 }
 
-// needs returns the problems that a look at the stores and the process shows: stores and processes that do
-// not respond, and consumers that are paused, not running or not ready.
+// The method needs returns the problems that are found by asking the stores and the process: stores and
+// processes that do not respond, and consumers that are paused, not running or not ready.
 func (w *watching) needs(l *topLook) []need {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {
@@ -129,8 +129,8 @@ func (w *watching) saysNotRunning(l *topLook, v topView) bool {
 	return w.policy.Listen.Address != "" && l.noRun == "" && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil
 }
 
-// stored returns the problems that the store has recorded: parked and dead-lettered messages by consumer,
-// state and reason, and gaps by consumer.
+// The method stored returns the problems that the store has recorded: parked and dead-lettered messages by
+// consumer, state and reason, and gaps by consumer.
 func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error) {
 	box := command.BoxOf(s)
 	all, err := box.Failures(ctx, store.RowFilter{Consumer: w.Consumer, States: []store.RowState{store.StateParked, store.StateDeadLettered}})
@@ -157,8 +157,8 @@ func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error
 	return needs, nil
 }
 
-// merged adds n to needs. If an earlier need has the same store and the same next command, merged combines
-// both.
+// The function merged adds n to needs. If an earlier need has the same store and the same next command,
+// merged combines both.
 func merged(needs []need, n need) []need {
 	at := slices.IndexFunc(needs, func(is need) bool { return is.Store == n.Store && is.Next == n.Next })
 	if at < 0 {

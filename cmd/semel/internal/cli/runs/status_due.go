@@ -11,11 +11,12 @@ import (
 )
 
 // unclaimedFor is how long messages may be due before status reports that no process claims them. A running
-// consumer looks for due messages more often.
+// consumer looks for due messages more often than once in unclaimedFor.
 const unclaimedFor = time.Minute
 
-// unclaimed returns the consumers of a store whose messages are due while no process works on any message of
-// the consumer. A paused consumer, or one that a process reports, has a need of its own if anything is wrong.
+// The method unclaimed returns the consumers of a store whose messages are due while no process works on any
+// message of the consumer. Paused consumers, and consumers that a process reports, are left out, because
+// status reports the problems of these consumers separately.
 func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store) ([]need, error) {
 	now, err := s.Clock(ctx)
 	if err != nil {
@@ -46,8 +47,8 @@ func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store)
 	return needs, nil
 }
 
-// nextOfDue returns the command for due messages of a consumer: to run the consumer, or to list messages that no
-// consumer of the policy processes.
+// nextOfDue returns the command for due messages of a consumer. The command runs the consumer or, if no
+// consumer of the policy processes the messages, lists the messages.
 func (w *watching) nextOfDue(ctx context.Context, s *assembly.Store, name string) string {
 	public, _ := admin.GenerationOf(name)
 	switch {
@@ -59,8 +60,8 @@ func (w *watching) nextOfDue(ctx context.Context, s *assembly.Store, name string
 	return w.Suggest("run", "--consumer", public)
 }
 
-// firstDue returns since when the first message of a consumer is due, of those that were due before a time; zero
-// if there is none.
+// firstDue looks for the first message of a consumer that was due before the given time. firstDue returns the
+// time since which this message is due, or zero if it finds no message.
 func firstDue(ctx context.Context, s *assembly.Store, consumer string, before time.Time) (time.Time, error) {
 	states := []store.RowState{store.StateReceived, store.StateFailedRetryable, store.StateInProgress}
 	for r, err := range command.BoxOf(s).Rows(ctx, store.RowFilter{Consumer: consumer, States: states}) {

@@ -83,7 +83,8 @@ func (s checkedStore) Unfit(ctx context.Context, err error) error {
 const leaveWithin = 200 * time.Millisecond
 
 // leave closes stores that the command only read, and waits at most leaveWithin. A user who quits must not
-// wait for a store that does not respond. The connections of such a store close when the process ends.
+// wait for a store that does not respond. The connections of a store that does not respond close when the
+// process ends.
 func leave(a io.Closer) {
 	var closing worker.Group
 	closing.Go(func() { _ = a.Close() }) // the error does not matter, because nothing was written
@@ -97,13 +98,13 @@ type watching struct {
 	stores []topStore
 	now    func() time.Time
 	call   caller
-	last   seen // the previous look
+	last   seen // the state of the consumers that was read before
 }
 
 // errNoStore is the error of `semel top --once` if no store was readable.
 var errNoStore = errors.New("no store could be read")
 
-// once prints the state of the consumers once.
+// The method "once" prints the state of the consumers once.
 func (w *watching) once(ctx context.Context) error {
 	l := w.look(ctx)
 	var err error
@@ -123,7 +124,7 @@ func (w *watching) once(ctx context.Context) error {
 	return command.Failed(err)
 }
 
-// live shows the consumers at intervals until the user presses q or ctx ends.
+// The method live shows the consumers at intervals until the user presses q or ctx ends.
 func (w *watching) live(ctx context.Context, every time.Duration) error {
 	screen, err := openScreen(w.Raw)
 	if err != nil {
@@ -133,8 +134,8 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 	return w.show(ctx, screen, every)
 }
 
-// show shows the consumers on a screen. Keys work immediately, even while a store or the process does not
-// respond.
+// show shows the consumers on a screen. The screen reacts to keys immediately, even while a store or the
+// process does not respond.
 func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
 	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	ctx, cancel := context.WithCancel(ctx)
@@ -161,7 +162,7 @@ func (w *watching) show(ctx context.Context, screen *screen, every time.Duration
 	}
 }
 
-// looks reads the state of the consumers at intervals until ctx ends.
+// The method looks reads the state of the consumers at intervals until ctx ends.
 func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *topLook) {
 	for {
 		select {
@@ -175,7 +176,7 @@ func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *to
 	}
 }
 
-// sorting is what the user selected with keys.
+// sorting has the sort order and the scroll position that the user selected with keys.
 type sorting struct {
 	by  int // index in orders
 	top int // index of the first visible consumer

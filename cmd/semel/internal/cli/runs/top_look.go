@@ -23,7 +23,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// topStore has the methods of a store that `semel top` needs. Callers set a timeout for each call.
+// topStore has the methods of a store that `semel top` needs. Callers of the methods set a timeout for each
+// call.
 type topStore interface {
 	admin.Controls
 	Name() string
@@ -35,7 +36,7 @@ type topStore interface {
 // caller sends a request to the process at the policy's address; see call.
 type caller func(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error)
 
-// topView is the state of a consumer at one time. Unknown values are nil.
+// topView is the state of a consumer at one time. The value of a field is nil if the value is unknown.
 type topView struct {
 	Store    string `json:"store"`
 	Consumer string `json:"consumer"`
@@ -60,7 +61,8 @@ type topView struct {
 	Error  string `json:"error,omitempty"`
 	// LastError is the last error of the consumer in its process, even if a retry succeeded.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
-	// since is the time of the pause. asked: a process answered, and runs: it reports this consumer.
+	// The field since is the time of the pause. The field asked means that a process answered. The field runs
+	// means that the answering process reports the consumer.
 	since       time.Time
 	asked, runs bool
 }
@@ -69,7 +71,8 @@ type topView struct {
 type topLook struct {
 	At        time.Time `json:"at"`
 	Consumers []topView `json:"consumers"`
-	// Notes explain what was not readable. Failed is the number of stores that were not readable.
+	// Notes has explanations about stores and processes that were not readable. Failed is the number of stores
+	// that were not readable.
 	Notes  []string `json:"notes,omitempty"`
 	Failed int      `json:"-"`
 	// Asking means that no store has responded yet.
@@ -79,7 +82,8 @@ type topLook struct {
 	noRun      string
 }
 
-// seen has the number of effects at the previous look. Rates are computed from the difference.
+// The type seen has the number of effects at the previous look. A rate is computed from the number of effects
+// at the previous look and the number now.
 type seen struct {
 	at      time.Time
 	effects map[string]float64
@@ -126,7 +130,8 @@ func unreadable(ctx context.Context, s topStore, err error) string {
 	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)
 }
 
-// unread adds a view without numbers for each of the policy's consumers in a store that is not readable.
+// If a store is not readable, unread adds, for each of its consumers, a view in which the numbers are
+// unknown.
 func (w *watching) unread(l *topLook, s topStore) {
 	l.Consumers = slices.DeleteFunc(l.Consumers, func(v topView) bool { return v.Store == s.Name() })
 	for _, name := range command.KnownConsumers(w.policy, s.Name(), nil) {
@@ -216,7 +221,7 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	return nil
 }
 
-// ready sets the state and the last error from the health that the process reports.
+// The method ready sets the state and the last error from the health that the process reports.
 func (v *topView) ready(h metrics.ConsumerHealth) {
 	v.LastError, v.runs = h.LastError, true
 	reason := operate.WithoutConsumer(v.Consumer, h.Reason)
@@ -273,8 +278,8 @@ func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	return &sum
 }
 
-// orders are the orders of the table. All orders except by name show the consumer with the most problems
-// first.
+// The variable orders has the sort orders of the table. Every sort order, except the order by name, shows the
+// consumer with the most problems first.
 var orders = []struct {
 	name    string
 	compare func(a, b topView) int

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is a terminal that reports each key immediately. After close, the terminal shows its previous
-// content.
+// screen is a terminal that reports each key immediately. After the method close, the terminal shows its
+// previous content.
 type screen struct {
 	out     io.Writer
 	keys    chan string
@@ -72,8 +72,8 @@ func (s *screen) close() {
 	s.restore()
 }
 
-// draw shows a frame. The first two lines and the last line are always visible. Between them, draw shows the
-// lines that fit, starting at line top.
+// draw shows a frame. The first two lines and the last line are always visible. Between the second line and
+// the last line, draw shows as many lines as fit, starting at line top.
 func (s *screen) draw(frame []string, rows, top int) error {
 	if head, foot := frame[:2], frame[len(frame)-1:]; len(frame) > rows && rows > 3 {
 		body := frame[2 : len(frame)-1]
@@ -190,7 +190,8 @@ func lastError(e *metrics.LastError, now time.Time) string {
 	return fmt.Sprintf("%s ago, %s: %s", age(now, e.At), legible.Printable(e.Event), legible.Printable(e.Error))
 }
 
-// age formats the time between at and now. From one hour, age rounds to hours.
+// age formats the time between the parameters at and now. If the time is at least one hour, age rounds to
+// hours.
 func age(now, at time.Time) string {
 	ago := max(now.Sub(at), 0).Round(time.Second)
 	if ago >= time.Hour {

@@ -187,7 +187,7 @@ func TestTopShowsTheLastError(t *testing.T) {
 func TestTopSortsAndScrollsByKeys(t *testing.T) {
 	l := &topLook{Consumers: []topView{{Consumer: "a"}, {Consumer: "b", Waiting: 5}, {Consumer: "c", Waiting: 1}}}
 	var s sorting
-	for range 3 { // the orders by name, rate, lag and waiting
+	for range 3 { // change the sort order from name to rate, lag and waiting
 		s.press(keyRight, 3)
 	}
 	frame := l.frame(80, s)
@@ -273,7 +273,7 @@ func TestTopEndsAtAKeyWhileAStoreHangs(t *testing.T) {
 	})
 }
 
-// endless is a closer whose Close does not return until the test allows it.
+// The type endless is a closer whose Close does not return until the test allows it.
 type endless struct{ until chan struct{} }
 
 func (e endless) Close() error {

@@ -22,7 +22,7 @@ func auditCommand(c *command.CLI) *cobra.Command {
 	return command.Group("audit", "Show and verify the audit trail", auditList(c), auditVerify(c), auditExport(c), auditSeal(c))
 }
 
-// audited has the flag --store of the audit commands.
+// The type audited has the flag --store of the audit commands.
 type audited struct{ store string }
 
 func (f *audited) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
@@ -209,7 +209,7 @@ not match.`,
 	return f.add(c, cmd)
 }
 
-// sealedView shows the number of audit records that were sealed in a store.
+// sealedView shows the number of audit records that were added to the audit chain of a store.
 type sealedView struct {
 	Store     string `json:"store"`
 	Lines     int    `json:"lines"`

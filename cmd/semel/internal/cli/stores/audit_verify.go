@@ -71,7 +71,7 @@ func verify(c *command.CLI, cmd *cobra.Command, f *verification) error {
 	return printVerified(c, found)
 }
 
-// read reads the heads and the key that the flags name.
+// The method read returns the key and the heads (earlier ends of the audit chain) that the flags name.
 func (f *verification) read() (by operate.Verification, err error) {
 	heads, err := f.heads()
 	if err != nil {
@@ -97,8 +97,8 @@ func (f *verification) read() (by operate.Verification, err error) {
 	return by, nil
 }
 
-// heads returns the heads in --head and in the file of --head-file. The file can be an earlier output of
-// verify: heads ignores lines that do not start with a number and a colon.
+// heads returns the earlier ends of the audit chain (heads) in --head and in the file of --head-file. The
+// file can be an earlier output of verify: heads ignores lines that do not start with a number and a colon.
 func (f *verification) heads() (all []string, err error) {
 	if f.head != "" {
 		all = append(all, f.head)
@@ -142,8 +142,8 @@ func verifyStores(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *
 	return all, nil
 }
 
-// verifyFile verifies a chain in a file. A policy is not needed. If the user gives a policy, verifyFile uses
-// only the key of the policy.
+// verifyFile verifies a chain in a file. verifyFile needs no policy. If the user gives a policy, verifyFile
+// uses only the key of the policy.
 func verifyFile(c *command.CLI, cmd *cobra.Command, f *verification, by operate.Verification) ([]operate.Verified, error) {
 	if cmd.Flags().Changed("config") && by.Key == nil {
 		p, err := c.Load()

@@ -143,7 +143,7 @@ func (o *identityAct) begin(args []string) error {
 	return command.CheckRecord(&o.act.Who, o.act.Why, o.dryRun)
 }
 
-// printIdentityAct prints the change. In a dry run, the text says what would change.
+// printIdentityAct prints the change. In a dry run, the printed text says what would change.
 func printIdentityAct(c *command.CLI, o *identityAct, consumer, what string) error {
 	if c.JSON {
 		return c.WriteJSON(struct {
@@ -230,8 +230,8 @@ func identityRelease(c *command.CLI) *cobra.Command {
 // errNothing means that no store has a record that the command could change.
 var errNothing = errors.New("no store has that; semel consumers identity ls shows what there is")
 
-// changeIdentity changes the record in the only store that has it. The function find returns the change, or
-// nil if the store does not have the record.
+// changeIdentity changes the record in the only store that has the record. The function find returns the
+// change, or nil if a store does not have the record.
 func changeIdentity(c *command.CLI, cmd *cobra.Command, o *identityAct, consumer, what string, find func(ctx context.Context, d admin.Derivations, kept string) (func() error, error)) error {
 	found := 0
 	err := withDerivations(c, cmd, o.store, consumer, func(ctx context.Context, s *assembly.Store, kept string) error {

@@ -83,7 +83,6 @@ func printChanges(c *command.CLI, changes []assembly.Change) error {
 	return nil
 }
 
-// migrationView shows a migration of a store.
 type migrationView struct {
 	Store   string `json:"store"`
 	Version int    `json:"version"`
@@ -209,7 +208,7 @@ Privileges for your own tables are not included.`,
 				return command.UsageError("store %s is a file of SQLite, which has no roles: whoever may write the file may do everything", file)
 			}
 			if len(views) == 0 {
-				_, err := c.Open(p, store, false) // Open returns the error: there is no such store, or the store is Redis
+				_, err := c.Open(p, store, false) // Open returns an error if the store does not exist or is a Redis store
 				return err
 			}
 			return printGrants(c, views)
@@ -255,8 +254,8 @@ func printGrants(c *command.CLI, views []grantsView) error {
 	return nil
 }
 
-// checked returns the error of a schema check with an exit code: 4 if tables do not fit this release,
-// because the command looks for that, and 1 for other errors.
+// The function checked returns the error of a schema check with an exit code: 4 if tables do not fit this
+// release, because the command looks for such tables, and 1 for other errors.
 func checked(err error) error {
 	if errors.Is(err, semel.ErrSchema) {
 		return command.Found(err)

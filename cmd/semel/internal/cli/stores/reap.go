@@ -73,7 +73,7 @@ func (f *reapFlags) withStores(c *command.CLI, cmd *cobra.Command, work func(con
 	return work(ctx, a)
 }
 
-// kept calls the function do for each recorded retention, and returns the number of retentions.
+// The function kept calls the function do for each recorded retention, and returns the number of retentions.
 func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
 	for _, s := range a.Stores {
 		all, err := s.Retentions(ctx, c.Consumer)
@@ -90,7 +90,7 @@ func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *
 	return n, nil
 }
 
-// reap removes old markers of the chosen consumers and prints how many were removed.
+// reap removes old markers of the chosen consumers and prints the number of removed markers.
 func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlags) error {
 	done := []operate.Reaped{}
 	_, err := kept(ctx, c, a, func(s *assembly.Store, r *store.StoredRetention) error {
@@ -172,8 +172,8 @@ func printReaped(c *command.CLI, done []operate.Reaped, dry bool) error {
 	return err
 }
 
-// afterDryRun returns the sentence that is printed after a dry run. If something would be removed, the
-// sentence has the command that removes it.
+// afterDryRun returns the sentence that is printed after a dry run. If the command would remove markers, the
+// sentence contains the command without --dry-run, which removes the markers.
 func afterDryRun(done []operate.Reaped) string {
 	if slices.ContainsFunc(done, operate.Reaped.Due) {
 		return "nothing was removed; semel retention run removes it"
@@ -253,7 +253,7 @@ func daysOf(d *operate.DaysView, wide bool) string {
 	return fmt.Sprintf("%d from %s", d.Kept, d.First.Format(time.DateOnly))
 }
 
-// spanOf formats a number of seconds. zero is the text for 0.
+// spanOf formats a number of seconds. The parameter zero is the text for 0.
 func spanOf(seconds float64, zero string) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {

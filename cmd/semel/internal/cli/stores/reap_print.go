@@ -47,9 +47,9 @@ func retentionPrint(c *command.CLI) *cobra.Command {
 	return f.add(c, cmd)
 }
 
-// reapedIn returns the stored names of the consumers for which the printed reaper runs. The names contain
-// the active generations. The consumers are those of the policy. Without a policy, the consumers are those
-// with a recorded retention in the store.
+// reapedIn returns the stored names of the consumers for which the printed reaper runs. The returned names
+// contain the active generations. The names are those of the policy's consumers or, without a policy, of the
+// consumers with a recorded retention in the store.
 func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly.Store) (names []string, err error) {
 	chosen, _ := command.GenerationOf(c.Consumer)
 	for _, consumer := range p.Consumers {
@@ -57,7 +57,7 @@ func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly
 			continue
 		}
 		name := cmp.Or(c.Consumer, consumer.Name)
-		if p.Generational(consumer) { // only for consumers with generations, so that otherwise no database is needed
+		if p.Generational(consumer) { // read the active generation only if the consumer has generations, so that other consumers need no database
 			if name, _, err = command.ActiveNameOf(ctx, []*assembly.Store{s}, name); err != nil {
 				return nil, err
 			}
@@ -83,7 +83,7 @@ func reapedIn(ctx context.Context, c *command.CLI, p *policy.Policy, s *assembly
 	return names, nil
 }
 
-// reaperText has the SQL of a store's reaper.
+// reaperText has the SQL of a store's reaper, which removes old markers.
 type reaperText struct {
 	Store string `json:"store"`
 	SQL   string `json:"sql"`

@@ -83,8 +83,8 @@ func seed(ctx context.Context, c *command.CLI, f seeding) error {
 	return printSeeded(c, consumer.Name, f.from, sum)
 }
 
-// fits returns an error if the source in the flags is not the source of the consumer's identities. The
-// consumer would never find markers with another source.
+// The method fits returns an error if the source in the flags is not the source of the consumer's identities.
+// The consumer would never find markers with another source.
 func (f *seeding) fits(c *policy.Consumer) error {
 	if !c.Strategy.Marks() {
 		return command.UsageError("consumer %s: its strategy keeps no markers", c.Name)

@@ -19,18 +19,19 @@ type Decoder struct {
 	file, dir string
 	env       func(string) (string, bool)
 	faults    []Fault
-	// refused has the paths of faults that reject the policy. refusedBelow has all paths above a refused
-	// path. The maps keep the rules, which look up many paths, from taking quadratic time.
+	// The field refused has the paths of faults that reject the policy. The field refusedBelow has all paths
+	// above a refused path. The rules look up many paths; with the maps refused and refusedBelow, the rules do
+	// not take quadratic time.
 	refused, refusedBelow map[string]bool
 	// Positions maps paths to the positions of their values in the file.
 	Positions map[string]Position
-	// meant has the paths of known keys that the user probably misspelled.
+	// The field meant has the paths of known keys that the user probably misspelled.
 	meant map[string]bool
-	// expanded has the texts with expanded environment variables, by path.
+	// The field expanded has the texts with expanded environment variables, by path.
 	expanded map[string]expansion
 }
 
-// Found returns the number of faults and warnings so far.
+// Found returns the number of faults and warnings that were found until now.
 func (d *Decoder) Found() int { return len(d.faults) }
 
 // NewDecoder returns a decoder for a file. Relative paths in the file start from dir.
@@ -55,7 +56,7 @@ type Place struct {
 	Node *yaml.Node
 	// Raw is the text before environment variables were expanded; empty if the text has no variables.
 	Raw string
-	// Bracketed: the value is an item within brackets, where a comma ends a text without quotes.
+	// Bracketed means that the value is an item within brackets, where a comma ends a text without quotes.
 	Bracketed bool
 }
 
@@ -175,7 +176,7 @@ func (d *Decoder) syntax(err error, data []byte) {
 }
 
 // badText returns the position of the first byte that YAML does not allow, and the reason. The YAML parser
-// itself reports no position for such a byte.
+// itself reports no position for a byte that YAML does not allow.
 func badText(data []byte) (Position, string) {
 	at := Position{1, 1}
 	for len(data) > 0 {
@@ -198,7 +199,8 @@ func badText(data []byte) (Position, string) {
 // knownTags are the YAML tags that a policy may use.
 var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
 
-// tags reports unknown YAML tags. The parser would otherwise ignore the tag and read the value.
+// The method tags reports unknown YAML tags. If the method did not report an unknown tag, the parser would
+// ignore the tag and read the value.
 func (d *Decoder) tags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
 		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
@@ -272,7 +274,7 @@ func IsVariable(name string) bool {
 	return name != ""
 }
 
-// Faulty reports whether the value at path has a fault. Faults of nested values do not count.
+// Faulty reports whether the value at path has a fault. Faulty ignores faults of nested values.
 func (d *Decoder) Faulty(path string) bool {
 	return d.refused[path]
 }

@@ -67,7 +67,7 @@ func (d *Decoder) FaultKey(e entry, reason, remedy string) {
 }
 
 // UnknownKey reports an unknown key. UnknownKey returns the known key that is most similar, or "" if no key
-// is similar. keys describe the keys of the object.
+// is similar. The parameter keys describes the keys of the object.
 func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []string, keys []Meta) string {
 	remedy, near := "the keys here are "+strings.Join(available, ", "), ""
 	if cut := cutOff(p, e); cut != "" {
@@ -100,13 +100,13 @@ func cutOff(p Place, e entry) string {
 	return ""
 }
 
-// empty reports whether a key has no value.
+// The function empty reports whether a key has no value.
 func empty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null"
 }
 
-// holderOf returns the key in which the unknown key belongs. holderOf returns "" if no key, or more than one
-// key, has a nested key of that name.
+// holderOf returns the key below which the unknown key belongs. holderOf returns "" if no key, or more than
+// one key, has a nested key of that name.
 func holderOf(name string, keys []Meta) (holder string) {
 	for _, k := range keys {
 		if k.Later || !slices.ContainsFunc(k.Shape.Keys(), func(m Meta) bool { return m.Name == name && !m.Later }) {

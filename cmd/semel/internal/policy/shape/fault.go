@@ -57,7 +57,7 @@ func (f Fault) String() string {
 // megabytes.
 const longestPart = 1000
 
-// short shortens a long text by removing the middle.
+// The function short shortens a long text by removing the middle.
 func short(text string) string {
 	if len(text) <= longestPart {
 		return text

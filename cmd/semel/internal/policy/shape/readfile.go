@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// longestFile is the maximum size of a file in bytes. The limit stops reads from a device without an end.
+// longestFile is the maximum size of a file in bytes. The limit longestFile stops reads from a device without
+// an end.
 const longestFile = 16 << 20
 
 // errDirectory means that the path is a directory.

@@ -42,10 +42,10 @@ func (p Place) Shown(text string) string {
 	return strconv.Quote(text)
 }
 
-// Word reads a text. Numbers and booleans must be quoted.
+// Word reads a text. A text that looks like a number or a boolean must be quoted.
 type Word struct {
 	Leaf
-	// What describes the text in messages, such as "a path".
+	// The field What describes the text in messages, such as "a path".
 	What string
 	// Check returns a reason and a remedy for an invalid text; nil without further checks.
 	Check func(string) (reason, remedy string)
@@ -139,7 +139,7 @@ func (c Choice[V]) Read(d *Decoder, p Place) (V, bool) {
 	return none, false
 }
 
-// meant returns the words that an error may suggest. Rejected words are left out.
+// The method meant returns the words that an error may suggest. Rejected words are left out.
 func (c Choice[V]) meant() []string {
 	var some []string
 	for _, o := range c.Options {
@@ -309,7 +309,7 @@ func endsInUnit(text string) bool {
 	return last < '0' || last > '9'
 }
 
-// sizeUnit is a suffix and the number of bytes it stands for.
+// sizeUnit is a suffix such as MiB, with the number of bytes of the unit.
 type sizeUnit struct {
 	suffix string
 	bytes  int64

@@ -10,14 +10,14 @@ import (
 )
 
 // Shape reads and describes one kind of value. The parser, the JSON Schema and the reference use the same
-// shape, so they agree.
+// shape, so parser, schema and reference agree.
 type Shape[V any] interface {
 	// Read returns the value. After a fault, Read returns false and a value that may be incomplete.
 	Read(d *Decoder, p Place) (V, bool)
 	described
 }
 
-// described is the descriptive part of a shape.
+// The type described is the descriptive part of a shape.
 type described interface {
 	// Schema returns the JSON Schema of the value.
 	Schema() Schema
@@ -50,7 +50,7 @@ type Field[T any] struct {
 	absent *yaml.Node
 }
 
-// Key returns a field. The function ref returns where to store the field's value.
+// Key returns a field. The function ref returns a pointer to the place for the field's value.
 func Key[T, V any](m Meta, s Shape[V], ref func(*T) *V) Field[T] {
 	f := Field[T]{Meta: m}
 	f.Shape = s
@@ -127,7 +127,7 @@ func (o Object[T]) readGiven(d *Decoder, p Place, v *T) map[string]bool {
 func (o Object[T]) readAbsent(d *Decoder, p Place, seen map[string]bool, v *T) {
 	for _, f := range o.Fields {
 		switch {
-		case seen[f.Name]: // or the file has a misspelled key that probably means this key
+		case seen[f.Name]: // the file has the key, or a misspelled key that probably means this key
 		case f.Required:
 			d.Fault(p.key(f.Name, p.Node), "this key is missing", fmt.Sprintf("add %s: %s", f.Name, f.Shape.Words()))
 		}
@@ -188,7 +188,7 @@ func (o Object[T]) Words() string {
 // Named reads a mapping with names that the user chooses. The values keep the file's order.
 type Named[T any] struct {
 	Item Shape[T]
-	// What is the kind of the named things, such as "store". Messages use What.
+	// The field What is the kind of the named things, such as "store". Error messages use What.
 	What string
 	Set  func(*T, string)
 }
