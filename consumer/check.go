@@ -130,7 +130,7 @@ func (c *Config) checkStrategy(f *faultList) {
 	}
 }
 
-// ends adds a fault if an action is not possible for the field.
+// The method ends adds a fault if an action is not possible for the field.
 func (f *faultList) ends(field string, then Action, allowed ...Action) {
 	f.when(!slices.Contains(allowed, then), field, "%v is not an ending that is possible here", then)
 }

@@ -48,10 +48,10 @@ func (c *Config) checkCalls(w way, f *faultList) {
 	f.when(c.ReEmitIntents && w == byClaim, "ReEmitIntents Strategy Handler", "with NewLeased a handler has no transaction in which it could write intents; remove it")
 }
 
-// parking is a field whose value needs an inbox, and the change that makes the field fit a store without an inbox.
+// The type parking is a field whose value needs an inbox, and the change that makes the field fit a store without an inbox.
 type parking struct{ field, change string }
 
-// parking returns the fields that need an inbox.
+// The method parking returns the fields that need an inbox.
 func (c *Config) parking(w way) (all []parking) {
 	add := func(parks bool, field, change string) {
 		if parks {
@@ -71,7 +71,8 @@ func (c *Config) parking(w way) (all []parking) {
 	return all
 }
 
-// checkSteps reports faults of a handler with steps. steps are the names of the steps; nil if the handler has none.
+// checkSteps reports faults of a handler with steps. The parameter steps contains
+// the names of the steps; nil if the handler has no steps.
 func (c *Config) checkSteps(steps []string, f *faultList) {
 	if steps == nil {
 		return

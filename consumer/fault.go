@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fault is a fault of a Config. The command semel finds faults in the errors of constructors, and reports each fault
+// The type fault is a fault of a Config. The command semel finds faults in the errors of constructors, and reports each fault
 // with the keys of a policy in place of the names of Go. So a rule about settings exists once, in this package.
 type fault struct {
 	settings []string
@@ -26,8 +26,8 @@ func (f *fault) Error() string { return f.settings[0] + ": " + f.In(strings.NewR
 // faultList is the list of faults of a Config.
 type faultList []error
 
-// when adds a fault if broken, and returns broken. settings are the fields that the rule reads, separated by spaces;
-// the first field has the fault. After "; " the text says what to do.
+// The method when adds a fault if broken is true, and returns broken. The parameter settings contains the fields that
+// the rule reads, separated by spaces; the first field has the fault. The text after "; " is the remedy.
 func (f *faultList) when(broken bool, settings, format string, a ...any) bool {
 	if broken {
 		*f = append(*f, &fault{strings.Fields(settings), format, a})
@@ -35,7 +35,7 @@ func (f *faultList) when(broken bool, settings, format string, a ...any) bool {
 	return broken
 }
 
-// invalid adds the error of a method Validate.
+// The method invalid adds the error of a method Validate.
 func (f *faultList) invalid(settings string, err error) {
 	f.when(err != nil, settings, "%v", err)
 }

@@ -53,13 +53,13 @@ func (c *settings) fits(st any) error {
 	return nil
 }
 
-// is reports whether a store has a feature.
+// The function is reports whether a store has a feature.
 func is[Feature any](st any) bool {
 	_, has := st.(Feature)
 	return has
 }
 
-// as returns a store as one of its features, or nil if the store does not have the feature.
+// The function as returns a store as one of its features, or nil if the store does not have the feature.
 func as[Feature any](st any) Feature {
 	feature, _ := st.(Feature)
 	return feature

@@ -12,23 +12,23 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// place is a part of the policy whose rules have paths relative to at.
+// The type place is a part of the policy. Rules name keys by paths relative to the field at.
 type place struct {
 	*shape.Decoder
 	at string
 }
 
-// set reports whether the file has this key, valid or not.
+// The method set reports whether the file has this key, valid or not.
 func (p place) set(key string) bool { return p.Given(p.at + "." + key) }
 
-// ok reports whether none of the keys has a fault.
+// The method ok reports whether none of the keys has a fault.
 func (p place) ok(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return !p.Sound(p.at + "." + key) })
 }
 
 func (p place) refuse(key, reason, remedy string) { p.FaultAt(p.at+"."+key, reason, remedy) }
 
-// when reports a fault if broken, and returns broken.
+// The method when reports a fault if broken is true, and returns broken.
 func (p place) when(broken bool, key, reason, remedy string) bool {
 	if broken {
 		p.refuse(key, reason, remedy)
@@ -36,7 +36,7 @@ func (p place) when(broken bool, key, reason, remedy string) bool {
 	return broken
 }
 
-// odd reports a warning if unusual, and returns unusual.
+// The method odd reports a warning if unusual is true, and returns unusual.
 func (p place) odd(unusual bool, key, reason, remedy string) bool {
 	if unusual {
 		p.WarnAt(p.at+"."+key, reason, remedy)
@@ -122,7 +122,7 @@ func (r rules) strategy() {
 	}
 }
 
-// fingerprint rejects settings about conflicts if the strategy stores no fingerprints, which are stored with markers.
+// The rule fingerprint rejects settings about conflicts if the strategy stores no fingerprints, which are stored with markers.
 // Without fingerprints no conflict can be found.
 func (r rules) fingerprint() {
 	c := r.consumer
@@ -143,7 +143,7 @@ func (r rules) fingerprint() {
 	}
 }
 
-// waits sets the defaults of delays, and warns about durations that do not fit together.
+// The rule waits sets the defaults of delays, and warns about durations that do not fit together.
 func (r rules) waits() {
 	c := r.consumer
 	if !r.set("retry.max_delay") {
@@ -190,7 +190,7 @@ func (r rules) days(store *Store) bool {
 			r.when(store != nil && store.SQLite != nil, key, "daily partitions need PostgreSQL, but store "+c.Store+" is SQLite", "remove it: SQLite removes markers in slices; or use a store in PostgreSQL"))
 }
 
-// name returns the name of the source; empty without a source.
+// The method name returns the name of the source, or an empty string for a nil source.
 func (s *Source) name() string {
 	if s == nil {
 		return ""

@@ -16,7 +16,7 @@ type configFault interface {
 	In(names *strings.Replacer) string
 }
 
-// refusal returns the error of the constructor in package consumer. The constructor reports all faults of the
+// The method refusal returns the error of the constructor in package consumer. The constructor reports all faults of the
 // configuration before it reports that there is no store.
 func (r rules) refusal() (err error) {
 	c, config := r.consumer, r.consumer.Config()
@@ -43,7 +43,7 @@ func (r rules) refusal() (err error) {
 	return err
 }
 
-// report reports the configuration's faults in err at the keys of the policy. A fault is not reported if one of its
+// The method report reports the faults in err at the keys of the policy. A fault is not reported if one of its
 // keys already has a fault.
 func (r rules) report(err error) {
 	switch err := err.(type) {

@@ -168,7 +168,7 @@ func oneCluster(a, b *Kafka) bool {
 	return slices.ContainsFunc(a.Brokers, func(broker string) bool { return slices.Contains(b.Brokers, broker) })
 }
 
-// ends returns the actions of the consumer by key.
+// The method ends returns the actions of the consumer by policy key.
 func (c *Consumer) ends() map[string]*consumer.Action {
 	ends := map[string]*consumer.Action{"on_conflict": &c.OnConflict, "on_bad_identity": &c.OnBadIdentity, "on_precondition": &c.OnPrecondition,
 		"on_expired": &c.OnExpired, "retry.on_exhausted": &c.Retry.OnExhausted}

@@ -44,7 +44,7 @@ func (r rules) lease(from *Source) {
 	}
 }
 
-// calls checks a consumer whose handler makes calls, and sets the consumer's defaults.
+// The method calls checks a consumer whose handler makes calls, and sets the consumer's defaults.
 func (r rules) calls(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
@@ -57,7 +57,7 @@ func (r rules) calls(out *outside) {
 	r.odd(r.set("batch"), "batch", "each call is for one message, and batches are sized automatically", "remove it")
 }
 
-// leased checks a consumer with strategy lease and sets the defaults of the strategy.
+// The method leased checks a consumer with strategy lease and sets the defaults of the strategy.
 func (r rules) leased(out *outside) {
 	c := r.consumer
 	r.when(r.set("ack") && !r.keyed() && !c.AckOnReceipt && r.ok("ack"), "ack", "with lease, a message is always stored in the inbox first, and called later under a claim", "remove it")
