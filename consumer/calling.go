@@ -2,7 +2,7 @@ package consumer
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -43,22 +43,19 @@ import (
 //
 // Process cannot be used with NewCalling. The parameter plans is for tests.
 func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	if st == nil || call == nil || apply == nil {
-		return nil, fmt.Errorf("semel: consumer %q: NewCalling needs a store, a call function and an apply function; one of them is nil", c.Name)
-	}
-	if c.Provider.Lookup != nil {
-		return nil, fmt.Errorf("semel: consumer %q: Provider.Lookup is set, and with NewCalling it could say that a call took effect, and not what it answered, which apply needs; leave it out", c.Name)
-	}
-	way := byAnswer
+	n := needs{way: byAnswer, store: st}
 	if c.Strategy == StrategyMarker {
-		way = byLookup
+		n.way = byLookup
 	}
-	s, err := c.settings(needs{way: way, store: st}, plans)
+	if call == nil || apply == nil {
+		n.noHandler = errors.New("the call function or the apply function is nil; pass both")
+	}
+	s, err := c.settings(n, plans)
 	if err != nil {
 		return nil, err
 	}
 	r := runner.NewAnswering(&s.run, st, call, apply)
-	if way == byLookup {
+	if n.way == byLookup {
 		return assemble(s, st, runner.NewLookups(r), engine.Handler[Call]{}), nil
 	}
 	return assemble(s, st, r, engine.Handler[Call]{}), nil

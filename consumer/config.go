@@ -192,8 +192,8 @@ type RetryPolicy struct {
 	MaxAttempts int
 	// InitialDelay is the maximum of the first delay; default 1 s.
 	InitialDelay time.Duration
-	// MaxDelay is the maximum delay; the default is MaxInMemoryWait. A MaxDelay above MaxInMemoryWait needs a store
-	// with an inbox (store.Leases), where the message waits.
+	// MaxDelay is the maximum delay; the default is MaxInMemoryWait. A longer MaxDelay needs a strategy with
+	// markers and a store with an inbox (store.Leases), where the message waits.
 	MaxDelay time.Duration
 	// OnExhausted is the action for a message that failed permanently or failed MaxAttempts times:
 	// ActionPark, ActionDeadLetter or ActionHalt.

@@ -19,6 +19,7 @@ import (
 	"github.com/semel-go/semel/consumer/internal/upkeep"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/source"
@@ -82,7 +83,7 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 			Consumer: c.Name, Stored: c.controlled(), Logger: c.Logger, Turn: turns.Do, Notify: n.Notify, NotAsked: n.SourceNotAsked}),
 	}
 	made.names = &naming.Names{
-		Guard: c.guard, Store: store, Kept: derivationsOf(store), Marked: c.Identity != nil && c.Strategy.marks(), Versions: c.Version != nil,
+		Guard: c.guard, Store: store, Kept: as[admin.Derivations](store), Marked: c.Identity != nil && c.Strategy.marks(), Versions: c.Version != nil,
 		Identity: derivationOf(c.Identity), Owner: c.Owner, Exclusive: c.Exclusive, Generation: c.generation(), SetGenerations: made.scopes.SetGenerations,
 	}
 	if c.PreviousIdentity != nil {
@@ -305,7 +306,7 @@ func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 		Guard: c.config.guard, Leases: leases, Rows: rows, Lease: c.config.Inbox.Lease, Rules: &c.config.rules, Refuse: c.config.setAside,
 		Notify: c.reporter.Notify, Control: c.control,
 	}
-	if lines := linesOf(c.store); lines != nil {
+	if lines := as[admin.Lines](c.store); lines != nil {
 		o.Sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
 	}
 	return inbox.New(o)

@@ -317,7 +317,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 			c.Filter.Types, c.OnFiltered = []string{"paid"}, consumer.OnFilteredPark
 		},
 		"must be marker":              func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
-		"KeyPolicy.Keep is 0s":        func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
+		"KeyPolicy.Keep: is 0s":       func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
 		"J4 volatile":                 func(_ *consumer.Config, p *consumer.KeyPolicy) { p.AllowVolatile = "" },
 		"longer than MaxInMemoryWait": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.MaxDelay = time.Hour },
 	} {

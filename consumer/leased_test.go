@@ -187,8 +187,8 @@ func TestHandlersThatCallOut(t *testing.T) {
 	t.Run("K1_what_does_not_fit_is_refused", func(t *testing.T) {
 		handle := func(context.Context, consumer.Call, *semel.Message) error { return nil }
 		for says, change := range map[string]func(*consumer.Config){
-			"the Strategy is marker":  func(c *consumer.Config) { c.Strategy, c.AckOnReceipt = consumer.StrategyMarker, false },
-			"AckOnReceipt is not set": func(c *consumer.Config) { c.AckOnReceipt = false },
+			"Strategy: is marker":      func(c *consumer.Config) { c.Strategy, c.AckOnReceipt = consumer.StrategyMarker, false },
+			"AckOnReceipt: is not set": func(c *consumer.Config) { c.AckOnReceipt = false },
 		} {
 			c := leasedConfig()
 			change(&c)

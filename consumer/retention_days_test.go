@@ -34,8 +34,7 @@ func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 			{memstore.New(), with, "Dated"}, {daily{memstore.New(), ""}, with, "Dated"},
 			{daily{memstore.New(), "uuidv7"}, without, "DailyPartitions is not set"}, {daily{memstore.New(), "uuidv7"}, other, "uuidv7"},
 		} {
-			config := Config{Retention: c.policy}
-			err := config.fitsRetention(c.store)
+			_, err := Config{Name: "billing", Identity: identity.CloudEvents(), Retention: c.policy}.settings(needs{store: c.store}, nil)
 			if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%T with %+v: %v", c.store, c.policy, err)
 			}
@@ -43,9 +42,7 @@ func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 	})
 	t.Run("H3_ids_whose_order_is_not_their_time_are_refused", func(t *testing.T) {
 		for _, p := range []RetentionPolicy{{Keep: time.Hour, DailyPartitions: true}, {IDTime: identity.ULID, DailyPartitions: true}} {
-			config, faults := Config{Retention: p}, 0
-			config.checkRetention(func(field, _ string, _ ...any) { faults++ })
-			if faults == 0 {
+			if _, err := (Config{Name: "billing", Identity: identity.CloudEvents(), Retention: p}).settings(needs{store: daily{memstore.New(), "ulid"}}, nil); err == nil || errors.Is(err, semel.ErrUnsupported) {
 				t.Errorf("%+v is taken", p)
 			}
 		}

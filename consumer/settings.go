@@ -74,7 +74,7 @@ func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
 // policy or, if the policy has no faults, the first reason why the store does not fit the policy.
 func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	c.defaults()
-	err := errors.Join(c.check(), n.noHandler)
+	err := errors.Join(c.check(n), n.noHandler)
 	if n.store == nil {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}

@@ -195,7 +195,7 @@ func TestStepsThatChange(t *testing.T) {
 func TestRequirementsOfSteps(t *testing.T) {
 	good := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", nil)}
 	for want, change := range map[string]func(c *consumer.Config, steps *[]consumer.Step[*memstore.Tx]){
-		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckOnReceipt = 0, false },
+		"Strategy: is":       func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckOnReceipt = 0, false },
 		"AckOnReceipt":       func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.AckOnReceipt = false },
 		"two steps":          func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { *s = append(*s, good[0]) },
 		"has no Run":         func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Run = nil },

@@ -131,7 +131,7 @@ func (s *Selected) Validate() error {
 		}
 	}
 	if constant && len(s.ids) > 0 {
-		faults = append(faults, fmt.Errorf("an identity of constants is the same for all messages: add a selector that differs for each message, such as header:ce-id"))
+		faults = append(faults, fmt.Errorf("an identity of constants is the same for all messages; add a selector that differs for each message, such as header:ce-id"))
 	}
 	if shared && !constant {
 		faults = append(faults, fmt.Errorf("%q alone cannot be an identity: many messages share it, and all but one would be duplicates; %s", s.ids[0], useInstead))

@@ -13,7 +13,7 @@ func check(d *shape.Decoder, p *Policy) {
 	p.checkSources(d)
 	p.checkKeyStores(d)
 	for _, c := range p.Consumers {
-		r := rules{Decoder: d, consumer: c, at: "consumers." + c.Name, store: p.Store(c.Store)}
+		r := rules{place: place{d, "consumers." + c.Name}, consumer: c, store: p.Store(c.Store)}
 		if d.Faulty(r.at) {
 			continue
 		}
@@ -31,12 +31,9 @@ func check(d *shape.Decoder, p *Policy) {
 		r.fingerprint()
 		r.dedup(p)
 		r.version()
-		r.previous()
-		r.exclusive()
 		r.steps()
 		r.inbox()
 		r.keys(p.Source(c.From))
-		r.blocks()
 		r.waits()
 		r.keyStore()
 		r.deadLetters(p.Source(c.From))
@@ -47,6 +44,7 @@ func check(d *shape.Decoder, p *Policy) {
 		r.intents(p)
 		r.reEmission(p)
 		r.replay(p.Source(c.From))
+		r.report(r.refusal())
 	}
 	p.checkListen(d)
 	p.checkStandardInput(d)
@@ -63,10 +61,10 @@ func (p *Policy) checkSources(d *shape.Decoder) {
 			d.FaultAt(at+".follow", "standard input cannot be followed: it ends when its writer ends", "remove follow")
 		}
 		if s.Kafka != nil {
-			kafkaRules{d, s.Kafka, "sources." + s.Name + ".kafka"}.check()
+			kafkaRules{place{d, "sources." + s.Name + ".kafka"}, s.Kafka}.check()
 		}
-		if at := "sources." + s.Name + ".webhook"; s.Webhook != nil {
-			webhookRules{d, s.Webhook, at}.check()
+		if s.Webhook != nil {
+			webhookRules{place{d, "sources." + s.Name + ".webhook"}, s.Webhook}.check()
 		}
 	}
 }

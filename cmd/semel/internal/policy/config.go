@@ -72,13 +72,11 @@ func (c *Consumer) retention() consumer.RetentionPolicy {
 
 // ParkDeadLetters changes all settings dead_letter to park, for a source without a dead-letter topic.
 func (c *Consumer) ParkDeadLetters() {
-	ends := []*consumer.Action{&c.OnExpired, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition, &c.Retry.OnExhausted}
 	if c.Version != nil {
 		own := *c.Version
 		c.Version = &own
-		ends = append(ends, &own.Missing)
 	}
-	for _, then := range ends {
+	for _, then := range c.ends() {
 		if *then == consumer.ActionDeadLetter {
 			*then = consumer.ActionPark
 		}

@@ -1,10 +1,30 @@
 package policy
 
 import (
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/semel-go/semel/consumer"
 )
+
+func TestFaultsOfPackageConsumerUseTheWordsOfAPolicy(t *testing.T) {
+	names := []string{`\w+\.\w+\(`, `(Strategy|Lanes|Action|OnParked|OnFiltered|Window)[A-Z]\w+`, `New[A-Z]\w+`}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[consumer.Config]()) {
+		names = append(names, field.Name)
+	}
+	goNames := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
+	for _, c := range refused() {
+		_, faults := parse(c)
+		for _, f := range faults {
+			if name := goNames.FindString(f.Path + " " + f.Reason + " " + f.Remedy); name != "" {
+				t.Errorf("%s: %q is a name of Go in: %v", c.name, name, f)
+			}
+		}
+	}
+}
 
 func TestAFaultIsALineThatCanBeRead(t *testing.T) {
 	for name, text := range map[string]string{

@@ -63,7 +63,7 @@ func acceptedHTTP() []policyCase {
 		{name: "effects of all types", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :b, :c, :d, :e, :f)", params: {a: "text?", b: integer, c: "decimal?", d: boolean, e: json, f: timestamp}, otherwise: park, rows: 1}, none: {sql: "delete from t"}}}`)},
 		{name: "effects whose condition is unmet", edits: append(called("on_precondition: retry")[:2], endpoint(effects)...)},
 		{name: "calls in batches", edits: called("batch: {max_size: 10}", "on_precondition: retry"),
-			want: "14:12: warning: consumers.billing.batch: with lease, each call is for one message; remove it\n" +
+			want: "14:12: warning: consumers.billing.batch: each call is for one message, and batches are sized automatically; remove it\n" +
 				"15:22: warning: consumers.billing.on_precondition: an endpoint cannot report a failed precondition; remove it; retry.on_exhausted decides about rejected calls"},
 	}
 }

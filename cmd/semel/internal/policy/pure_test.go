@@ -17,7 +17,7 @@ func acceptedPure() []policyCase {
 		{name: "an endpoint that only answers, with keys of its own", edits: append(pured("lanes: key", "workers: 3", "effect: {kind: projection, says: x}"), "pure: true", "pure: true\n        key: none")},
 		{name: "an endpoint that only answers, over fewer connections than workers", edits: append(pured("workers: 64"), "pure: true", "pure: true\n        connections: 16")},
 		{name: "an endpoint that only answers, in batches", edits: pured("batch: {max_size: 10}"),
-			want: "13:12: warning: consumers.billing.batch: each call is for one message, and the number of responses in a transaction is adjusted automatically; remove it"},
+			want: "13:12: warning: consumers.billing.batch: each call is for one message, and batches are sized automatically; remove it"},
 		{name: "an endpoint that only answers, under a lease", edits: with("pure: true", effects),
 			want: "18:15: warning: consumers.billing.handler.http.pure: with lease, each call is claimed and recorded first, which an endpoint that changes nothing does not need; write strategy: marker"},
 	}

@@ -14,13 +14,10 @@ func (r rules) effect() {
 	if !ok || !r.ok("effect", "strategy") {
 		return
 	}
-	if why := k.refused[r.consumer.guard()]; why != "" {
-		r.refuse("strategy", fmt.Sprintf("it does not protect an effect of the kind %s: %s", k.kind, why), k.remedy(r.consumer.guard()))
-	}
-	if k.stated && !r.set("retention") {
-		r.refuse("effect.kind", fmt.Sprintf("an effect of the kind %s needs a retention, which is missing", k.kind),
-			"write retention: forever")
-	}
+	why := k.refused[r.consumer.guard()]
+	r.when(why != "", "strategy", fmt.Sprintf("it does not protect an effect of the kind %s: %s", k.kind, why), k.remedy(r.consumer.guard()))
+	r.when(k.stated && !r.set("retention"), "effect.kind", fmt.Sprintf("an effect of the kind %s needs a retention, which is missing", k.kind),
+		"write retention: forever")
 }
 
 // remedy returns how to protect an effect of kind k if guard g does not protect the effect.
@@ -44,15 +41,11 @@ func (r rules) whenDown() {
 	kind, declared := c.Effect.known()
 	switch {
 	case r.store == nil:
-	case !r.keyed() && c.Strategy.Lease:
-		r.refuse("on_store_down", "with lease a message is stored before its call, which is impossible while the store is down", pause)
-	case !r.keyed():
-		r.refuse("on_store_down", "the effect is in the store, so nothing can be applied while the store is down", pause)
-	case !declared:
-		r.refuse("on_store_down", "a message without a key is applied again with each copy, and no effect is declared for which this is harmless",
-			"declare effect: {kind: …, says: \"…\"} of a kind that is idempotent by nature ("+strings.Join(naturalKinds(), ", ")+"), if it is one, or "+pause)
-	case kind.refused[byNature] != "":
-		r.refuse("on_store_down", fmt.Sprintf("an effect of the kind %s is not idempotent by nature: %s", kind.kind, kind.refused[byNature]), pause)
+	case r.when(!r.keyed() && c.Strategy.Lease, "on_store_down", "with lease a message is stored before its call, which is impossible while the store is down", pause):
+	case r.when(!r.keyed(), "on_store_down", "the effect is in the store, so nothing can be applied while the store is down", pause):
+	case r.when(!declared, "on_store_down", "a message without a key is applied again with each copy, and no effect is declared for which this is harmless",
+		"declare effect: {kind: …, says: \"…\"} of a kind that is idempotent by nature ("+strings.Join(naturalKinds(), ", ")+"), if it is one, or "+pause):
+	case r.when(kind.refused[byNature] != "", "on_store_down", fmt.Sprintf("an effect of the kind %s is not idempotent by nature: %s", kind.kind, kind.refused[byNature]), pause):
 	}
 }
 
@@ -125,14 +118,10 @@ func (r rules) replay(from *Source) {
 		c.Replay.Allowed = known && kind.replayable() && out == nil && !c.Sends() && !r.keyed() && !from.once()
 	}
 	switch {
-	case c.Replay.Allowed && c.Sends():
-		r.refuse("replay.allowed", "it has no source that can be read again: other consumers write its intents", "remove it, and replay the consumers that write for it")
-	case c.Replay.Allowed && from.once():
-		r.refuse("replay.allowed", "webhooks cannot be read again; their messages are in the inbox", "remove it; semel messages retry runs a row again")
-	case c.Replay.Allowed && r.keyed():
-		r.refuse("replay.allowed", "store "+c.Store+" only keeps keys for some time and no replays, so an old message would take effect again", "remove it, or use a database as store")
-	case !c.Replay.Allowed && r.set("replay") && (r.set("replay.effects") || r.set("replay.max_age") || r.set("replay.looks")):
-		r.warn("replay", "replays are not allowed, so this has no effect", "add allowed: true, or remove it")
+	case r.when(c.Replay.Allowed && c.Sends(), "replay.allowed", "it has no source that can be read again: other consumers write its intents", "remove it, and replay the consumers that write for it"):
+	case r.when(c.Replay.Allowed && from.once(), "replay.allowed", "webhooks cannot be read again; their messages are in the inbox", "remove it; semel messages retry runs a row again"):
+	case r.when(c.Replay.Allowed && r.keyed(), "replay.allowed", "store "+c.Store+" only keeps keys for some time and no replays, so an old message would take effect again", "remove it, or use a database as store"):
+	case r.odd(!c.Replay.Allowed && r.set("replay") && (r.set("replay.effects") || r.set("replay.max_age") || r.set("replay.looks")), "replay", "replays are not allowed, so this has no effect", "add allowed: true, or remove it"):
 	case c.Replay.Allowed:
 		r.replayed(from)
 	}
@@ -143,12 +132,9 @@ func (r rules) replayed(from *Source) {
 	c := r.consumer
 	out := c.Handler.outside()
 	switch {
-	case c.Replay.Looks && out == nil:
-		r.warn("replay.looks", "this consumer calls no endpoint that could check", "remove it")
-	case c.Replay.Looks && c.Handler.Kafka != nil:
-		r.refuse("replay.looks", "a topic cannot check: each message would be published", "write effects: real, or remove allowed")
-	case c.Replay.Looks && c.Replay.Effects:
-		r.warn("replay.looks", "effects are allowed anyway", "remove it, or write effects: none")
+	case r.odd(c.Replay.Looks && out == nil, "replay.looks", "this consumer calls no endpoint that could check", "remove it"):
+	case r.when(c.Replay.Looks && c.Handler.Kafka != nil, "replay.looks", "a topic cannot check: each message would be published", "write effects: real, or remove allowed"):
+	case r.odd(c.Replay.Looks && c.Replay.Effects, "replay.looks", "effects are allowed anyway", "remove it, or write effects: none"):
 	case out != nil && !c.Replay.Effects && !c.Replay.Looks:
 		remedy := "write effects: real if a second call is harmless, or looks: true if the endpoint obeys the header semel-effects"
 		if c.Handler.Kafka != nil {
@@ -161,10 +147,8 @@ func (r rules) replayed(from *Source) {
 		return
 	}
 	switch keep := c.Retention.Keep; {
-	case keep > 0 && c.Replay.MaxAge > keep:
-		r.refuse("replay.max_age", fmt.Sprintf("it is %s, but markers are kept for %s (retention): a message between the two would take effect again", legible.Span(c.Replay.MaxAge), legible.Span(keep)),
-			"write at most "+legible.Span(keep)+", or raise retention")
-	case from.timeless():
-		r.refuse("replay.max_age", "messages of the source "+from.Name+" have no time, so old ones cannot be recognised", "remove it, or have the producer write CloudEvents with a time")
+	case r.when(keep > 0 && c.Replay.MaxAge > keep, "replay.max_age", fmt.Sprintf("it is %s, but markers are kept for %s (retention): a message between the two would take effect again", legible.Span(c.Replay.MaxAge), legible.Span(keep)),
+		"write at most "+legible.Span(keep)+", or raise retention"):
+	case r.when(from.timeless(), "replay.max_age", "messages of the source "+from.name()+" have no time, so old ones cannot be recognised", "remove it, or have the producer write CloudEvents with a time"):
 	}
 }

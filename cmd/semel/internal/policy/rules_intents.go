@@ -18,19 +18,13 @@ func (r rules) sender() {
 	if !r.ok("from", "strategy") {
 		return
 	}
-	switch {
-	case !c.Sends():
-		return
-	case !c.Strategy.Lease:
-		r.refuse("from", "this key is missing", "add from: the name of a source; only a consumer with strategy: lease, which sends intents, has none")
+	if !c.Sends() || r.when(!c.Strategy.Lease, "from", "this key is missing", "add from: the name of a source; only a consumer with strategy: lease, which sends intents, has none") {
 		return
 	}
 	for _, key := range []string{"filter", "on_filtered", "identity", "dead_letter", "ack", "max_unacked"} {
-		if r.set(key) {
-			r.refuse(key, "a consumer without from sends intents that others write, and reads no source that this key could apply to", "remove it, or add from: the name of a source")
-		}
+		r.when(r.set(key), key, "a consumer without from sends intents that others write, and reads no source that this key could apply to", "remove it, or add from: the name of a source")
 	}
-	if r.ok("retry", "on_conflict", "on_bad_identity", "on_precondition", "on_filtered") {
+	if r.ok("retry", "on_conflict", "on_bad_identity", "on_precondition", "on_expired", "on_filtered") {
 		r.refuseAll(r.deadLetterEndings(), "a consumer without from has no dead letters", "write park: the intent stays in the store")
 	}
 	c.Identity = Identity{ID: []string{"id"}, Source: "source"}
@@ -47,9 +41,7 @@ func (r rules) intents(p *Policy) {
 			}
 			r.intentTo(p, key+".to", n.To)
 			same := fmt.Sprintf("%q %q %q %q", h.ParamsAt, n.To, n.Purpose, n.Recipient)
-			if purposes[same] {
-				r.refuse(key+".purpose", "another intent of this handler has the same purpose and recipient, so both would have the same id", "use different purposes")
-			}
+			r.when(purposes[same], key+".purpose", "another intent of this handler has the same purpose and recipient, so both would have the same id", "use different purposes")
 			purposes[same] = true
 		}
 	}
@@ -64,12 +56,9 @@ func (r rules) intentTo(p *Policy, key, name string) {
 		}
 	}
 	switch to := p.Consumer(name); {
-	case to == nil:
-		r.refuse(key, fmt.Sprintf("there is no consumer %q", name), unknownName(name, "consumers without from", senders))
-	case !to.Sends():
-		r.refuse(key, fmt.Sprintf("consumer %s reads source %s and does not send intents", name, to.From), "name a consumer without from, with strategy: lease")
-	case to.Store != r.consumer.Store:
-		r.refuse(key, fmt.Sprintf("consumer %s uses store %s, but the intent is written to store %s, in the transaction of its message", name, to.Store, r.consumer.Store), "use the same store for both")
+	case r.when(to == nil, key, fmt.Sprintf("there is no consumer %q", name), unknownName(name, "consumers without from", senders)):
+	case r.when(!to.Sends(), key, fmt.Sprintf("consumer %s reads source %s and does not send intents", name, to.From), "name a consumer without from, with strategy: lease"):
+	case r.when(to.Store != r.consumer.Store, key, fmt.Sprintf("consumer %s uses store %s, but the intent is written to store %s, in the transaction of its message", name, to.Store, r.consumer.Store), "use the same store for both"):
 	}
 }
 
@@ -121,18 +110,10 @@ func (r rules) reEmission(p *Policy) {
 		return
 	}
 	names, keys := c.recipients()
-	switch {
-	case c.Sends():
-		r.refuse(key, "a consumer without from sends intents, which have no duplicates", "remove it, or set it at the consumer that writes the intents")
-		return
-	case !c.Strategy.Marks():
-		r.refuse(key, "without a marker, duplicates are not recognised", "write strategy: marker or strategy: inbox, or remove it")
-		return
-	case r.keyed():
-		r.refuse(key, "the store is Redis, which cannot store intents", "use a database, or remove it")
-		return
-	case len(names) == 0:
-		r.refuse(key, "the handler writes no intents", "add intents in handler.sql or handler.http.effects, or remove it")
+	if r.when(c.Sends(), key, "a consumer without from sends intents, which have no duplicates", "remove it, or set it at the consumer that writes the intents") ||
+		r.when(!c.Strategy.Marks(), key, "without a marker, duplicates are not recognised", "write strategy: marker or strategy: inbox, or remove it") ||
+		r.when(r.keyed(), key, "the store is Redis, which cannot store intents", "use a database, or remove it") ||
+		r.when(len(names) == 0, key, "the handler writes no intents", "add intents in handler.sql or handler.http.effects, or remove it") {
 		return
 	}
 	for i, name := range names {
@@ -148,11 +129,8 @@ func (r rules) sentAgain(key string, to *Consumer) {
 	at := "on_duplicate is re_emit, and sender " + to.Name + " "
 	switch h := to.Handler.HTTP; {
 	case h == nil:
-	case h.NoKey:
-		r.refuse(key, at+"sends no key (key: none), so a second call would be a second effect", remedy+", or let it send a key that the endpoint supports")
-	case h.Window == consumer.WindowNever:
-		r.refuse(key, at+"calls an endpoint without keys (window: none), so a second call would be a second effect", remedy)
-	case h.Effects != nil:
-		r.refuse(key, at+"applies the effects in the response of its endpoint, which happens only once", remedy)
+	case r.when(h.NoKey, key, at+"sends no key (key: none), so a second call would be a second effect", remedy+", or let it send a key that the endpoint supports"):
+	case r.when(h.Window == consumer.WindowNever, key, at+"calls an endpoint without keys (window: none), so a second call would be a second effect", remedy):
+	case r.when(h.Effects != nil, key, at+"applies the effects in the response of its endpoint, which happens only once", remedy):
 	}
 }

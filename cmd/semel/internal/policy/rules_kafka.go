@@ -14,19 +14,8 @@ import (
 
 // kafkaRules checks the combinations of one Kafka source's keys.
 type kafkaRules struct {
-	*shape.Decoder
+	place
 	kafka *Kafka
-	// The field at is the path of the source's key kafka.
-	at string
-}
-
-func (r kafkaRules) ok(keys ...string) bool {
-	for _, key := range keys {
-		if !r.Sound(r.at + "." + key) {
-			return false
-		}
-	}
-	return true
 }
 
 func (r kafkaRules) check() {
@@ -39,9 +28,7 @@ func (r kafkaRules) check() {
 // The rule sizes checks that a batch can contain the largest record.
 func (r kafkaRules) sizes() {
 	k := r.kafka
-	if r.ok("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord {
-		r.FaultAt(r.at+".max_batch", "a batch with a single record of this size would stop its partition", "raise max_batch to max_record at least, or lower max_record")
-	}
+	r.when(r.ok("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord, "max_batch", "a batch with a single record of this size would stop its partition", "raise max_batch to max_record at least, or lower max_record")
 }
 
 // session rejects session_timeout if the group protocol leaves the timeout to the brokers.
@@ -49,18 +36,14 @@ func (r kafkaRules) session() {
 	if !r.ok("protocol", "session_timeout") || !r.kafka.NextGen {
 		return
 	}
-	if r.Given(r.at + ".session_timeout") {
-		r.FaultAt(r.at+".session_timeout", "with next_gen the session timeout is a setting of the brokers",
-			"remove it, and set group.consumer.session.timeout.ms at the brokers")
-	}
+	r.when(r.set("session_timeout"), "session_timeout", "with next_gen the session timeout is a setting of the brokers",
+		"remove it, and set group.consumer.session.timeout.ms at the brokers")
 	r.kafka.SessionTimeout = 0
 }
 
 func (r kafkaRules) topics() {
 	for i, topic := range r.kafka.Topics {
-		if at := fmt.Sprintf("%s.topics[%d]", r.at, i); slices.Contains(r.kafka.Topics[:i], topic) && r.ok("topics") {
-			r.FaultAt(at, fmt.Sprintf("topic %q is already in the list", topic), "keep one of them")
-		}
+		r.when(slices.Contains(r.kafka.Topics[:i], topic) && r.ok("topics"), fmt.Sprintf("topics[%d]", i), fmt.Sprintf("topic %q is already in the list", topic), "keep one of them")
 	}
 }
 
@@ -83,11 +66,9 @@ func (r kafkaRules) encryption() {
 		return
 	}
 	if key, reason, remedy := t.half(); key != "" {
-		r.FaultAt(r.at+".tls."+key, reason, remedy)
+		r.refuse("tls."+key, reason, remedy)
 	}
-	if t == nil && s != nil && (s.Plain != nil || s.OAuthBearer != nil) {
-		r.WarnAt(r.at+".sasl", "the secret is sent in plain text, because tls is off", "write tls: true, or use scram_sha_512")
-	}
+	r.odd(t == nil && s != nil && (s.Plain != nil || s.OAuthBearer != nil), "sasl", "the secret is sent in plain text, because tls is off", "write tls: true, or use scram_sha_512")
 }
 
 // longestRevocation is shorter than the group's rebalance timeout of 60 s.
@@ -99,10 +80,8 @@ func (r rules) kafka(s *Source) {
 		return
 	}
 	c, at := r.consumer, "sources."+s.Name+".kafka"
-	if c.Drain > longestRevocation && r.ok("drain") {
-		r.refuse("drain", fmt.Sprintf("a revoked partition also drains for this time, but the group waits at most 60s: %s is too long", legible.Span(c.Drain)),
-			"write at most "+legible.Span(longestRevocation))
-	}
+	r.when(c.Drain > longestRevocation && r.ok("drain"), "drain", fmt.Sprintf("a revoked partition also drains for this time, but the group waits at most 60s: %s is too long", legible.Span(c.Drain)),
+		"write at most "+legible.Span(longestRevocation))
 	if group := s.Kafka.GroupOf(c); s.Kafka.Start.Group == group && r.Sound(at+".start") && r.Sound(at+".group") {
 		r.FaultAt(at+".start.group", fmt.Sprintf("consumer %s is in group %q itself, and continues there anyway", c.Name, group),
 			"name the group whose offsets should be used, or write start: earliest")
@@ -136,7 +115,7 @@ func (p *Policy) shareGroup(a, b *Consumer) bool {
 
 // deadLetters checks that a consumer with the setting dead_letter has a destination for dead letters.
 func (r rules) deadLetters(s *Source) {
-	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_precondition", "retry", "on_filtered", "dead_letter", "version") {
+	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_precondition", "on_expired", "retry", "on_filtered", "dead_letter", "version") {
 		return
 	}
 	endings := r.deadLetterEndings()
@@ -145,19 +124,15 @@ func (r rules) deadLetters(s *Source) {
 		without, instead = "remove it, and replace dead_letter by halt", "write halt, or skip for on_filtered"
 	}
 	switch place := r.consumer.DeadLetter; {
-	case s.Kafka == nil && place != nil:
-		r.refuse("dead_letter", "this kind of source has no dead letters", without)
+	case r.when(s.Kafka == nil && place != nil, "dead_letter", "this kind of source has no dead letters", without):
 	case s.Kafka == nil:
 		r.refuseAll(endings, "this kind of source has no dead letters", instead)
 	case place == nil:
 		r.refuseAll(endings, "the topic for dead letters is missing", "add dead_letter: {topic: …} at the consumer, or write park")
-	case len(endings) == 0:
-		r.warn("dead_letter", "no key of this consumer is set to dead_letter", "remove it, or write retry: {on_exhausted: dead_letter}")
-	case slices.Contains(s.Kafka.Topics, place.Topic):
-		r.refuse("dead_letter.topic", fmt.Sprintf("source %s reads topic %q: dead letters would be read as messages", s.Name, place.Topic),
-			"name another topic")
-	case s.Kafka.matches(place.Topic):
-		r.warn("dead_letter.topic", fmt.Sprintf("the topic_pattern of source %s matches it too; it is not read", s.Name), "name a topic that the pattern does not match")
+	case r.odd(len(endings) == 0, "dead_letter", "no key of this consumer is set to dead_letter", "remove it, or write retry: {on_exhausted: dead_letter}"):
+	case r.when(slices.Contains(s.Kafka.Topics, place.Topic), "dead_letter.topic", fmt.Sprintf("source %s reads topic %q: dead letters would be read as messages", s.Name, place.Topic),
+		"name another topic"):
+	case r.odd(s.Kafka.matches(place.Topic), "dead_letter.topic", fmt.Sprintf("the topic_pattern of source %s matches it too; it is not read", s.Name), "name a topic that the pattern does not match"):
 	}
 }
 
@@ -193,22 +168,24 @@ func oneCluster(a, b *Kafka) bool {
 	return slices.ContainsFunc(a.Brokers, func(broker string) bool { return slices.Contains(b.Brokers, broker) })
 }
 
+// The method ends returns the actions of the consumer by policy key.
+func (c *Consumer) ends() map[string]*consumer.Action {
+	ends := map[string]*consumer.Action{"on_conflict": &c.OnConflict, "on_bad_identity": &c.OnBadIdentity, "on_precondition": &c.OnPrecondition,
+		"on_expired": &c.OnExpired, "retry.on_exhausted": &c.Retry.OnExhausted}
+	if c.Version != nil {
+		ends["version.missing"] = &c.Version.Missing
+	}
+	return ends
+}
+
 // deadLetterEndings returns the keys that are set to dead_letter.
-func (r rules) deadLetterEndings() []string {
-	c := r.consumer
-	var keys []string
-	for _, e := range []struct {
-		Key  string
-		then consumer.Action
-	}{{"on_conflict", c.OnConflict}, {"on_bad_identity", c.OnBadIdentity}, {"on_precondition", c.OnPrecondition}, {"retry.on_exhausted", c.Retry.OnExhausted}} {
-		if e.then == consumer.ActionDeadLetter {
-			keys = append(keys, e.Key)
+func (r rules) deadLetterEndings() (keys []string) {
+	for key, then := range r.consumer.ends() {
+		if *then == consumer.ActionDeadLetter {
+			keys = append(keys, key)
 		}
 	}
-	if c.Version != nil && c.Version.Missing == consumer.ActionDeadLetter {
-		keys = append(keys, "version.missing")
-	}
-	if c.OnFiltered == consumer.OnFilteredDeadLetter {
+	if r.consumer.OnFiltered == consumer.OnFilteredDeadLetter {
 		keys = append(keys, "on_filtered")
 	}
 	return keys
@@ -224,19 +201,16 @@ func (r rules) refuseAll(keys []string, reason, remedy string) {
 func (r rules) publishes(p *Publish, from *Source) {
 	const at = "handler.kafka."
 	switch {
-	case p.Topic == "" && p.TopicHeader == "":
-		r.refuse("handler.kafka", "the topic is missing", "add topic: NAME, or topic_header and topics")
-	case p.TopicHeader != "" && len(p.Topics) == 0:
-		r.refuse(at+"topic_header", "producers could publish to any topic with it", "add topics: […] with the allowed topics")
-	case p.TopicHeader == "" && len(p.Topics) > 0:
-		r.refuse(at+"topics", "this list is for topic_header, which is not set", "write topic: NAME, or add topic_header")
+	case r.when(p.Topic == "" && p.TopicHeader == "", "handler.kafka", "the topic is missing", "add topic: NAME, or topic_header and topics"):
+	case r.when(p.TopicHeader != "" && len(p.Topics) == 0, at+"topic_header", "producers could publish to any topic with it", "add topics: […] with the allowed topics"):
+	case r.when(p.TopicHeader == "" && len(p.Topics) > 0, at+"topics", "this list is for topic_header, which is not set", "write topic: NAME, or add topic_header"):
 	}
 	for _, key := range []string{"topic", "topics"} {
 		for _, topic := range p.destinations(key) {
 			r.comesBack(at+key, topic, p, from)
 		}
 	}
-	kafkaRules{r.Decoder, &Kafka{TLS: p.TLS, SASL: p.SASL}, r.at + ".handler.kafka"}.encryption()
+	kafkaRules{place{r.Decoder, r.at + ".handler.kafka"}, &Kafka{TLS: p.TLS, SASL: p.SASL}}.encryption()
 }
 
 // comesBack rejects publishing to a topic that the consumer itself reads.
@@ -244,9 +218,7 @@ func (r rules) comesBack(key, topic string, p *Publish, from *Source) {
 	if from == nil || from.Kafka == nil || !oneCluster(&Kafka{Brokers: p.Brokers}, from.Kafka) {
 		return
 	}
-	if slices.Contains(from.Kafka.Topics, topic) || from.Kafka.matches(topic) {
-		r.refuse(key, fmt.Sprintf("source %s reads topic %q: published records would be read as messages", from.Name, topic), "name another topic")
-	}
+	r.when(slices.Contains(from.Kafka.Topics, topic) || from.Kafka.matches(topic), key, fmt.Sprintf("source %s reads topic %q: published records would be read as messages", from.Name, topic), "name another topic")
 }
 
 // Kafka is a source of topics. Each consumer of the source reads the topics separately, in its own group.

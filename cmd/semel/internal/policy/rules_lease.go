@@ -22,9 +22,9 @@ func (r rules) lease(from *Source) {
 		return
 	}
 	switch out := c.Handler.outside(); {
-	case c.Strategy.Lease && out == nil:
-		r.refuse("strategy", "lease is for calls to other systems, but statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}} or {kafka: {…}}")
+	case r.when(c.Strategy.Lease && out == nil, "strategy", "lease is for calls to other systems, but statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}} or {kafka: {…}}"):
 	case out != nil && c.pure() && c.Strategy.Marker:
+		r.calls(out)
 		r.pure(out)
 	case !c.Strategy.Lease && out != nil:
 		remedy := "write strategy: lease, and alerts: {pending_age: 60s}"
@@ -33,6 +33,7 @@ func (r rules) lease(from *Source) {
 		}
 		r.refuse(out.at, "a call is not part of a transaction, so a marker in a transaction cannot tell whether the call happened", remedy)
 	case out != nil:
+		r.calls(out)
 		r.leased(out)
 	}
 	if c.Handler.Kafka != nil {
@@ -43,76 +44,42 @@ func (r rules) lease(from *Source) {
 	}
 }
 
-// The method leased checks a consumer with strategy lease and sets the defaults of the strategy.
-func (r rules) leased(out *outside) {
+// The method calls checks a consumer whose handler makes calls, and sets the consumer's defaults.
+func (r rules) calls(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
 		c.Workers = leasedWorkers
 	}
-	if r.set("ack") && !r.keyed() && !c.AckOnReceipt && r.ok("ack") {
-		r.refuse("ack", "with lease, a message is always stored in the inbox first, and called later under a claim", "remove it")
-	}
-	c.AckOnReceipt = true
-	r.callTimes(out)
-	if c.Handler.HTTP != nil {
-		r.window(c.Handler.HTTP)
-	}
-	const inside = "a call is not part of a transaction"
-	for key, why := range map[string]string{
-		"version": "a stream's version advances in the transaction of the effect, but " + inside,
-		"dedup":   "the user's table is written in the transaction of the effect, but " + inside,
-	} {
-		if r.set(key) {
-			r.refuse(key, why, "remove it")
-		}
-	}
-	if r.ok("retention") && c.Retention.DailyPartitions {
-		r.refuse("retention.daily_partitions", "daily partitions need strategy marker or inbox in this release", "remove it: markers are then removed in slices")
-	}
-	if r.set("batch") {
-		r.warn("batch", "with lease, each call is for one message", "remove it")
-	}
-	if key := "handler.http.connections"; r.set(key) && r.ok(key) {
-		r.refuse(key, "with lease, each call is recorded before it starts and does not wait for other calls", "remove it: workers limits the concurrent calls")
-	}
-	if http := c.Handler.HTTP; http != nil && http.Pure && r.ok("handler.http.pure") {
-		r.warn("handler.http.pure", "with lease, each call is claimed and recorded first, which an endpoint that changes nothing does not need", "write strategy: marker")
-	}
-	if http := c.Handler.HTTP; r.set("on_precondition") && (http == nil || http.Effects == nil) {
-		r.warn("on_precondition", "an endpoint cannot report a failed precondition", "remove it; retry.on_exhausted decides about rejected calls")
-	}
+	r.when(r.ok("timeout") && out.timeout > c.Timeout, out.at+".timeout", fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
+		fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), legible.Span(out.timeout)))
+	r.when(r.set("dedup"), "dedup", "the user's table is written in the transaction of the effect, but a call is not part of a transaction", "remove it")
+	r.when(r.ok("retention") && c.Retention.DailyPartitions, "retention.daily_partitions", "daily partitions need strategy marker or inbox without an endpoint in this release", "remove it: markers are then removed in slices")
+	r.odd(r.set("batch"), "batch", "each call is for one message, and batches are sized automatically", "remove it")
 }
 
-// callTimes checks two limits. A call must end before the lease expires, because another process may then
-// repeat the call. A call must also end before the consumer's timeout.
+// The method leased checks a consumer with strategy lease and sets the defaults of the strategy.
+func (r rules) leased(out *outside) {
+	c := r.consumer
+	r.when(r.set("ack") && !r.keyed() && !c.AckOnReceipt && r.ok("ack"), "ack", "with lease, a message is always stored in the inbox first, and called later under a claim", "remove it")
+	c.AckOnReceipt = true
+	r.callTimes(out)
+	const connections = "handler.http.connections"
+	http := c.Handler.HTTP
+	r.when(r.set(connections) && r.ok(connections), connections, "with lease, each call is recorded before it starts and does not wait for other calls", "remove it: workers limits the concurrent calls")
+	r.odd(http != nil && http.Pure && r.ok("handler.http.pure"), "handler.http.pure", "with lease, each call is claimed and recorded first, which an endpoint that changes nothing does not need", "write strategy: marker")
+	r.odd(r.set("on_precondition") && (http == nil || http.Effects == nil), "on_precondition", "an endpoint cannot report a failed precondition", "remove it; retry.on_exhausted decides about rejected calls")
+}
+
+// callTimes checks that a call ends before the lease expires, because another process may then repeat the call, and
+// that a shutdown waits for the call.
 func (r rules) callTimes(out *outside) {
 	c := r.consumer
 	key := out.at + ".timeout"
-	if !r.ok("inbox", "timeout") {
-		return
-	}
 	call, lease := legible.Span(out.timeout), legible.Span(c.Inbox.Lease)
-	if out.timeout >= c.Inbox.Lease {
-		r.refuse(key, fmt.Sprintf("a call may take %s, but another process can claim the message after %s if the lease is not extended: both would call at the same time", call, lease),
-			fmt.Sprintf("write less than %s, or inbox: {lease: %s}", lease, legible.Span(out.timeout+longerLease)))
-	}
-	if out.timeout > c.Timeout {
-		r.refuse(key, fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", call, legible.Span(c.Timeout)),
-			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), call))
-	}
-	if r.ok("drain") && out.timeout > c.Drain {
-		r.warn(key, fmt.Sprintf("a shutdown waits %s for a call that may take %s, and then cancels it: the call is repeated", legible.Span(c.Drain), call),
-			"raise drain of the consumer to at least that")
-	}
-}
-
-// The rule window checks that the endpoint remembers idempotency keys for longer than one call takes.
-func (r rules) window(http *HTTP) {
-	c := r.consumer
-	if http.Window > 0 && r.ok("timeout") && http.Window <= c.Timeout {
-		r.refuse("handler.http.window", fmt.Sprintf("an endpoint that remembers keys for %s may have forgotten a key when a call, which may take %s, arrives", legible.Span(http.Window), legible.Span(c.Timeout)),
-			"raise window if the endpoint remembers keys for longer, or lower timeout of the consumer")
-	}
+	r.when(r.ok("inbox") && out.timeout >= c.Inbox.Lease, key, fmt.Sprintf("a call may take %s, but another process can claim the message after %s if the lease is not extended: both would call at the same time", call, lease),
+		fmt.Sprintf("write less than %s, or inbox: {lease: %s}", lease, legible.Span(out.timeout+longerLease)))
+	r.odd(r.ok("drain") && out.timeout > c.Drain, key, fmt.Sprintf("a shutdown waits %s for a call that may take %s, and then cancels it: the call is repeated", legible.Span(c.Drain), call),
+		"raise drain of the consumer to at least that")
 }
 
 // longerLease is the time that is added to the call timeout to get a suggested lease.
@@ -124,14 +91,10 @@ func (r rules) endpoint(http *HTTP) {
 	r.keyless(http)
 	plain := strings.HasPrefix(strings.ToLower(http.URL), "http:")
 	switch key, reason, remedy := http.TLS.half(); {
-	case key != "":
-		r.refuse(at+"tls."+key, reason, remedy)
-	case http.TLS != nil && plain:
-		r.refuse(at+"tls", "the URL begins with http:, which is not encrypted", "write https:, or remove tls")
+	case r.when(key != "", at+"tls."+key, reason, remedy):
+	case r.when(http.TLS != nil && plain, at+"tls", "the URL begins with http:, which is not encrypted", "write https:, or remove tls"):
 	}
-	if plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }) {
-		r.warn(at+"headers", "the credentials are sent in plain text, because the URL begins with http:", "write https:")
-	}
+	r.odd(plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }), at+"headers", "the credentials are sent in plain text, because the URL begins with http:", "write https:")
 }
 
 // pure reports whether the consumer's endpoint is declared to change nothing and to respond with effects.
@@ -143,9 +106,6 @@ func (c *Consumer) pure() bool {
 // pure checks a consumer whose endpoint changes nothing, and sets the consumer's defaults.
 func (r rules) pure(out *outside) {
 	c := r.consumer
-	if !r.set("workers") {
-		c.Workers = leasedWorkers
-	}
 	if h := c.Handler.HTTP; h.Connections == 0 {
 		h.Connections = c.Workers
 	} else if at := out.at + ".connections"; h.Connections > c.Workers && r.ok(at, "workers") {
@@ -154,30 +114,13 @@ func (r rules) pure(out *outside) {
 	if !r.set("lanes") {
 		c.Lanes = consumer.LanesNone // with lanes, the calls of a partition would run one after the other
 	}
-	if r.ok("timeout") && out.timeout > c.Timeout {
-		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, but the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
-			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), legible.Span(out.timeout)))
-	}
 	for key, why := range map[string]string{
-		"version":               "a stream's version needs a transaction with only its message, but responses share transactions",
-		"dedup":                 "the user's table is not supported if responses share transactions",
-		"identity.previous":     "messages with the same previous identity must not share a transaction, but responses do",
 		"handler.http.window":   "calls to an endpoint that changes nothing can always be repeated",
 		"strategy.business_key": "a violation would roll back the responses of all messages in the transaction",
 	} {
-		if r.set(key) && r.ok(key) {
-			r.refuse(key, why, "remove it, or write strategy: lease and alerts: {pending_age: 60s}")
-		}
+		r.when(r.set(key) && r.ok(key), key, why, "remove it, or write strategy: lease and alerts: {pending_age: 60s}")
 	}
-	if c.Effect != nil && c.Effect.Kind == External && r.ok("effect.kind", out.at+".pure") {
-		r.refuse(out.at+".pure", "the endpoint itself changes nothing, but an effect of the kind external is outside the database", "write the kind of the effects in its responses, or write strategy: lease and remove pure")
-	}
-	if r.ok("retention") && c.Retention.DailyPartitions {
-		r.refuse("retention.daily_partitions", "daily partitions need strategy marker or inbox without an endpoint in this release", "remove it: markers are then removed in slices")
-	}
-	if r.set("batch") {
-		r.warn("batch", "each call is for one message, and the number of responses in a transaction is adjusted automatically", "remove it")
-	}
+	r.when(c.Effect != nil && c.Effect.Kind == External && r.ok("effect.kind", out.at+".pure"), out.at+".pure", "the endpoint itself changes nothing, but an effect of the kind external is outside the database", "write the kind of the effects in its responses, or write strategy: lease and remove pure")
 }
 
 // keyless checks calls without an idempotency key. A policy with calls without a key must say whether an
@@ -188,18 +131,12 @@ func (r rules) keyless(http *HTTP) {
 	if !r.ok(at+"key", at+"may_double", at+"may_be_lost") {
 		return
 	}
-	if http.NoKey && r.set(at+"window") {
-		r.refuse(at+"window", "no key is sent, so there is no window", "remove it; may_double or may_be_lost decides about unknown outcomes")
-	}
+	r.when(http.NoKey && r.set(at+"window"), at+"window", "no key is sent, so there is no window", "remove it; may_double or may_be_lost decides about unknown outcomes")
 	switch {
-	case double && lost:
-		r.refuse(at+"may_be_lost", "may_double and may_be_lost exclude each other: a call with an unknown outcome is either repeated or not", "keep one of the two")
-	case http.NoKey && !double && !lost && !r.consumer.pure():
-		r.refuse(at+"key", "a repeated call without a key is not recognised, and after a crash or a lost answer it is unknown whether a call was carried out",
-			`declare which of the two is harmless, with the reason: may_double: "…", or may_be_lost: "…"; or remove it, and write window: none if operators should decide`)
-	case !http.NoKey && double:
-		r.refuse(at+"may_double", "a repeated call has the same key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
-	case !http.NoKey && lost:
-		r.refuse(at+"may_be_lost", "a repeated call has the same key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys")
+	case r.when(double && lost, at+"may_be_lost", "may_double and may_be_lost exclude each other: a call with an unknown outcome is either repeated or not", "keep one of the two"):
+	case r.when(http.NoKey && !double && !lost && !r.consumer.pure(), at+"key", "a repeated call without a key is not recognised, and after a crash or a lost answer it is unknown whether a call was carried out",
+		`declare which of the two is harmless, with the reason: may_double: "…", or may_be_lost: "…"; or remove it, and write window: none if operators should decide`):
+	case r.when(!http.NoKey && double, at+"may_double", "a repeated call has the same key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys"):
+	case r.when(!http.NoKey && lost, at+"may_be_lost", "a repeated call has the same key, by which the other side recognises it", "remove it, or write key: none if the other side knows no keys"):
 	}
 }

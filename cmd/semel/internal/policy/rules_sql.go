@@ -73,18 +73,15 @@ func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound 
 		r.refuse(key, fmt.Sprintf("no parameter is bound to :%s", name),
 			fmt.Sprintf(`add it to params, as %s: "body:/%s"`, name, name))
 	}
-	if why := d.NotNatural(s.SQL); why != "" && r.consumer.Strategy.Natural != nil {
-		r.warn(key, "the strategy is natural, and this statement does not look idempotent: "+why,
-			"set a state instead of changing it, add a conflict clause, or use strategy: marker")
-	}
+	why := d.NotNatural(s.SQL)
+	r.odd(why != "" && r.consumer.Strategy.Natural != nil, key, "the strategy is natural, and this statement does not look idempotent: "+why,
+		"set a state instead of changing it, add a conflict clause, or use strategy: marker")
 }
 
 func (r rules) rows(d sqlhandler.Dialect, key string, s Statement) {
 	switch {
-	case s.Rows != nil && !d.Changes(s.SQL):
-		r.refuse(key+".rows", "the number of rows that this statement changes is unknown", "remove rows")
-	case s.Rows == nil && s.Otherwise != "":
-		r.refuse(key+".otherwise", "rows is missing", "add rows: 1")
+	case r.when(s.Rows != nil && !d.Changes(s.SQL), key+".rows", "the number of rows that this statement changes is unknown", "remove rows"):
+	case r.when(s.Rows == nil && s.Otherwise != "", key+".otherwise", "rows is missing", "add rows: 1"):
 	}
 }
 
@@ -97,9 +94,8 @@ func (h Statements) unbound(names []string) []string {
 
 func (r rules) unusedParams(h Statements, used map[string]bool) {
 	for _, p := range h.Params {
-		if key := h.param(p.Name); !used[key] && r.ok(key) {
-			r.refuse(key, "no statement uses this parameter", fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
-		}
+		key := h.param(p.Name)
+		r.when(!used[key] && r.ok(key), key, "no statement uses this parameter", fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
 	}
 }
 
@@ -110,9 +106,7 @@ func (r rules) answers(p *Policy, store *Store) {
 	if store == nil || http == nil || http.Effects == nil {
 		return
 	}
-	if len(http.Effects.Statements)+len(http.Effects.Intents) == 0 && r.ok(at) {
-		r.refuse(at, "no effect is declared that a response could request", "add statements, or intents: the names of senders")
-	}
+	r.when(len(http.Effects.Statements)+len(http.Effects.Intents) == 0 && r.ok(at), at, "no effect is declared that a response could request", "add statements, or intents: the names of senders")
 	for i, name := range http.Effects.Intents {
 		if key := fmt.Sprintf("%s.intents[%d]", at, i); r.ok(key) {
 			r.intentTo(p, key, name)
@@ -131,14 +125,10 @@ func (r rules) answer(d sqlhandler.Dialect, key string, s *AnswerStatement) {
 	}
 	names, err := d.Params(s.SQL)
 	for _, name := range names {
-		if !slices.ContainsFunc(s.Params, func(p AnswerParam) bool { return p.Name == name }) {
-			r.refuse(key+".sql", fmt.Sprintf("no parameter is bound to :%s", name), fmt.Sprintf("add it to params with its type, as %s: text", name))
-		}
+		r.when(!slices.ContainsFunc(s.Params, func(p AnswerParam) bool { return p.Name == name }), key+".sql", fmt.Sprintf("no parameter is bound to :%s", name), fmt.Sprintf("add it to params with its type, as %s: text", name))
 	}
 	for _, p := range s.Params {
-		if err == nil && !slices.Contains(names, p.Name) {
-			r.refuse(key+".params."+p.Name, "the statement does not use this parameter", fmt.Sprintf("write :%s in it, or remove it", p.Name))
-		}
+		r.when(err == nil && !slices.Contains(names, p.Name), key+".params."+p.Name, "the statement does not use this parameter", fmt.Sprintf("write :%s in it, or remove it", p.Name))
 	}
 	r.rows(d, key, Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: s.Otherwise})
 }
@@ -201,12 +191,9 @@ func (r rules) generations(store *Store) {
 	}
 	switch {
 	case store.Redis != nil:
-	case c.Strategy.kind() != consumer.StrategyMarker && c.Strategy.kind() != consumer.StrategyInbox:
-		r.refuse(first, "it has :generation, which needs markers to recognise duplicates in each generation", "use strategy: marker or inbox")
-	case c.Dedup != nil:
-		r.refuse(first, "it has :generation, but your own table (dedup) has the markers of only one generation", "remove dedup, or :generation")
-	case c.Retention.DailyPartitions:
-		r.refuse(first, "it has :generation, but daily partitions (retention.daily_partitions) have the markers of only one generation", "remove daily_partitions, or :generation")
+	case r.when(c.Strategy.kind() != consumer.StrategyMarker && c.Strategy.kind() != consumer.StrategyInbox, first, "it has :generation, which needs markers to recognise duplicates in each generation", "use strategy: marker or inbox"):
+	case r.when(c.Dedup != nil, first, "it has :generation, but your own table (dedup) has the markers of only one generation", "remove dedup, or :generation"):
+	case r.when(c.Retention.DailyPartitions, first, "it has :generation, but daily partitions (retention.daily_partitions) have the markers of only one generation", "remove daily_partitions, or :generation"):
 	}
 }
 

@@ -13,29 +13,14 @@ import (
 
 // webhookRules checks the combinations of one webhook source's keys.
 type webhookRules struct {
-	*shape.Decoder
+	place
 	hook *Webhook
-	// The field at is the path of the source's key webhook.
-	at string
-}
-
-func (r webhookRules) ok(keys ...string) bool {
-	for _, key := range keys {
-		if !r.Sound(r.at + "." + key) {
-			return false
-		}
-	}
-	return true
 }
 
 func (r webhookRules) check() {
 	w := r.hook
-	if r.ok("in_hand", "max_body") && w.InHand.Bytes < w.MaxBody {
-		r.FaultAt(r.at+".in_hand.bytes", "it is smaller than one body of max_body", "raise it to max_body at least, or lower max_body")
-	}
-	if r.ok("listen", "tls") && w.TLS == nil && !w.local() {
-		r.WarnAt(r.at+".tls", "requests are sent in plain text, because there is no tls", "write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy with TLS")
-	}
+	r.when(r.ok("in_hand", "max_body") && w.InHand.Bytes < w.MaxBody, "in_hand.bytes", "it is smaller than one body of max_body", "raise it to max_body at least, or lower max_body")
+	r.odd(r.ok("listen", "tls") && w.TLS == nil && !w.local(), "tls", "requests are sent in plain text, because there is no tls", "write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy with TLS")
 	if r.ok("scheme", "hmac") {
 		r.scheme()
 	}
@@ -43,28 +28,23 @@ func (r webhookRules) check() {
 
 func (r webhookRules) scheme() {
 	w := r.hook
-	switch {
-	case w.Scheme == "hmac" && w.HMAC == nil:
-		r.FaultAt(r.at+".scheme", "the signature is not described", "add hmac: {header: NAME, …}")
-		return
-	case w.Scheme != "hmac" && w.HMAC != nil:
-		r.FaultAt(r.at+".hmac", "scheme "+w.Scheme+" already defines the signature", "remove it, or write scheme: hmac")
+	if r.when(w.Scheme == "hmac" && w.HMAC == nil, "scheme", "the signature is not described", "add hmac: {header: NAME, …}") ||
+		r.when(w.Scheme != "hmac" && w.HMAC != nil, "hmac", "scheme "+w.Scheme+" already defines the signature", "remove it, or write scheme: hmac") {
 		return
 	}
 	scheme, err := w.Signed()
 	if err != nil {
-		r.FaultAt(r.at+".hmac", withoutPackage(err), "correct it; docs/guides/webhooks.md has examples")
+		r.refuse("hmac", withoutPackage(err), "correct it; docs/guides/webhooks.md has examples")
 		return
 	}
-	if r.ok("tolerance") && w.Tolerance > 0 && !scheme.Timed() {
-		r.FaultAt(r.at+".tolerance", "scheme "+w.Scheme+" signs no time, so there is no tolerance", "remove it")
+	if r.when(r.ok("tolerance") && w.Tolerance > 0 && !scheme.Timed(), "tolerance", "scheme "+w.Scheme+" signs no time, so there is no tolerance", "remove it") {
 		return
 	}
 	if !r.ok("secret", "tolerance") {
 		return
 	}
 	if _, err := webhook.NewVerifier(scheme, w.Secrets, w.Tolerance); err != nil {
-		r.FaultAt(r.at+".secret", withoutPackage(err), "set the environment variable to the secret that the provider shows for this endpoint")
+		r.refuse("secret", withoutPackage(err), "set the environment variable to the secret that the provider shows for this endpoint")
 		return
 	}
 	if !r.ok("unsigned", "in_hand", "max_body", "wait", "repeats") || w.InHand.Bytes < w.MaxBody {
@@ -73,7 +53,7 @@ func (r webhookRules) scheme() {
 	config, _ := w.Config("source")
 	if _, err := webhook.New(config); err != nil {
 		reason, remedy := split(errors.New(withoutPackage(err)), "correct it")
-		r.FaultAt(r.at+".unsigned", reason, remedy)
+		r.refuse("unsigned", reason, remedy)
 	}
 }
 
@@ -127,10 +107,8 @@ func (r rules) webhooks(s *Source) {
 	}
 	switch {
 	case c.Strategy.Lease: // strategy lease also stores messages first
-	case !c.Strategy.Inbox:
-		r.refuse("strategy", "providers wait for seconds and stop repeating after days, so a webhook must be stored before it is answered, independently of its handler", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
-	case !c.AckOnReceipt:
-		r.refuse("ack", "providers wait for seconds, and would have to wait here for the handler and its retries", "write ack: after_receipt and alerts: {pending_age: 60s}")
+	case r.when(!c.Strategy.Inbox, "strategy", "providers wait for seconds and stop repeating after days, so a webhook must be stored before it is answered, independently of its handler", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}"):
+	case r.when(!c.AckOnReceipt, "ack", "providers wait for seconds, and would have to wait here for the handler and its retries", "write ack: after_receipt and alerts: {pending_age: 60s}"):
 	}
 	at := "sources." + s.Name + ".webhook"
 	scheme, err := s.Webhook.Signed()
@@ -138,9 +116,8 @@ func (r rules) webhooks(s *Source) {
 		return
 	}
 	for _, text := range append(slices.Clone(c.Identity.ID), c.Identity.Source) {
-		if reason := s.Webhook.lacks(scheme, text); reason != "" {
-			r.refuse("identity", reason, remedyOf(s.Webhook))
-		}
+		reason := s.Webhook.lacks(scheme, text)
+		r.when(reason != "", "identity", reason, remedyOf(s.Webhook))
 	}
 }
 
