@@ -17,7 +17,7 @@ PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/in
 # they mostly wait for servers, and the others fill in.
 STORES = $(shell $(GO) list ./itest/store/sqlite ./itest/store/handlers ./itest/http/httpkey ./itest/store/redis ./itest/source/kafka ./itest/matrix)
 BINARY = $(shell $(GO) list ./cmd/semel ./itest/source/kafka/takeover ./itest/store/pgxstore)
-LONGEST = $(shell $(GO) list ./itest/matrix ./itest/store/postgres ./itest/store/postgres_faults ./itest/upgrade ./itest/store/days)
+LONGEST = $(shell $(GO) list ./itest/store/postgres ./itest/store/postgres_faults ./itest/upgrade ./itest/store/days)
 SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/...))
 LONGEST_RACED = $(shell $(GO) list ./consumer ./kafka)
 RACED = $(LONGEST_RACED) $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) $(LONGEST_RACED) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))
@@ -63,10 +63,12 @@ test: vet
 ## verify: what test leaves out: the suites of stores in every way to reach them, the command with
 ## the race detector, faults of servers, neighbouring releases, planted faults, builds for
 ## Windows and macOS, a minute of each other proof; SEMEL_TEST_FORMS=all has each way to a store run every case
+## and then alone, because its processes have leases of two seconds, the whole crash matrix
 verify:
 	@$(GO) run ./internal/testrun $(VERIFY_PARTS)
+	@$(GO) run ./internal/testrun matrix
 
-.PHONY: $(TEST_PARTS) $(VERIFY_PARTS)
+.PHONY: $(TEST_PARTS) $(VERIFY_PARTS) matrix
 # They allocate much and keep little, so that collecting less often is a fifth of their time.
 pure faults forms: export GOGC ?= 400
 pure:
@@ -88,6 +90,9 @@ binary:
 servers:
 	scripts/services install redis python3 node prometheus
 	scripts/services with postgres pgbouncer kafka -- $(TEST) $(MEASURED) -p 4 -parallel 8 $(SERVERS)
+matrix:
+	scripts/services install redis
+	scripts/services with postgres -- $(TEST) $(MEASURED) -parallel 8 ./itest/matrix
 # One planted fault for each law.
 faults:
 	nice -n 19 $(TEST) $(MEASURED) $(PLANTED)
