@@ -50,7 +50,7 @@ func TestBook(t *testing.T) {
 	})
 }
 
-// The function keyed returns a message with a key, as a broker delivers it.
+// keyed returns a message with a key, as a broker delivers it.
 func keyed(key, id, body string) *semel.Message {
 	m := semeltest.Message(id, body)
 	m.Key = []byte(key)
