@@ -63,10 +63,8 @@ test: vet
 ## verify: what test leaves out: the suites of stores in every way to reach them, the command with
 ## the race detector, faults of servers, neighbouring releases, planted faults, builds for
 ## Windows and macOS, a minute of each other proof; SEMEL_TEST_FORMS=all has each way to a store run every case
-## and then alone, because its processes have leases of two seconds, the whole crash matrix
 verify:
 	@$(GO) run ./internal/testrun $(VERIFY_PARTS)
-	@$(GO) run ./internal/testrun matrix
 
 .PHONY: $(TEST_PARTS) $(VERIFY_PARTS) matrix
 # They allocate much and keep little, so that collecting less often is a fifth of their time.
@@ -90,6 +88,9 @@ binary:
 servers:
 	scripts/services install redis python3 node prometheus
 	scripts/services with postgres pgbouncer kafka -- $(TEST) $(MEASURED) -p 4 -parallel 8 $(SERVERS)
+
+## matrix: the whole crash matrix, of which test runs a part; alone, because its processes have leases
+## of two seconds
 matrix:
 	scripts/services install redis
 	scripts/services with postgres -- $(TEST) $(MEASURED) -parallel 8 ./itest/matrix

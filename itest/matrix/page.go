@@ -16,7 +16,7 @@ A consumer processes four messages of two partitions and two keys. One fault dis
 * **doubled**: with two effects, with two idempotency keys at the other system, or with more calls than one fault can cause;
 * **stuck**: not acked, or still waiting in the inbox.
 
-A cell that cannot run has a reason of a closed list. ` + "`make test`" + ` runs a part of the cells, ` + "`make verify`" + ` runs all.
+A cell that cannot run has a reason of a closed list. ` + "`make test`" + ` runs a part of the cells, ` + "`make matrix`" + ` runs all.
 `
 
 // page returns the text of the page of the matrix.
