@@ -5,9 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/sqlstore/internal/database"
 )
 
@@ -60,13 +60,10 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 		var schema, who string
 		err := rows.Scan(&schema, &who)
 		return fmt.Sprintf("%s may create objects in schema %q of the search_path, so statements without a schema name may use such objects: revoke create on schema %s from %s",
-			who, schema, quoted(schema), who), err
+			who, schema, sqltext.Quoted(schema), who), err
 	})
 	return warnings, s.db.Answer("the schemas of the search_path", err)
 }
-
-// The function quoted returns the name of a schema or role, quoted for SQL.
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // right lists the privileges that a role needs on an object of Semel's schema, and the privileges that the role lacks.
 type right struct {
@@ -117,7 +114,7 @@ func (s *Store) Grants(ctx context.Context, role string, adopted ...string) (gra
 }
 
 func (r right) grant(privileges string) string {
-	return fmt.Sprintf("grant %s on %s to %s", privileges, r.object, quoted(r.role))
+	return fmt.Sprintf("grant %s on %s to %s", privileges, r.object, sqltext.Quoted(r.role))
 }
 
 func rights(ctx context.Context, db *database.DB, role string) (all []right, err error) {

@@ -240,3 +240,6 @@ func isNameByte(c byte) bool { return isNameStart(c) || isDigit(c) || c == '$' }
 // isNumberByte accepts more characters than numbers contain. The additional characters do no harm, because a token that
 // begins with a digit is neither a name nor a parameter.
 func isNumberByte(c byte) bool { return isDigit(c) || c == '.' || isNameStart(c) }
+
+// Quoted returns a name as a quoted identifier of SQL.
+func Quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/internal/handlertest"
+	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -183,21 +184,11 @@ func inSchemas(p *policy.Postgres, in schemas) (*policy.Postgres, error) {
 	return &policy.Postgres{URL: u.String(), Schema: in.own, Prefix: p.Prefix}, nil
 }
 
-func (d *postgres) columns(ctx context.Context, schema string) (all []column, err error) {
-	rows, err := d.db.QueryContext(ctx, `select c.table_name, c.column_name, coalesce(c.column_default, '') || case c.is_identity when 'YES' then ' identity' else '' end
+func (d *postgres) columns(ctx context.Context, schema string) ([]column, error) {
+	return readColumns(ctx, d.db, func(c *column) {
+		c.from, c.text = sqltext.Quoted(schema)+"."+sqltext.Quoted(c.table), sqltext.Quoted(c.name)+"::text"
+	},
+		`select c.table_name, c.column_name, coalesce(c.column_default, '') || case c.is_identity when 'YES' then ' identity' else '' end
 from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
 where c.table_schema = $1 and t.table_type = 'BASE TABLE' order by 1, c.ordinal_position`, schema)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c column
-		if err := rows.Scan(&c.table, &c.name, &c.byDefault); err != nil {
-			return nil, err
-		}
-		c.from, c.text = quoted(schema)+"."+quoted(c.table), quoted(c.name)+"::text"
-		all = append(all, c)
-	}
-	return all, rows.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/store"
 )
 
@@ -129,14 +130,19 @@ func (t *Trial) effect(db *sql.DB, all []column, st store.Inbox) func(context.Co
 	}
 }
 
-// The function quoted returns a name as an identifier of SQL.
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
 // columns returns the columns of the user's tables. A table is the user's if its name does not have the
 // prefix of Semel's tables.
-func (d *sqlite) columns(ctx context.Context, prefix string) (all []column, err error) {
-	rows, err := d.db.QueryContext(ctx, `select m.name, c.name, coalesce(c.dflt_value, '') from sqlite_master m, pragma_table_info(m.name) c
+func (d *sqlite) columns(ctx context.Context, prefix string) ([]column, error) {
+	all, err := readColumns(ctx, d.db, func(c *column) { c.from, c.text = sqltext.Quoted(c.table), "quote("+sqltext.Quoted(c.name)+")" },
+		`select m.name, c.name, coalesce(c.dflt_value, '') from sqlite_master m, pragma_table_info(m.name) c
 where m.type = 'table' and m.name not like 'sqlite\_%' escape '\' order by m.name, c.cid`)
+	return slices.DeleteFunc(all, func(c column) bool { return strings.HasPrefix(c.table, prefix) }), err
+}
+
+// readColumns returns the columns that a query names: table, column and default value. The function express sets
+// the SQL expressions of a column.
+func readColumns(ctx context.Context, db *sql.DB, express func(*column), query string, args ...any) (all []column, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +152,8 @@ where m.type = 'table' and m.name not like 'sqlite\_%' escape '\' order by m.nam
 		if err := rows.Scan(&c.table, &c.name, &c.byDefault); err != nil {
 			return nil, err
 		}
-		if c.from, c.text = quoted(c.table), "quote("+quoted(c.name)+")"; !strings.HasPrefix(c.table, prefix) {
-			all = append(all, c)
-		}
+		express(&c)
+		all = append(all, c)
 	}
 	return all, rows.Err()
 }

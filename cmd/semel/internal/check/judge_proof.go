@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -28,10 +27,11 @@ func (s *Subject) prove(p *policy.Policy) {
 // parameter what names the property that the subtests check.
 func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
 	return func(s *Subject) Answer {
-		again := fmt.Sprintf("semel check --prove --consumer %s --config %s", s.Consumer.Name, s.Policy.File)
+		words := []string{"check", "--prove", "--consumer", s.Consumer.Name}
 		if h := s.Consumer.Handler.HTTP; h != nil && h.Effects != nil {
-			again += " --answers FILE"
+			words = append(words, "--answers", "FILE")
 		}
+		again := s.Policy.Command(words...)
 		switch why := assembly.Untested(s.Policy, s.Consumer); {
 		case why != "":
 			return cannot("test the other side, and this consumer with copies of its messages", "no test of %s is known: %s", what, why)

@@ -48,9 +48,10 @@ func (r rules) refusal() (err error) {
 func (r rules) report(err error) {
 	switch err := err.(type) {
 	case configFault:
-		keys := strings.Fields(policyNames().Replace(strings.Join(err.Settings(), " ")))
+		names := policyNames()
+		keys := strings.Fields(names.Replace(strings.Join(err.Settings(), " ")))
 		if r.ok(keys...) {
-			reason, remedy := split(errors.New(err.In(policyNames())), "correct it")
+			reason, remedy := split(errors.New(err.In(names)), "correct it")
 			r.refuse(keys[0], reason, remedy)
 		}
 	case interface{ Unwrap() []error }:

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
-	"runtime/debug"
+
+	"github.com/semel-go/semel/internal/recording"
 )
 
 // Build has the version of the binary, and describes how the binary was built.
@@ -22,21 +24,7 @@ func (b Build) Line() string {
 
 // ThisBuild returns the build of this binary.
 func ThisBuild() Build {
-	b := Build{Version: "(devel)", Revision: "unknown", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
-	}
-	return b
+	b := recording.ThisBuild()
+	return Build{Version: b.Version, Revision: cmp.Or(b.Revision, "unknown"), Modified: b.Changed, Go: runtime.Version(),
+		System: runtime.GOOS + "/" + runtime.GOARCH}
 }
