@@ -68,7 +68,7 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("row %d %s: %w", r.Number, why, semel.ErrState)
+	return &refusal{fmt.Sprintf("row %d %s", r.Number, why), semel.ErrState}
 }
 
 // Change is what an edit changes.
