@@ -30,6 +30,9 @@ func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 
 // noStore returns the error for a store name that is not in the policy.
 func (c *CLI) noStore(p *policy.Policy, name string) error {
+	if err := bareFile(name); err != nil {
+		return err
+	}
 	var names []string
 	for _, store := range p.Stores {
 		names = append(names, store.Name)
