@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,11 +37,11 @@ func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *seme
 				return handle(ctx, tx, m)
 			}
 		}
-		return &semel.HandlerError{
-			Decision: semel.DecidePermanent,
-			Reason:   reasonname.UnknownType,
-			Err:      fmt.Errorf("no handler for type %q, schema %q; %s", m.Type(), m.DataSchema(), unknown),
+		err := fmt.Errorf("no handler for type %q, schema %q; %s", m.Type(), m.DataSchema(), unknown)
+		if m.Type() == "" {
+			err = errors.New("the message has no type; " + unknown)
 		}
+		return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reasonname.UnknownType, Err: err}
 	}
 }
 

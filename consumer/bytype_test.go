@@ -46,6 +46,9 @@ func TestAMessageGoesToTheHandlerOfItsType(t *testing.T) {
 		if err := run("lost", "x\ny"); !strings.Contains(err.Error(), "unknown type: no handler for type \"lost\", schema \"x\\ny\"; there are handlers for paid, paid@2") {
 			t.Errorf("%v", err)
 		}
+		if err := run("", ""); !strings.Contains(err.Error(), "unknown type: the message has no type; there are handlers for paid, paid@2") {
+			t.Errorf("%v", err)
+		}
 	})
 	t.Run("a later change of the map changes nothing", func(t *testing.T) {
 		handlers["new"] = handler("new")

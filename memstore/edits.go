@@ -15,7 +15,7 @@ import (
 var _ admin.Editor = (*Store)(nil)
 
 // Edit implements admin.Editor.
-func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
+func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, kind string, a store.Act) error {
 	if err := s.lock("rows"); err != nil {
 		return err
 	}
@@ -37,9 +37,14 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		Number: len(r.edits) + 1, Who: a.Who, At: s.now(), Was: was,
 		Before: sha256.Sum256(was), After: sha256.Sum256(body), SizeBefore: len(was), SizeAfter: len(body),
 	})
+	change := admin.Change{Before: was, After: body}
+	if kind != "" {
+		change.TypeBefore, change.TypeAfter = message.Type(), kind
+		message.Attributes.Type = kind
+	}
 	r.Message, r.Size = &message, len(body)
 	s.touchWaiting(r)
-	s.record(admin.EditAct(a, was, body, nil), number, "done")
+	s.record(admin.EditAct(a, change), number, "done")
 	return nil
 }
 

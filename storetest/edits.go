@@ -15,9 +15,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyedEdit is a pattern for the beginning of the audit record of an edit, in a store that computes the hashes with a
+// keyedEdit is a pattern for the end of the audit record of an edit, in a store that computes the hashes with a
 // key (admin.EditAct).
-var keyedEdit = regexp.MustCompile(`^hmac-sha256 [0-9a-f]{64} \(1 bytes\) to [0-9a-f]{64} \(3 bytes\): `)
+var keyedEdit = regexp.MustCompile(`; hmac-sha256 [0-9a-f]{64} \(1 bytes\) to [0-9a-f]{64} \(3 bytes\)$`)
 
 func hasEdits(store any) bool {
 	_, editor := store.(admin.Editor)
@@ -29,7 +29,7 @@ func (h *fixture[Tx]) editor() admin.Editor { return h.Store.(admin.Editor) }
 // edits replaces the body of a row, and returns the changed row.
 func (h *fixture[Tx]) edits(r store.StoredRow, body string) store.StoredRow {
 	h.t.Helper()
-	h.t.must(h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte(body), act("edit")))
+	h.t.must(h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte(body), "", act("edit")))
 	return h.number(r.Number)
 }
 
@@ -75,8 +75,34 @@ func (s suite[Tx]) edited(t *T) {
 			h.wantActs(r.Number, "edit done", "edit done", "edit done")
 			acts, err := h.inbox().Acts(t.context(), r.Number, 0)
 			t.must(err)
-			if want := fmt.Sprintf("sha256 %x (1 bytes) to %x (3 bytes): ", sha256.Sum256([]byte("a")), sha256.Sum256([]byte("b\x00\xff"))); !strings.HasPrefix(acts[0].Why, want) && !keyedEdit.MatchString(acts[0].Why) {
+			if want := fmt.Sprintf("; sha256 %x (1 bytes) to %x (3 bytes)", sha256.Sum256([]byte("a")), sha256.Sum256([]byte("b\x00\xff"))); !strings.HasSuffix(acts[0].Why, want) && !keyedEdit.MatchString(acts[0].Why) {
 				t.Errorf("the act has the reason %q, want %q", acts[0].Why, want)
+			}
+		})
+	s.run(t, "G5_an_edit_stores_the_type_of_the_new_body",
+		"An edit that names a type stores it with the body, and its audit record contains both types.", func(t *T, h *fixture[Tx]) {
+			r := h.put("a", store.Row{State: store.StateParked, Reason: semel.ReasonExhausted, Message: &semel.Message{
+				Topic: "payments", Body: []byte("a"), Attributes: semel.Attributes{Type: "piad", Subject: "7"}, Headers: semel.Headers{{Name: "region", Value: []byte("eu")}}}})
+			edit := func(body, kind, want string) {
+				t.must(h.editor().Edit(t.context(), r.Number, r.Revision, []byte(body), kind, act("edit")))
+				r = h.number(r.Number)
+				region, _ := r.Message.Headers.Get("region")
+				if r.Message.Type() != want || r.Message.Subject() != "7" || r.Message.Topic != "payments" || string(region) != "eu" {
+					t.Errorf("after an edit with type %q the message is %+v, want type %q", kind, r.Message, want)
+				}
+				if found := h.list(store.RowFilter{Numbers: []int64{r.Number}, Type: want}); len(found) != 1 {
+					t.Errorf("%d rows are listed with type %q, want the edited row", len(found), want)
+				}
+			}
+			edit("b", "", "piad")
+			edit("c", "paid", "paid")
+			edit("d", "paid", "paid")
+			acts, err := h.inbox().Acts(t.context(), r.Number, 0)
+			t.must(err)
+			for i, want := range []bool{false, true, false} {
+				if is := strings.HasSuffix(acts[i].Why, `; type "piad" to "paid"`); is != want {
+					t.Errorf("the audit record of edit %d has the reason %q", i+1, acts[i].Why)
+				}
 			}
 		})
 	s.run(t, "G5_copies_of_the_original_are_duplicates_of_the_edit",
@@ -127,7 +153,7 @@ func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	h.t.Helper()
 	kept, err := h.editor().Edits(h.t.context(), r.Number, true)
 	h.t.must(err)
-	if err := h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte("refused"), act("edit")); !errors.Is(err, want) {
+	if err := h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte("refused"), "refused", act("edit")); !errors.Is(err, want) {
 		h.t.Errorf("an edit of a row that is %s: %v, want %v", r.State, err, want)
 	}
 	left, err := h.editor().Edits(h.t.context(), r.Number, true)

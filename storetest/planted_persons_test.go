@@ -12,15 +12,15 @@ import (
 // editsOtherwise is a store that edits bodies, or lists edits, wrongly.
 type editsOtherwise struct {
 	*memstore.Store
-	edit func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error
+	edit func(s *memstore.Store, number, revision int64, body []byte, kind string, a store.Act) error
 	tell func([]admin.StoredEdit) []admin.StoredEdit
 }
 
-func (s editsOtherwise) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
+func (s editsOtherwise) Edit(ctx context.Context, number, revision int64, body []byte, kind string, a store.Act) error {
 	if s.edit == nil {
-		return s.Store.Edit(ctx, number, revision, body, a)
+		return s.Store.Edit(ctx, number, revision, body, kind, a)
 	}
-	return s.edit(s.Store, number, revision, body, a)
+	return s.edit(s.Store, number, revision, body, kind, a)
 }
 
 func (s editsOtherwise) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
@@ -31,7 +31,7 @@ func (s editsOtherwise) Edits(ctx context.Context, number int64, bodies bool) ([
 	return all, err
 }
 
-func editing(edit func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+func editing(edit func(s *memstore.Store, number, revision int64, body []byte, kind string, a store.Act) error) func(*memstore.Store) store.TxStore[*memstore.Tx] {
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return editsOtherwise{Store: s, edit: edit} }
 }
 
@@ -49,12 +49,15 @@ func rowNow(s *memstore.Store, number int64) store.StoredRow {
 }
 
 var editFaults = []fault{
-	{"edits ignore the revision", "trap_T46_a_row_that_has_changed_is_not_edited", editing(func(s *memstore.Store, number, _ int64, body []byte, a store.Act) error {
-		return s.Edit(context.Background(), number, rowNow(s, number).Revision, body, a)
+	{"edits ignore the revision", "trap_T46_a_row_that_has_changed_is_not_edited", editing(func(s *memstore.Store, number, _ int64, body []byte, kind string, a store.Act) error {
+		return s.Edit(context.Background(), number, rowNow(s, number).Revision, body, kind, a)
 	})},
-	{"edits change a row that has taken effect", "trap_T46_a_row_that_has_taken_effect_is_not_edited", editing(func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error {
-		_ = s.Edit(context.Background(), number, revision, body, a)
+	{"edits change a row that has taken effect", "trap_T46_a_row_that_has_taken_effect_is_not_edited", editing(func(s *memstore.Store, number, revision int64, body []byte, kind string, a store.Act) error {
+		_ = s.Edit(context.Background(), number, revision, body, kind, a)
 		return nil
+	})},
+	{"edits keep the type of the previous body", "G5_an_edit_stores_the_type_of_the_new_body", editing(func(s *memstore.Store, number, revision int64, body []byte, _ string, a store.Act) error {
+		return s.Edit(context.Background(), number, revision, body, "", a)
 	})},
 	{"the previous body is not kept", "G5_an_edit_changes_the_body", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
 		for i := range all {

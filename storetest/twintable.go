@@ -178,7 +178,7 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 		err = errors.Join(w.requeuer().Reopen(ctx, act(verb), seen)...)
 	case "edit":
 		if e, able := w.Store.(admin.Editor); able {
-			err = e.Edit(ctx, number, r.Revision, []byte("edited"), act(verb))
+			err = e.Edit(ctx, number, r.Revision, []byte("edited"), "", act(verb))
 		}
 	case "skip":
 		if e, able := w.Store.(admin.Lines); able {

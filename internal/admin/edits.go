@@ -29,17 +29,18 @@ type StoredEdit struct {
 }
 
 // Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row. When the
-// row is retried, the handler gets the new body. An edit does not change other fields of the row, such as the
-// fingerprint of the producer's message. So copies of the producer's message are duplicates before and after the retry.
+// row is retried, the handler gets the new body. Apart from the type, an edit does not change other fields of the row,
+// such as the fingerprint of the producer's message. So copies of the producer's message are duplicates before and after the retry.
 // A message with the same identity and any other content is a conflict, even if its content is that of the edit.
 type Editor interface {
 	store.Inbox
-	// Edit replaces the body of a row and saves the old body. In the same transaction, Edit writes an audit record
-	// whose Why contains the hashes of both bodies (EditAct). semel.ErrChanged means that the row has another revision.
+	// Edit replaces the body of a row and saves the old body. The parameter kind is the type of the message with the new
+	// body; if kind is empty, the row keeps its type. In the same transaction, Edit writes an audit record whose Why
+	// contains the hashes of both bodies, and both types if the type changes (EditAct). semel.ErrChanged means that the row has another revision.
 	// semel.ErrConflict means that a message with the identity was applied or waits; for a conflict, that the message
 	// with the first content was applied or waits. semel.ErrState means that MayEdit rejects the edit. If Edit returns
 	// an error of these kinds, the row was not changed.
-	Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error
+	Edit(ctx context.Context, number, revision int64, body []byte, kind string, a store.Act) error
 	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)
 }
@@ -67,21 +68,35 @@ func MayEdit(r *store.StoredRow, body []byte) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("row %d %s: %w", r.Number, why, semel.ErrState)
+	return &refusal{fmt.Sprintf("row %d %s", r.Number, why), semel.ErrState}
 }
 
-// EditAct returns an audit record whose Why contains the hashes of both bodies. If secret is not nil, the hashes are
-// computed with this key, so that a short body cannot be guessed from its hash.
-func EditAct(a store.Act, before, after, secret []byte) store.Act {
+// Change is what an edit changes.
+type Change struct {
+	// Before and After are the bodies before and after the edit.
+	Before, After []byte
+	// TypeBefore and TypeAfter are the types before and after the edit. If they are equal, the edit keeps the type.
+	TypeBefore, TypeAfter string
+	// Secret is the key of the hashes in the audit record, so that a short body cannot be guessed from its hash. If
+	// Secret is nil, the hashes have no key.
+	Secret []byte
+}
+
+// EditAct returns an audit record whose Why contains, after the reason, the hashes of both bodies. If the edit changes
+// the type, both types follow.
+func EditAct(a store.Act, c Change) store.Act {
 	name, h := "sha256", sha256.New()
-	if secret != nil {
-		name, h = "hmac-sha256", hmac.New(sha256.New, secret)
+	if c.Secret != nil {
+		name, h = "hmac-sha256", hmac.New(sha256.New, c.Secret)
 	}
 	sum := func(body []byte) []byte {
 		h.Reset()
 		_, _ = h.Write(body) // a hash never returns an error
 		return h.Sum(nil)
 	}
-	a.Why = fmt.Sprintf("%s %x (%d bytes) to %x (%d bytes): %s", name, sum(before), len(before), sum(after), len(after), a.Why)
+	a.Why = fmt.Sprintf("%s; %s %x (%d bytes) to %x (%d bytes)", a.Why, name, sum(c.Before), len(c.Before), sum(c.After), len(c.After))
+	if c.TypeBefore != c.TypeAfter {
+		a.Why += fmt.Sprintf("; type %q to %q", c.TypeBefore, c.TypeAfter)
+	}
 	return a
 }

@@ -148,8 +148,9 @@ func MaySkip(r *store.StoredRow) error {
 	return nil
 }
 
+// refuse returns an error that wraps semel.ErrState. The parameter why is a complete sentence.
 func refuse(r *store.StoredRow, why string) error {
-	return fmt.Errorf("row %d: %s: %w", r.Number, why, semel.ErrState)
+	return &refusal{fmt.Sprintf("row %d: %s", r.Number, why), semel.ErrState}
 }
 
 // illegal says why the state of a row does not allow an event, and which command does allow it.
@@ -163,7 +164,10 @@ func illegal(e RowEvent, r *store.StoredRow) string {
 	case e == RowReopened:
 		return is + ", and only discarded messages can be reopened"
 	case e == RowRetried:
-		return is + notRetried(r)
+		if then := notRetried(r); then != "" {
+			return is + then
+		}
+		return stateAlone(is)
 	case e == RowReleased && !r.State.Ended():
 		return is + ", and no process has claimed it; semel messages retry makes it due now"
 	case e == RowReleased && r.State == store.StateParked, e == RowReleased && r.State == store.StateDeadLettered:
@@ -173,8 +177,11 @@ func illegal(e RowEvent, r *store.StoredRow) string {
 	case e == RowSuppressed && r.State == store.StateParked:
 		return is + ", and is not sent unless semel intents retry sends it"
 	}
-	return is
+	return stateAlone(is)
 }
+
+// stateAlone adds the text of semel.ErrState to a text that only names the state.
+func stateAlone(is string) string { return is + ": " + semel.ErrState.Error() }
 
 // notRetried returns a text: why a row cannot be made due, and which command to use instead.
 func notRetried(r *store.StoredRow) string {
@@ -187,6 +194,8 @@ func notRetried(r *store.StoredRow) string {
 		return " behind another message of its key or partition; semel messages show names that message, and semel messages skip of that message unblocks this one"
 	case r.State == store.StateBlocked:
 		return fmt.Sprintf(" by an earlier version of stream %q; semel gaps shows which version is missing, and semel gaps skip continues without it", r.Stream)
+	case r.State == store.StateDiscarded && r.Conflict && !r.Surrogate:
+		return "; semel messages reopen parks it again, unless another content of its identity took effect"
 	case r.State == store.StateDiscarded && !r.Surrogate:
 		return "; semel messages reopen parks it again"
 	}

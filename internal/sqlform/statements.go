@@ -63,8 +63,8 @@ type Statements struct {
 	// that belong to no row and have a given result.
 	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs, Erased string
 	// Editable reads the data that decide whether the body of a row may be replaced. EditRow replaces the
-	// body. KeepEdit stores the body before the edit. Edits reads the stored edits.
-	Editable, EditRow, KeepEdit, Edits string
+	// body. RetypeRow replaces the type. KeepEdit stores the body before the edit. Edits reads the stored edits.
+	Editable, EditRow, RetypeRow, KeepEdit, Edits string
 	// CompleteRows and ForgetCalls record the outcome of rows with calls of unknown outcome.
 	CompleteRows, ForgetCalls string
 	// Statements about claims. CutAhead changes rows that were written while the store's clock was ahead. LeaseEnds is

@@ -9,6 +9,9 @@ from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope where i.nu
 update {prefix}inbox set payload = $1, revision = revision + 1, changed_at = greatest(changed_at, clock_timestamp())
 where number = $2 and revision = $3;
 
+-- name: retype row
+update {prefix}inbox set envelope = $1, type = $2 where number = $3 and revision = $4;
+
 -- name: keep edit
 insert into {prefix}edits ("row", number, at, who, body, body_sum, body_size, sum, size)
 select $1, coalesce(max(e.number), 0) + 1, clock_timestamp(), $2, $3, $4, $5, $6, $7

@@ -9,6 +9,9 @@ from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope where i.nu
 update {prefix}inbox set payload = ?, revision = revision + 1, changed_at = max(changed_at, cast(unixepoch('subsec') * 1000 as integer))
 where number = ? and revision = ?;
 
+-- name: retype row
+update {prefix}inbox set envelope = ?, type = ? where number = ? and revision = ?;
+
 -- name: keep edit
 insert into {prefix}edits (row, number, at, who, body, body_sum, body_size, sum, size)
 select ?1, coalesce(max(e.number), 0) + 1, cast(unixepoch('subsec') * 1000 as integer), ?2, ?3, ?4, ?5, ?6, ?7

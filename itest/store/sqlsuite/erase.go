@@ -73,7 +73,7 @@ var traces = []struct {
 		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonExhausted, Message: p.message()})
 		for n := range 2 {
 			r := p.rows(id)[0]
-			p.must(p.s.Edit(p.t.Context(), r.Number, r.Revision, fmt.Appendf(nil, `{"mail":"%s","edit":%d}`, p.word, n), store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
+			p.must(p.s.Edit(p.t.Context(), r.Number, r.Revision, fmt.Appendf(nil, `{"mail":"%s","edit":%d}`, p.word, n), "", store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
 		}
 		p.discard(id)
 	}},

@@ -121,7 +121,7 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	}
 	if editor, is := any(s).(admin.Editor); is {
 		rows := must.Get(s.Rows(t.Context(), store.RowFilter{IDs: []string{ids[0]}}))(t)
-		must.OK(t, editor.Edit(t.Context(), rows[0].Number, rows[0].Revision, []byte(pins[5]), store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
+		must.OK(t, editor.Edit(t.Context(), rows[0].Number, rows[0].Revision, []byte(pins[5]), "", store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
 		edits, err := editor.Edits(t.Context(), rows[0].Number, false)
 		if err != nil || len(edits) != 1 || edits[0].After != sha256.Sum256([]byte(pins[5])) || edits[0].Before != sha256.Sum256([]byte("1")) {
 			t.Errorf("the edits are %+v, %v", edits, err)

@@ -55,7 +55,7 @@ func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 		}},
 		{"acts", "record", func(t *testing.T, ctx context.Context, r store.StoredRow) error { return s.Record(ctx, by) }},
 		{"edits", "edit", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
-			return s.Edit(ctx, r.Number, r.Revision, []byte("2"), by)
+			return s.Edit(ctx, r.Number, r.Revision, []byte("2"), "", by)
 		}},
 		{"seals", "seal", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			must.OK(t, s.Record(ctx, by))

@@ -15,7 +15,7 @@ import (
 )
 
 // Edit implements admin.Editor.
-func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
+func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, kind string, a store.Act) error {
 	db, err := daily.OfRow(ctx, s.db, number)
 	if err != nil {
 		return err
@@ -51,6 +51,10 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err != nil {
 			return fmt.Errorf("row %d: %w", number, err)
 		}
+		change := admin.Change{Before: was, After: body, Secret: secret}
+		if err := in.retype(ctx, db, tx, r, kind, &change); err != nil {
+			return err
+		}
 		if kept == nil {
 			kept = []byte{}
 		}
@@ -64,7 +68,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err := Set(ctx, tx, r, db.SQL.EditRow, hidden); err != nil {
 			return err
 		}
-		return db.Record(ctx, tx, admin.EditAct(a, was, body, secret), number, "done")
+		return db.Record(ctx, tx, admin.EditAct(a, change), number, "done")
 	})
 	return db.Answer("edit", err)
 }
@@ -111,6 +115,22 @@ func (e *enclosed) hide(s *database.DB, body []byte) ([]byte, error) {
 
 func (e *enclosed) show(s *database.DB, kept []byte) ([]byte, error) {
 	return s.Crypt.ShowBody(e.of(), e.envelope, kept)
+}
+
+// retype stores the type of a row whose edit changes the type, and describes the change. If kind is empty, the row keeps
+// its type.
+func (e *enclosed) retype(ctx context.Context, db *database.DB, tx *sql.Tx, r *actedRow, kind string, c *admin.Change) error {
+	if kind == "" {
+		return nil
+	}
+	next, err := db.Crypt.Retype(e.of(), e.envelope, kind)
+	if err != nil {
+		return fmt.Errorf("row %d: %w", r.Number, err)
+	}
+	if c.TypeBefore, c.TypeAfter = next.Was, kind; next.Was == kind {
+		return nil
+	}
+	return Set(ctx, tx, r, db.SQL.RetypeRow, next.Envelope, next.Column)
 }
 
 // ForgetEdits removes the records of edits whose rows were removed. Only SQLite needs ForgetEdits; PostgreSQL removes

@@ -94,7 +94,7 @@ func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) 
 }
 
 func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *Store) sqlhandler.Config {
-	config := sqlhandler.Config{Step: all.Step, Generation: c.Generation()}
+	config := sqlhandler.Config{Step: all.Step, Type: all.Type, Generation: c.Generation()}
 	for _, p := range all.Params {
 		config.Params = append(config.Params, sqlhandler.Param(p))
 	}

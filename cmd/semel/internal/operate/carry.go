@@ -161,6 +161,7 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 			c.rows[i].state = row.State
 		}
 		r.Consumer, r.ID, r.Reason, r.was, r.Undo = row.Key.Consumer, row.Key.ID, row.Reason, row.State, c.undo(row)
+		r.Conflict = row.Conflict
 		if err := c.allows(row); err != nil {
 			if r = r.after(err, ""); r.Result == Failed {
 				r.Result = Refused

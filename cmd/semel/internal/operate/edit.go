@@ -70,6 +70,8 @@ func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error
 // Editing describes an edit of a row.
 type Editing struct {
 	Body []byte
+	// Type is the type of the message with the new payload. If Type is empty, the row keeps its type.
+	Type string
 	// Who and Why are written to the audit trail.
 	Who, Why string
 	// At is called before and after the edit, for tests; may be nil.
@@ -89,7 +91,7 @@ func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	defer e.at(AfterEdit)
 	act := store.Act{Verb: string(admin.Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
 	for tries := 0; ; tries++ {
-		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, e.Body, act)
+		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, e.Body, e.Type, act)
 		if !errors.Is(err, semel.ErrChanged) || tries == changes {
 			return err
 		}

@@ -2,13 +2,15 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
-// Legal returns those of the commands that may change a row in its present state. The parameter worked has
+// Legal returns those of the commands that may change a row in its present state. Legal includes a retry of a row that
+// is due, because the command can process the row itself. The parameter worked has
 // the meaning of Order.Worked.
 func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, worked func(store.StoredRow) error) (legal []admin.Verb, err error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Limit: 1})
@@ -36,7 +38,8 @@ func (b Box) may(ctx context.Context, verb admin.Verb, r store.StoredRow, worked
 		first, found, err := b.first(ctx, r)
 		return !found || first.Outcome != store.Applied && first.Outcome != store.Waiting, err
 	}
-	if (Order{Verb: verb, DryRun: true, Worked: worked}).allows(r) != nil {
+	err := (Order{Verb: verb, DryRun: true, Worked: worked}).allows(r)
+	if err != nil && !(errors.Is(err, admin.ErrDueAlready) && verb != admin.Release) { // retry --run processes a row that is due
 		return false, nil
 	}
 	taken, err := b.taken(ctx, verb, r)

@@ -23,7 +23,7 @@ func TestTheCommandsThatMayChangeARow(t *testing.T) {
 		"parked in a line":         {func(r *store.StoredRow) { r.Line, r.Place = "k", 1 }, "retry edit skip discard"},
 		"parked after a call":      {func(r *store.StoredRow) { r.CallsStarted, r.Reason = 1, semel.ReasonOutcomeUnknown }, "resolve discard"},
 		"running":                  {func(r *store.StoredRow) { r.State, r.LockedUntil = store.StateInProgress, time.Now().Add(time.Hour) }, "release discard"},
-		"due":                      {func(r *store.StoredRow) { r.State = store.StateReceived }, "discard"},
+		"due":                      {func(r *store.StoredRow) { r.State = store.StateReceived }, "retry discard"},
 		"discarded":                {func(r *store.StoredRow) { r.State = store.StateDiscarded }, "reopen"},
 		"applied":                  {func(r *store.StoredRow) { r.State = store.StateCompleted }, ""},
 	} {

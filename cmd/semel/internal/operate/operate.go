@@ -141,6 +141,8 @@ type Result struct {
 	Error  string `json:"error,omitempty"`
 	// Undo is the command that undoes the change of the row; empty if no command is certain to undo the change.
 	Undo admin.Verb `json:"-"`
+	// Conflict means that the row is a conflict.
+	Conflict bool `json:"-"`
 	// The field was is the state of the row before the command.
 	was store.RowState
 }

@@ -264,7 +264,7 @@ func TestTheStatesInWhichACommandIsAllowed(t *testing.T) {
 
 func TestARetryOfAReceivedRow(t *testing.T) {
 	t.Run("trap_T113_one_that_is_due_needs_none_and_one_that_is_dated_ahead_is_made_due", func(t *testing.T) {
-		due, later := "refused: it is waiting: it is due now, and a running consumer will process it: the row's state does not allow this", Due+": "
+		due, later := "refused: it is waiting: it is due now, and a running consumer will process it", Due+": "
 		for _, dry := range []bool{false, true} {
 			f := parked(2)
 			f.rows[0].State, f.rows[1].State = store.StateReceived, store.StateReceived

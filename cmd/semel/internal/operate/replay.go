@@ -182,7 +182,7 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 	case r.State == store.StateCompleted:
 		return predicted(FateSkipped, "")
 	case r.State == store.StateDiscarded:
-		return predicted(FateRefused, "it is discarded; semel messages reopen parks it again")
+		return b.predictDiscarded(ctx, verb, l, r)
 	case r.State == store.StateReceived || r.State == store.StateInProgress:
 		if worked != nil {
 			if err := worked(r); err != nil {
@@ -210,6 +210,20 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 		return predicted(FateConflict, "an older message with another content of this identity is retried first")
 	}
 	return predicted(FateApplied, "")
+}
+
+// predictDiscarded predicts the fate of a discarded row. The reason names semel messages reopen only if the row can be
+// reopened.
+func (b Box) predictDiscarded(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow) error {
+	l.Prediction, l.Why = FateRefused, plainOf(r.Number, verb.May(&r, false))
+	taken, err := b.taken(ctx, admin.Reopen, r)
+	if err != nil {
+		return fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, r.Number, err)
+	}
+	if taken && r.Conflict {
+		l.Why = "it is discarded, and another content of its identity is applied or waits, so it cannot be reopened"
+	}
+	return nil
 }
 
 // The method "first" returns the marker of the row's identity.

@@ -96,9 +96,6 @@ func (v View) StreamName() string { return nameOf(v.Stream, v.StreamBase64) }
 // KeyName returns the key of the message. A key that is not text is returned in base64.
 func (v View) KeyName() string { return nameOf(v.Key, v.KeyBase64) }
 
-// Waits reports whether the row is due, waits for a later attempt, or is claimed.
-func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }
-
 // The function given returns a pointer to t, or nil for the zero time.
 func given(t time.Time) *time.Time {
 	if t.IsZero() {

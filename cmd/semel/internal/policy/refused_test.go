@@ -126,6 +126,7 @@ func refusedCombinations() []policyCase {
 		{name: "on_filtered dead letters of a file", edits: inConsumer("filter: {type: payment}", "on_filtered: dead_letter")},
 		{name: "a type that each message has of its own", edits: inConsumer("type: offset")},
 		{name: "a type at an unknown place", edits: inConsumer("type: event-type"), shape: true},
+		{name: "handlers by type where lines have none", edits: append(byType(`paid: {sql: {statements: [select 1]}}`), "format: envelope", "format: json", `identity: {id: "header:ce-id", source: "header:ce-source"}`, `identity: {id: "body:/id"}`)},
 		{name: "a type in a header where lines have none", edits: append(inConsumer("filter: {type: payment}\n    type: \"header:type\""), "format: envelope", "format: json", `identity: {id: "header:ce-id", source: "header:ce-source"}`, `identity: {id: "body:/id"}`)},
 		{name: "a type that a stream is named by", edits: inConsumer("type: \"header:type\"\n    version: {stream: [type, subject], number: \"body:/version\", start: 1}")},
 		{name: "a connection string twice", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://shop@db/shop\", url_file: secrets/url}"}, shape: true},

@@ -239,8 +239,8 @@ func (r rules) filterTypes() {
 	}
 }
 
-// filterCanMatch rejects filter conditions that no message of the source can meet. A condition that no
-// message can meet would silently exclude all messages.
+// filterCanMatch rejects filter conditions that no message of the source can meet, and handlers by type if no
+// message of the source has a type. A condition that no message can meet would silently exclude all messages.
 func (r rules) filterCanMatch(s *Source) {
 	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.Sound("sources."+s.Name+".file.format") {
 		return
@@ -251,6 +251,8 @@ func (r rules) filterCanMatch(s *Source) {
 		nowhere := r.consumer.Type == "" || strings.HasPrefix(r.consumer.Type, headerCondition)
 		r.when(len(filter.Types) > 0 && nowhere || len(filter.Headers) > 0, "filter", fmt.Sprintf("source %s has the format json, whose messages have neither a type nor headers, so every message would be excluded", s.Name),
 			"write format: cloudevents or format: envelope at the source, or type: body:/POINTER if the body contains the type, or remove filter")
+		r.when(r.ok("handler") && len(r.consumer.Handler.Types) > 0 && nowhere, "handler.types", fmt.Sprintf("source %s has the format json, whose messages have no type, so no handler would ever run", s.Name),
+			"write type: body:/type under "+r.at+", with the place of the type in the body; or format: cloudevents or format: envelope at the source")
 	case "cloudevents":
 		for _, name := range slices.Sorted(maps.Keys(filter.Headers)) {
 			attribute := strings.ToLower(name)

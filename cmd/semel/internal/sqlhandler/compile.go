@@ -15,6 +15,8 @@ import (
 type Config struct {
 	// Step is the name of the step, for use in errors; empty if the handler has no steps.
 	Step string
+	// Type is the type of the handler's messages, for use in errors; empty if the handler is for all types.
+	Type string
 	// Params are the parameters of the statements.
 	Params []Param
 	// Generation is the value of the built-in parameter :generation; nil if the handler has no generation. If
@@ -144,10 +146,13 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 
 // label returns the text that identifies a statement in errors.
 func (c *Config) label(statement int) string {
-	if c.Step == "" {
-		return fmt.Sprintf("statement %d", statement+1)
+	switch {
+	case c.Step != "":
+		return fmt.Sprintf("statement %d of step %s", statement+1, c.Step)
+	case c.Type != "":
+		return fmt.Sprintf("statement %d of type %q", statement+1, c.Type)
 	}
-	return fmt.Sprintf("statement %d of step %s", statement+1, c.Step)
+	return fmt.Sprintf("statement %d", statement+1)
 }
 
 func (h *Handler) compile(d Dialect, s Statement) (statement, error) {

@@ -182,6 +182,21 @@ func TestTheStatementDecidesAboutAnotherNumberOfRows(t *testing.T) {
 	}
 }
 
+func TestErrorsNameTheStatement(t *testing.T) {
+	one := int64(1)
+	for want, c := range map[string]Config{
+		"statement 2 changed 0 rows, not 1":                {},
+		"statement 2 of step pay changed 0 rows, not 1":    {Step: "pay"},
+		`statement 2 of type "paid" changed 0 rows, not 1`: {Type: "paid"},
+	} {
+		db := database(t, "create table a (id, v)")
+		c.Statements = []Statement{{SQL: "select 1"}, {SQL: "update a set v = 1", Rows: &one}}
+		if err := handle(t, db, compile(t, c), body(`{}`)); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestStatementsThatChangeNothingAreReported(t *testing.T) {
 	db := database(t, "create table a (id, v)")
 	var said []int

@@ -30,6 +30,9 @@ func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 
 // noStore returns the error for a store name that is not in the policy.
 func (c *CLI) noStore(p *policy.Policy, name string) error {
+	if err := bareFile(name); err != nil {
+		return err
+	}
 	var names []string
 	for _, store := range p.Stores {
 		names = append(names, store.Name)
@@ -157,10 +160,28 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 		}
 		public, _ := admin.GenerationOf(name)
 		if of := a.Policy().Consumer(public); why == nil && of != nil && r.Message != nil && r.Unreadable == "" {
-			return of.Unhandled(r.Message)
+			return unhandled(ctx, s, of, r)
 		}
 		return why
 	}
+}
+
+// unhandled returns an error if the consumer has no handler for the type of a row. If the stored type has no handler,
+// unhandled reads the type from the body, as the consumer does at a retry, because the row may have been stored before
+// the policy named the place of the type.
+func unhandled(ctx context.Context, s *assembly.Store, of *policy.Consumer, r store.StoredRow) error {
+	why := of.Unhandled(r.Message)
+	if why == nil || of.Type == "" {
+		return why
+	}
+	rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}, Bodies: true, Limit: 1})
+	switch {
+	case err != nil:
+		return fmt.Errorf("store %s: row %d: %w", s.Name(), r.Number, err)
+	case len(rows) == 0 || rows[0].Message == nil || rows[0].Unreadable != "":
+		return why
+	}
+	return of.Unhandled(of.Typed(rows[0].Message))
 }
 
 // Unworked returns an error if no consumer processes the rows that are stored under name. No consumer

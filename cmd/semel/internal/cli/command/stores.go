@@ -1,8 +1,12 @@
 package command
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
@@ -49,6 +53,9 @@ func (c *CLI) OpenBoxes(ctx context.Context, store string) (*assembly.Assembly, 
 func (c *CLI) LoadFor(store string) (*policy.Policy, string, error) {
 	if !policy.IsPlace(store) {
 		p, err := c.Load()
+		if _, noPolicy := os.Stat(c.Config); err != nil && errors.Is(noPolicy, fs.ErrNotExist) {
+			err = cmp.Or(bareFile(store), err)
+		}
 		return p, store, err
 	}
 	p, err := policy.Bare(store)
@@ -57,6 +64,14 @@ func (c *CLI) LoadFor(store string) (*policy.Policy, string, error) {
 	}
 	c.Config = p.File
 	return p, p.Stores[0].Name, nil
+}
+
+// bareFile returns an error if the value of --store is the name of a file without the prefix sqlite:.
+func bareFile(store string) error {
+	if info, err := os.Stat(store); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return UsageError("--store %q is a file; write --store sqlite:%s", store, store)
 }
 
 // OpenBox opens the one store to which row numbers on the command line belong: the store in --store, the

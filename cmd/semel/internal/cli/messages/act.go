@@ -133,8 +133,14 @@ func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) erro
 	if !o.DryRun && !c.JSON {
 		remarkUndo(c, a.Stores[0].Name(), done)
 	}
+	if o.Verb == admin.Discard && slices.ContainsFunc(done, func(r operate.Result) bool { return r.Conflict && r.OK() }) {
+		fmt.Fprintln(c.Err, conflictsStay)
+	}
 	return concludeOrder(c, o, done, stopped)
 }
+
+// conflictsStay is the remark about discarded conflicts.
+const conflictsStay = "a discarded conflict cannot be reopened if another content of its identity\ntook effect; semel messages show says whether it did"
 
 // mostUndone is the maximum number of rows that a remark names.
 const mostUndone = 10
@@ -221,7 +227,7 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 		}
 	}
 	if o.DryRun && !c.JSON && len(done) > 0 {
-		fmt.Fprintln(c.Err, foreseen(done))
+		fmt.Fprintln(c.Err, foreseen(o.Verb, done))
 	}
 	switch {
 	case stopped != nil:
@@ -235,7 +241,7 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 }
 
 // foreseen describes the result of a dry run: the number of rows for each result, consumer and reason.
-func foreseen(all []operate.Result) string {
+func foreseen(verb admin.Verb, all []operate.Result) string {
 	var parts []string
 	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
 		counts := tally{}
@@ -246,7 +252,11 @@ func foreseen(all []operate.Result) string {
 		}
 		for i, line := range counts.lines() {
 			if i == 0 {
-				parts = append(parts, fmt.Sprintf("%d %s:", counts.total(), result))
+				what := result
+				if result == operate.Would {
+					what = wouldOf(verb)
+				}
+				parts = append(parts, fmt.Sprintf("%d %s:", counts.total(), what))
 			}
 			parts = append(parts, "  "+line)
 		}
@@ -279,10 +289,21 @@ func doneOf(v admin.Verb) string {
 	return operate.Done
 }
 
+// wouldOf describes what a command would do to a row.
+func wouldOf(v admin.Verb) string {
+	if v == admin.Discard || v == admin.Reopen {
+		return "would be " + doneOf(v)
+	}
+	return operate.Would
+}
+
 func resultLine(c *command.CLI, o operate.Order, r operate.Result) string {
 	result := r.Result
-	if result == operate.Done {
+	switch result {
+	case operate.Done:
 		result = doneOf(o.Verb)
+	case operate.Would:
+		result = wouldOf(o.Verb)
 	}
 	id := legible.Printable(r.ID)
 	if c.OutTerminal {

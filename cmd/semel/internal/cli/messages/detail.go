@@ -79,6 +79,28 @@ func callsOf(v operate.View) string {
 	return fmt.Sprintf("%d, %d with an unknown outcome; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
 }
 
+// earlierError is the label for an error of a message that was applied later.
+const earlierError = "earlier error"
+
+// firstError returns the label for the first error.
+func firstError(v operate.View) string {
+	if v.State == admin.Applied {
+		return earlierError
+	}
+	return "first error"
+}
+
+// lastError returns the label for the last error, or "" if the last error of an applied message is also the first.
+func lastError(v operate.View) string {
+	switch {
+	case v.State != admin.Applied:
+		return "last error"
+	case v.First == v.Last:
+		return ""
+	}
+	return earlierError
+}
+
 // detailField is a line of the printed details of a message.
 type detailField struct{ Name, Value string }
 
@@ -103,8 +125,8 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 		{ofSteps(d.View), d.LastStep},
 		{"attempts", fmt.Sprint(d.Attempts)},
 		{"repeated", fmt.Sprint(d.Repeated)},
-		{"first error", d.First},
-		{"last error", d.Last},
+		{firstError(d.View), d.First},
+		{lastError(d.View), d.Last},
 		{"waits until", whenGiven(d.Due)},
 		{"claimed until", whenGiven(d.Claimed)},
 		{"calls", callsOf(d.View)},
@@ -114,7 +136,7 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 		{"from", place(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
-		if field.Value != "" || d.Waits() && field.Name != "" && field.Name != "key" && field.Name != "in line" && field.Name != "calls" {
+		if field.Name != "" && field.Value != "" {
 			all = append(all, detailField{field.Name, legible.Printable(field.Value)})
 		}
 	}

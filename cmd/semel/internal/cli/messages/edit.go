@@ -35,7 +35,8 @@ func editCommand(c *command.CLI) *cobra.Command {
 		Use:   "edit NUMBER --payload FILE --because TEXT",
 		Short: "Replace the payload of a message",
 		Long: `Replace the payload of a parked or dead message, after showing the difference.
-Without --payload, edit it in $EDITOR. Identity, key and headers stay, and
+Without --payload, edit it in $EDITOR. Identity, key and headers stay. If the
+policy finds the type in the payload, the message gets the type of the new one.
 messages show --payload shows earlier payloads. Retry the message afterwards.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -72,6 +73,9 @@ type edited struct {
 	Consumer string `json:"consumer"`
 	ID       string `json:"id"`
 	Changed  bool   `json:"changed"`
+	// TypeBefore and TypeAfter are empty if the edit keeps the type.
+	TypeBefore string `json:"type_before,omitempty"`
+	TypeAfter  string `json:"type_after,omitempty"`
 	operate.EditView
 }
 
@@ -96,6 +100,9 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	}
 	v := edited{Verb: "edit", DryRun: e.dryRun, Store: box.Store, Number: number, Consumer: row.Key.Consumer, ID: row.Key.ID,
 		Changed: !bytes.Equal(body, row.Message.Body), EditView: operate.NewEdit(row.Message.Body, body)}
+	if v.TypeAfter = newType(a, row, body); v.TypeAfter != "" {
+		v.TypeBefore = row.Message.Type()
+	}
 	if !c.JSON {
 		printEdit(c, v)
 	}
@@ -103,7 +110,7 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 		if err := agreed(c, e); err != nil {
 			return err
 		}
-		if err := box.Edit(ctx, row, operate.Editing{Body: body, Who: e.who, Why: e.why}); err != nil {
+		if err := box.Edit(ctx, row, operate.Editing{Body: body, Type: v.TypeAfter, Who: e.who, Why: e.why}); err != nil {
 			return notEdited(err)
 		}
 	}
@@ -214,6 +221,21 @@ func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error 
 	return nil
 }
 
+// newType returns the type that the policy finds in the new payload, or "" if the edit keeps the type of the row.
+func newType(a *assembly.Assembly, row store.StoredRow, body []byte) string {
+	public, _ := admin.GenerationOf(row.Key.Consumer)
+	of := a.Policy().Consumer(public)
+	if of == nil {
+		return ""
+	}
+	m := *row.Message
+	m.Body = body
+	if kind := of.Typed(&m).Type(); kind != row.Message.Type() {
+		return kind
+	}
+	return ""
+}
+
 // shortSum is the number of printed digits of a hash.
 const shortSum = 16
 
@@ -230,6 +252,9 @@ func printEdit(c *command.CLI, v edited) {
 		before, after = before[:shortSum]+"…", after[:shortSum]+"…"
 	}
 	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
+	if v.TypeAfter != "" {
+		fmt.Fprintf(c.Out, "type %q to %q\n", v.TypeBefore, v.TypeAfter)
+	}
 }
 
 // writeDiff prints a difference between payloads. The printed difference keeps the indentation.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 	"github.com/semel-go/semel/cmd/semel/internal/cli/output"
@@ -92,7 +93,8 @@ func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st s
 	if err != nil {
 		c.Remark("the commands that are possible now are not known: %v", err)
 	}
-	return command.Failed(of.writeCommands(c, a.Stores[0].Name(), number, legal))
+	here := detail.Due != nil && !detail.Due.After(time.Now()) && len(a.Policy().Consumers) > 0
+	return command.Failed(of.writeCommands(c, a.Stores[0].Name(), number, legal, here))
 }
 
 // commands returns the commands that change one row, in the order in which semel messages show lists the
@@ -104,8 +106,9 @@ func (of subject) commands() []admin.Verb {
 	return []admin.Verb{admin.Retry, admin.Resolve, admin.Edit, admin.Release, admin.Skip, admin.Discard, admin.Reopen}
 }
 
-// writeCommands prints the commands that may change a row of a store.
-func (of subject) writeCommands(c *command.CLI, st string, number int64, legal []admin.Verb) error {
+// writeCommands prints the commands that may change a row of a store. The parameter here means that the row is due, so
+// that only a retry with --run is of use.
+func (of subject) writeCommands(c *command.CLI, st string, number int64, legal []admin.Verb, here bool) error {
 	for i, verb := range legal {
 		if i == 0 {
 			fmt.Fprint(c.Out, "\ncommands that are possible now:\n")
@@ -116,6 +119,10 @@ func (of subject) writeCommands(c *command.CLI, st string, number int64, legal [
 			words = append(words, "--outcome", of.done())
 		case admin.Edit:
 			words = append(words, "--payload", "FILE")
+		case admin.Retry, admin.Send:
+			if here {
+				words = append(words, "--run")
+			}
 		}
 		words = append(words, "--because", "WHY")
 		if _, err := fmt.Fprintln(c.Out, "  "+terminal.Line(c.SuggestIn(st, words...))); err != nil {

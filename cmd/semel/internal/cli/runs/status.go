@@ -31,7 +31,7 @@ not ready.
 
 Messages, gaps and pauses come from the stores; whether a consumer runs and is
 ready comes from the run at the address of the policy key listen. Without that
-key, status does not know it.
+key, status does not know it, and says so if nothing else needs a person.
 
 Exit codes: 0 nothing needs a person; 4 something does.`,
 		Args: command.NoArgs,
@@ -70,7 +70,7 @@ type need struct {
 // status prints all problems that need a person.
 func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	l := w.look(ctx)
-	needs := w.needs(l)
+	needs, retried := w.needs(l), []need(nil)
 	for _, s := range a.Stores {
 		if slices.ContainsFunc(l.unreadable, func(n need) bool { return n.Store == s.Name() }) {
 			continue
@@ -79,16 +79,16 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 		if err != nil {
 			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
-		due, err := w.unclaimed(ctx, l, s)
+		due, again, err := w.unclaimed(ctx, l, s)
 		if err != nil {
 			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
-		needs = slices.Concat(needs, found, due)
+		needs, retried = slices.Concat(needs, found, due), append(retried, again...)
 	}
 	slices.SortStableFunc(needs, func(a, b need) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Consumer, b.Consumer))
 	})
-	if err := w.printNeeds(l.At, needs); err != nil {
+	if err := w.printNeeds(l.At, needs, retried); err != nil {
 		return command.Failed(err)
 	}
 	if len(needs) == 0 {
@@ -171,23 +171,33 @@ func merged(needs []need, n need) []need {
 	return needs
 }
 
-func (w *watching) printNeeds(now time.Time, needs []need) error {
+// runUnknown is the line that follows "nothing needs you" if status cannot ask a process.
+const runUnknown = "not known: whether a consumer runs (the policy has no key listen)"
+
+// printNeeds prints the problems. Messages that a person has just retried are no problem, and come last.
+func (w *watching) printNeeds(now time.Time, needs, retried []need) error {
 	if w.JSON {
 		return w.WriteJSON(struct {
-			At    time.Time `json:"at"`
-			Needs []need    `json:"needs"`
-		}{now, append([]need{}, needs...)})
+			At      time.Time `json:"at"`
+			Needs   []need    `json:"needs"`
+			Retried []need    `json:"retried,omitempty"`
+		}{now, append([]need{}, needs...), retried})
+	}
+	var lines []string
+	for _, n := range needs {
+		lines = append(lines, w.Wrapped(n.line(now), 4), "  "+n.Next)
 	}
 	if len(needs) == 0 {
-		_, err := fmt.Fprintln(w.Out, "nothing needs you")
-		return err
+		lines = append(lines, "nothing needs you")
 	}
-	for _, n := range needs {
-		if _, err := fmt.Fprintf(w.Out, "%s\n  %s\n", w.Wrapped(n.line(now), 4), n.Next); err != nil {
-			return err
-		}
+	for _, n := range retried {
+		lines = append(lines, w.Wrapped(n.line(now), 4))
 	}
-	return nil
+	if len(needs) == 0 && w.policy.Listen.Address == "" {
+		lines = append(lines, w.Wrapped(runUnknown, 4))
+	}
+	_, err := fmt.Fprintln(w.Out, strings.Join(lines, "\n"))
+	return err
 }
 
 // line describes the problem.

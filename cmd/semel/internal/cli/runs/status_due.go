@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -15,36 +16,39 @@ import (
 const unclaimedFor = time.Minute
 
 // The method unclaimed returns the consumers of a store whose messages are due while no process works on any
-// message of the consumer. Paused consumers, and consumers that a process reports, are left out, because
-// status reports the problems of these consumers separately.
-func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store) ([]need, error) {
+// message of the consumer. The result retried has the consumers whose messages a person made due within
+// unclaimedFor; a person need not do anything about them yet. Paused consumers, and consumers that a process
+// reports, are left out, because status reports the problems of these consumers separately.
+func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store) (needs, retried []need, err error) {
 	now, err := s.Clock(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var needs []need
 	for _, v := range l.Consumers {
 		if v.Store != s.Name() || v.Waiting == 0 && !v.MoreWaiting || v.State == "paused" || v.runs || w.saysNotRunning(l, v) {
 			continue
 		}
 		pending, err := s.Pending(ctx, v.Consumer)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if pending.Due == 0 || pending.InProgress > 0 {
 			continue
 		}
-		since, err := firstDue(ctx, s, v.Consumer, now.Add(-unclaimedFor))
-		if err != nil {
-			return nil, err
+		since, again, err := firstDue(ctx, s, v.Consumer, now.Add(-unclaimedFor))
+		n := need{Store: s.Name(), Consumer: v.Consumer, What: "due", Next: w.nextOfDue(ctx, s, v.Consumer)}
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !since.IsZero():
+			n.Count, n.Why, n.Since = int(pending.Due), "not claimed by any process", since
+			needs = append(needs, n)
+		case len(again) > 0:
+			n.Count, n.Why, n.Since = len(again), "retried less than a minute ago", slices.MinFunc(again, time.Time.Compare)
+			retried = append(retried, n)
 		}
-		if since.IsZero() {
-			continue
-		}
-		needs = append(needs, need{Store: s.Name(), Consumer: v.Consumer, What: "due", Count: int(pending.Due), Why: "not claimed by any process",
-			Since: since, Next: w.nextOfDue(ctx, s, v.Consumer)})
 	}
-	return needs, nil
+	return needs, retried, nil
 }
 
 // nextOfDue returns the command for due messages of a consumer. The command runs the consumer or, if no
@@ -60,21 +64,32 @@ func (w *watching) nextOfDue(ctx context.Context, s *assembly.Store, name string
 	return w.Suggest("run", "--consumer", public)
 }
 
-// firstDue looks for the first message of a consumer that was due before the given time. firstDue returns the
-// time since which this message is due, or zero if it finds no message.
-func firstDue(ctx context.Context, s *assembly.Store, consumer string, before time.Time) (time.Time, error) {
+// firstDue looks for the first message of a consumer that was due before the given time. The result since is the
+// time since which this message is due, or zero if firstDue finds no message. In that case, the result retried has
+// the due times of the messages that a person made due.
+func firstDue(ctx context.Context, s *assembly.Store, consumer string, before time.Time) (since time.Time, retried []time.Time, err error) {
 	states := []store.RowState{store.StateReceived, store.StateFailedRetryable, store.StateInProgress}
 	for r, err := range command.BoxOf(s).Rows(ctx, store.RowFilter{Consumer: consumer, States: states}) {
 		if err != nil {
-			return time.Time{}, err
+			return time.Time{}, nil, err
 		}
 		due := r.DueAt
 		if r.State == store.StateInProgress {
 			due = r.LockedUntil
 		}
-		if !due.IsZero() && due.Before(before) {
-			return due, nil
+		switch {
+		case due.IsZero():
+		case due.Before(before):
+			return due, nil, nil
+		case madeDue(&r):
+			retried = append(retried, due)
 		}
 	}
-	return time.Time{}, nil
+	return time.Time{}, retried, nil
+}
+
+// madeDue reports whether a person made a waiting row due. The row then has the reason for which it was parked, and was
+// due at its last change. A row whose handler has failed is due later than its last change.
+func madeDue(r *store.StoredRow) bool {
+	return r.Reason != "" && r.State != store.StateInProgress && !r.DueAt.After(r.ChangedAt)
 }
