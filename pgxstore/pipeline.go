@@ -187,8 +187,9 @@ func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 // The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// The method next sets the time limit for the next answers. To notice a dead connection early, a long slice gets only
-// the limit of the shortest slice, or leastAllowance: a slice is long only if earlier statements were fast. A working
+// The method next sets the time limit for the answers to the statements of the next slice. The limit for statements with
+// a limit of their own is that of leastSlice statements, but at least leastAllowance. A longer slice gets no more, so
+// that a dead connection is noticed early. A slice is longer only if earlier statements were fast, so a working
 // connection is considered dead only if statements become thousands of times slower.
 func (w *wait) next(requests []*request) {
 	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
