@@ -32,8 +32,8 @@ type Message struct {
 	Identity Key
 	// Attempt is the number of the current run of the handler, from 1, counted by the process. Runs that do not count
 	// as attempts are not included. The engine sets Attempt. A caller of consumer.Consumer.Process sets Attempt to the
-	// broker's delivery count, including this delivery. If the broker does not count, the caller leaves Attempt 0. If
-	// the broker also counts deliveries that were not attempts, see consumer.Disposition.
+	// broker's delivery count, including this delivery, or to 0 if the broker does not count deliveries. If the broker
+	// also counts deliveries that were not attempts, see consumer.Disposition.
 	Attempt int
 	// Replayed is the replay to which the message belongs, or nil if there is none. The engine sets Replayed. Handlers
 	// must call the method Replay instead, and must not change the value, because all messages of the replay share it.

@@ -40,7 +40,7 @@ func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	return st
 }
 
-// provides counts the calls for a message and records the keys of the calls.
+// provides is a provider that counts the calls for a message and records their keys.
 type provides struct {
 	calls int
 	keys  map[string]bool

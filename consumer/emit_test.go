@@ -18,8 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// mailing is a store with two consumers. The first consumer writes an intent for each message. The second
-// consumer sends the intents, and mailing records them.
+// mailing is a store with two consumers. The first consumer writes an intent for each message. The second consumer
+// sends the intents; the field sent contains them.
 type mailing struct {
 	t     *testing.T
 	store *memstore.Store

@@ -33,8 +33,9 @@ type senders[Tx any] struct {
 
 // NewIntents returns an Intents that writes in transactions of the store. Senders read Semel's own tables. Pass the
 // store that has Semel's own tables, not a store that is derived from it, such as a store with an adopted table.
-// NewIntents rejects a store that partitions markers by day (semel.ErrUnsupported). With an adopted table each Write
-// fails, because the store of an adopted table serves only one consumer.
+// NewIntents rejects a store that partitions markers by day (semel.ErrUnsupported). On a store with an adopted table
+// (see sqlstore.Store.Adopt) each Write fails: such a store accepts only its one consumer, and the sender of an intent
+// is another consumer.
 func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes.Cache[Tx]{}}}
 	if st.Limits().PartitionedBy != "" {

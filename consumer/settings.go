@@ -25,7 +25,8 @@ type settings struct {
 	public string
 	// rules are the rules for reading deliveries.
 	rules delivery.Rules
-	// The field way is how effects happen once. The field keys configures the leased keys if way is byKey.
+	// The field way says which method makes each effect happen only once. The field keys configures the leased keys if
+	// way is byKey.
 	way  way
 	keys KeyPolicy
 	// guard calls functions of users, sources and stores.

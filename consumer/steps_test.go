@@ -40,7 +40,7 @@ func steppedConfig(src source.Source) consumer.Config {
 	return c
 }
 
-// stepped runs a consumer with steps until the consumer is idle.
+// stepped runs a consumer that has the given steps until the consumer is idle.
 func stepped(t *testing.T, store *memstore.Store, c consumer.Config, steps ...consumer.Step[*memstore.Tx]) semel.Counts {
 	t.Helper()
 	all, err := consumer.NewSteps(store, steps, c)

@@ -22,7 +22,8 @@ type scanner struct {
 	// The smallest size of a new buffer. The method space makes room for at least half of the field piece.
 	piece  int
 	buffer []byte
-	// The fields from and to are the range of unread bytes in buffer. There is no line end before the index searched.
+	// The fields from and to are the range of unread bytes in buffer. The bytes before the index in the field searched
+	// contain no line end.
 	from, searched, to int
 	// The offset of buffer[from] in the file.
 	at int64

@@ -101,7 +101,7 @@ func (s *Stream) more() (bool, error) {
 	return true, nil
 }
 
-// The method again is never called, because nacked lines are kept in memory.
+// again would read a nacked line a second time. again is never called, because a Stream keeps nacked lines in memory.
 func (s *Stream) again(*handedBack) (line, error) { return line{}, io.ErrUnexpectedEOF }
 
 func (s *Stream) idle(context.Context) time.Time { return time.Time{} }

@@ -80,7 +80,7 @@ type Selected struct {
 //	id, source, type, subject, time
 //	                 the CloudEvents attribute that the producer set
 //	topic            the topic, queue or file of the delivery
-//	const:TEXT       this text, which may end in a question mark
+//	const:TEXT       this text; a question mark at its end is part of the text
 //	partition, offset
 //	                 coordinates of the broker; rejected in identities
 //

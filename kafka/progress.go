@@ -232,7 +232,7 @@ func (p *progress) noteHeldUp(l *lane, now time.Time) {
 // progress, and reports the brokers' answer.
 
 // stalledAfter is the time for which a lane with unread records may stay at its position before the source sends a
-// fetch for the lane. The source repeats the fetch at the same interval.
+// fetch for the lane. While the position stays the same, the source sends another fetch every stalledAfter.
 const stalledAfter = time.Minute
 
 // lastMove is the position of a lane, and the time since when the lane has been at this position although it has unread

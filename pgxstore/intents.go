@@ -47,7 +47,9 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 }
 
 // ReceiveQueued implements admin.QueueStore. The markers must have neither a previous identity nor an age.
-// ReceiveQueued takes one more round trip, and a second round trip if a marker exists already.
+// With ReceiveQueued, the queue needs one additional round trip, because the rows are sent after the answer for the
+// markers. If a marker exists already, the queue needs two additional round trips, because the store then reads the
+// marker.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	m := s.direct.marking(sqlform.Marks(marks), nil)
 	end := func() error {

@@ -187,9 +187,10 @@ func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 // The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// The method next sets the time limit for the next answers. To notice a dead connection early, a long slice gets only
-// the limit of the shortest slice, or leastAllowance: a slice is long only if earlier statements were fast. A working
-// connection is considered dead only if statements become thousands of times slower.
+// The method next sets the time limit for the answers to the next slice. All handlers' statements of a slice together
+// get at most the limit of leastSlice statements, or leastAllowance if that is longer. A slice with more statements gets
+// no more time, so that a dead connection is noticed early. A slice is longer only if earlier statements were fast, so a
+// working connection is considered dead only if statements become thousands of times slower.
 func (w *wait) next(requests []*request) {
 	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
 }

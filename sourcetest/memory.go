@@ -32,8 +32,8 @@ type Memory struct {
 	wake chan struct{}
 }
 
-// memoryLane is a queue of blocks. The blocks before next have been delivered; each block stays in the queue until all
-// its messages are acked or dead-lettered.
+// memoryLane is a queue of blocks, which are groups of messages. The blocks before next have been delivered; each block
+// stays in the queue until all its messages are acked or dead-lettered.
 type memoryLane struct {
 	id     source.Lane
 	blocks []*block

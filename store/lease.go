@@ -85,7 +85,7 @@ type ClaimEnding struct {
 	// Stepped, with StateReceived, is true if a step is committed and the next step can run now. Attempts are
 	// counted from zero again.
 	Stepped bool
-	// After, with StateFailedRetryable and StateBlocked, is the delay until the row can be claimed again.
+	// The field After is used with StateFailedRetryable and StateBlocked: the delay until the row can be claimed again.
 	After  time.Duration
 	Reason semel.Reason
 	// Version, with StateBlocked, is the version with which the row waits; the row stores it.

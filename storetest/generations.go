@@ -102,7 +102,8 @@ func (s suite[Tx]) generations(t *T) {
 	}
 }
 
-// fencedAhead tests a switch of generations whose process was killed while the clock was ahead.
+// fencedAhead tests an unfinished switch of generations: its process set a fence while the store's clock was ahead, and
+// was then killed.
 func (s suite[Tx]) fencedAhead(t *T) {
 	h := s.generationed(t)
 	if err := h.gens.FenceGeneration(t.context(), "billing", 0, admin.LongestFence+time.Second); err == nil {

@@ -62,7 +62,7 @@ var fateNames = []string{
 // String returns the name of the fate.
 func (f Fate) String() string { return enum.Name(fateNames, f, "Fate") }
 
-// Fates returns all fates, in order.
+// Fates returns all values of Fate, in the order of their definition.
 func Fates() []Fate {
 	all := make([]Fate, 0, fates-1)
 	for f := Received; f < fates; f++ {

@@ -13,11 +13,16 @@ type Emitter interface {
 	// earlier Emit made due is not counted again. After an error some outputs are due, and Emit can be called again. If
 	// there are no causes, Emit only reports whether the store supports Emit.
 	//
-	// An output is made due if all of these conditions hold: its row is completed, its marker is Applied, all its calls
-	// have a known outcome, its body was not removed, at least EmitOptions.Every has passed since it ended, and less
-	// than its sender's window has passed since its first call. An output that was made due waits like a row that was
-	// just received, without attempts. CallStarted.Again reports to the sender that the row is sent again. A row that
-	// was completed in a transaction has no calls, so an effect in a transaction is never repeated.
+	// Emit makes an output due only if all of these conditions hold:
+	//   - The output's row is completed, and its marker is Applied.
+	//   - All calls for the output have a known outcome.
+	//   - The output's body was not removed.
+	//   - At least EmitOptions.Every has passed since the row was completed.
+	//   - The time since the first call is shorter than the sender's window (see EmitOptions.Windows).
+	//
+	// An output that Emit has made due waits like a row that was just received, without attempts. CallStarted.Again
+	// tells the sender that the row is sent again. A row that was completed in a transaction has no calls, so an effect
+	// in a transaction is never repeated.
 	Emit(ctx context.Context, o EmitOptions) (Emitted, error)
 }
 

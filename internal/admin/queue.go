@@ -11,9 +11,10 @@ import (
 // together. QueueStore collects the statements while no transaction is open, and executes the statements of
 // several claims in one transaction, so that many workers share one commit.
 type QueueStore[Tx any] interface {
-	// Combinable returns a batch for the handler of one claim, without an open transaction. The Tx of a combinable
-	// batch queues statements. Rollback discards the statements. Kill does not close a connection that other batches
-	// use. Commit of a combinable batch works as CommitCombined of the batch alone, with the zero TxOptions.
+	// Combinable returns a batch for one claimed message, whose mark is m. The batch has no open transaction, and
+	// CommitCombined can commit it together with other batches. The Tx of a combinable batch queues statements.
+	// Rollback discards the statements. Kill does not close a connection that other batches use. Commit of a
+	// combinable batch works as CommitCombined of the batch alone, with the zero TxOptions.
 	Combinable(m store.Mark) store.Batch[Tx]
 	// MayCombine reports whether a batch of Combinable may share a transaction. If Commit calls functions of
 	// the batch's handler, the batch needs its own transaction.

@@ -12,6 +12,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
+// The names of subtests that the report compares.
+const (
+	rollbackName = "rollback and second run"
+	orderName    = "other order"
+)
+
 // cases returns all subtests. If several subtests find the same fault, the subtest with the most precise error comes
 // first.
 func cases[Tx any]() []scenario[Tx] {
@@ -20,7 +26,7 @@ func cases[Tx any]() []scenario[Tx] {
 		{name: "two undisturbed runs", group: First, run: repeatable[Tx], alone: true},
 		{name: "second attempt", group: Redelivery, run: secondAttempt[Tx]},
 		{name: "failed transaction", group: Redelivery, run: failedTransaction[Tx]},
-		{name: "rollback and second run", group: Redelivery, run: rolledBack[Tx]},
+		{name: rollbackName, group: Redelivery, run: rolledBack[Tx]},
 		{name: "rerun of a success", group: Redelivery, run: rerun[Tx]},
 		{name: "duplicate after success", group: Duplicates, run: duplicate[Tx]},
 		{name: "concurrent duplicates", group: Duplicates, run: concurrent[Tx]},
@@ -41,7 +47,7 @@ func cases[Tx any]() []scenario[Tx] {
 		scenario[Tx]{name: "connection cut before COMMIT", group: BeforeCommit, run: cut[Tx]},
 		scenario[Tx]{name: "poison message", group: Poison, run: poison[Tx]},
 		scenario[Tx]{name: "conflict", group: Duplicates, run: conflict[Tx]},
-		scenario[Tx]{name: "other order", group: Redelivery, run: reordered[Tx]},
+		scenario[Tx]{name: orderName, group: Redelivery, run: reordered[Tx]},
 		scenario[Tx]{name: "dead-letter retry", group: DeadLetters, run: deadLetter[Tx]},
 		scenario[Tx]{name: "old version", group: Versions, run: oldVersion[Tx]},
 		scenario[Tx]{name: "future version", group: Versions, run: futureVersion[Tx]},
@@ -93,13 +99,15 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 	return s.same(w, saysAttempt)
 }
 
-// failedTransaction runs the handler with a transaction that has ended already.
+// failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil and its effect
+// exists, the effect cannot be in the transaction. Otherwise the handler has ignored the errors of its transaction.
 func failedTransaction[Tx any](s *session[Tx]) error {
 	if len(s.base.writes) == 0 {
 		return &NotRun{"the handler only calls the provider"}
 	}
 	w := s.world()
 	for _, i := range s.base.writes {
+		before := w.effect()
 		b, _, err := w.Store.Begin(s.t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)
@@ -110,9 +118,13 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 		}
 		tx := b.Tx(store.All)
 		b.Rollback(s.t.Context())
-		if err := w.guarded(s.t.Context(), tx, clone(s.base.seen[i])); err == nil {
-			return fmt.Errorf(saysSwallowed, w.name(i))
+		if err := w.guarded(s.t.Context(), tx, clone(s.base.seen[i])); err != nil {
+			continue
 		}
+		if err := unchanged(w, before, saysNotInTx, w.name(i)); err != nil {
+			return err
+		}
+		return fmt.Errorf(saysSwallowed, w.name(i))
 	}
 	return nil
 }

@@ -126,6 +126,33 @@ func TestAPoisonMessageIsFoundInTablesThatEachWorldEmpties(t *testing.T) {
 	}
 }
 
+func TestAHandlerThatDoesNotUseItsTransactionIsNotBlamedForItsErrors(t *testing.T) {
+	for says, handle := range map[string]func(tx *memstore.Tx, outside *int) error{
+		"the effect is elsewhere":              func(_ *memstore.Tx, outside *int) error { *outside++; return nil },
+		"return the errors of the transaction": func(tx *memstore.Tx, _ *int) error { _ = tx.Add("sum", 1); return nil },
+	} {
+		s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
+			w, _ := counted(t)
+			h, outside := w.Handler, 0
+			inTables := h.Effect
+			h.Handle = func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return handle(tx, &outside) }
+			h.Effect = func(ctx context.Context) (string, error) {
+				text, err := inTables(ctx)
+				return text + " " + strconv.Itoa(outside), err
+			}
+			return h
+		}}
+		for _, c := range cases[*memstore.Tx]() {
+			if c.name != "failed transaction" {
+				continue
+			}
+			if err := s.run(t, c); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("want %q: %v", says, err)
+			}
+		}
+	}
+}
+
 // plain is a store without an inbox.
 type plain struct{ store.TxStore[*memstore.Tx] }
 

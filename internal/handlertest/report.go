@@ -59,27 +59,32 @@ func (r Result) Says() string {
 	return says
 }
 
-// Report contains all results. The String method of Report prints a table, in which each fault is described once.
+// Report contains all results. The String method of Report prints a table, in which each fault is described once. The
+// last line says what the subtests compared.
 type Report []Result
 
 func (r Report) String() string {
 	var b strings.Builder
 	b.WriteString("\n")
-	said := map[string]string{}
+	said, failed := map[string]string{}, map[string]bool{}
 	for _, x := range r {
 		word, why := "ok", x.Says()
 		switch {
 		case !x.Applies():
 			word = "-"
 		case x.Err != nil:
-			word = "FAIL"
+			word, failed[x.Name] = "FAIL", true
 		}
 		if by := said[why]; by != "" && word == "FAIL" {
 			why = "see " + by
 		} else {
 			said[why] = x.Name
 		}
+		if x.Name == orderName && failed[orderName] && failed[rollbackName] {
+			why += " (perhaps for the same reason)"
+		}
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%-4s  %-43s  %s", word, x.Name, why), " ") + "\n")
 	}
+	b.WriteString("compared: only what Effect returns\n")
 	return b.String()
 }

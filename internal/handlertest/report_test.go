@@ -2,6 +2,7 @@ package handlertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,6 +33,17 @@ func TestThePageShowsTheReportOfAHandlerWithAFault(t *testing.T) {
 	}
 	if text := all.String(); !strings.Contains(pages.Read(t, page), "```text"+text+"```") {
 		t.Errorf("%s does not show this report:\n```text%s```", page, text)
+	}
+}
+
+func TestTheReportSaysThatAnotherOrderMayFailForTheSameReason(t *testing.T) {
+	const hint = "the order (perhaps for the same reason)\n"
+	order := Result{orderName, Redelivery, errors.New("the order")}
+	if text := (Report{{rollbackName, Redelivery, nil}, order}).String(); strings.Contains(text, hint) {
+		t.Errorf("only one subtest failed:%s", text)
+	}
+	if text := (Report{{rollbackName, Redelivery, errors.New("the rollback")}, order}).String(); !strings.Contains(text, hint) {
+		t.Errorf("both subtests failed:%s", text)
 	}
 }
 

@@ -3,8 +3,10 @@ package handlertest
 // Texts for the faults that subtests find: what happened, and how to fix the fault. Most texts begin with the name of a
 // message.
 const (
-	saysRemains = "%s was rolled back and its effect is still there: the handler writes outside its transaction; " +
-		"write through tx, or make calls with consumer.NewCalling"
+	saysRemains = "%s was rolled back and its effect is still there: the handler writes outside its transaction; " + writeInTx
+	saysNotInTx = "%s: the handler returned nil and its effect exists, although its transaction had ended: the effect is elsewhere; " +
+		writeInTx
+	writeInTx  = "write through tx; for mails, files and messages write intents (consumer.NewIntents); make calls with consumer.NewCalling"
 	saysMemory = "each message was rolled back once and ran again, and the effect differs: " +
 		"the handler keeps state in memory between runs, or Effect shows numbers of a sequence; keep state in the store, " +
 		"and leave such numbers out"

@@ -90,7 +90,8 @@ type (
 	}
 	// Rollback rolls the batch back. The response to Rollback is Ended with NotCommitted.
 	Rollback struct{ Flight *Flight }
-	// Kill closes the batch's connection. When the batch's handler returns, the response is still Ran.
+	// Kill closes the batch's connection. Kill has no response of its own: the response to the batch's run, Ran, still
+	// comes when the batch's handler returns.
 	Kill struct{ Flight *Flight }
 	// Settle passes acks, nacks and dead letters to the source. The response is Settled.
 	Settle struct{ Items []Settlement }
@@ -181,8 +182,8 @@ const (
 	ReportNewer
 	// ReportNewerEnds means that an Item with an earlier ReportNewer no longer waits, or was dropped.
 	ReportNewerEnds
-	// ReportFull means that nothing is fetched, because the memory is filled by N messages that wait for a newer
-	// release, which has marked these or earlier messages.
+	// ReportFull means that nothing is fetched, because the memory is full. N messages in memory wait for a process of
+	// a newer release: this release has already marked these messages, or messages before them.
 	ReportFull
 	// ReportFullEnds means that there is free memory again.
 	ReportFullEnds

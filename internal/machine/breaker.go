@@ -34,8 +34,8 @@ const breakerTries = 5
 // PartBreaker is the value of Report.Part in reports about the breaker.
 const PartBreaker = "breaker"
 
-// failsForGood records that an item's handler has failed permanently. If the result kept is true, the open breaker lets
-// the item wait, and the item is tried again after the result wait.
+// failsForGood records that an item's handler has failed permanently. If the open breaker lets the item wait,
+// failsForGood returns true and the time after which the item is tried again.
 func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	b := &m.breaker
 	if m.config.BreakerThreshold == 0 || m.config.OneAttempt || f.Free {

@@ -127,7 +127,7 @@ func (m *Machine) Counts() Counts { return m.counts }
 // Unsettled returns the number and the size of the deliveries in memory.
 func (m *Machine) Unsettled() (messages int, bytes int64) { return m.live.count, m.bytes }
 
-// advance starts everything that has become possible. Step calls advance after every event.
+// advance starts everything that has become possible. The method Step calls the method advance after every event.
 func (m *Machine) advance() {
 	m.endSerial()
 	m.releaseHeld()

@@ -13,7 +13,7 @@ import (
 type Time = time.Duration
 
 // Item is one delivery or one claimed row. The engine fills the exported fields and passes the item with Fetched or
-// Claimed. After Fetched or Claimed, the item belongs to the machine.
+// Claimed. After that, only the Machine may change the item.
 type Item struct {
 	Lane source.Lane
 	// Source and Identity together are equal for copies of a message, and differ for different messages.
@@ -74,8 +74,8 @@ type Refusal struct {
 type Claim struct {
 	// Attempts is the number of attempts that the row has recorded.
 	Attempts int
-	// Suspect means that the message may have crashed the process that claimed the row before. A suspect message has a
-	// batch of its own.
+	// Suspect means that the message may have crashed the process that claimed the row before. Such a message is alone in
+	// its batch.
 	Suspect bool
 	// Blocked means that the row has waited for its predecessor for the maximum time.
 	Blocked bool

@@ -25,7 +25,7 @@ type Recorder struct {
 // dropped.
 const segments = 4
 
-// Tape is the recording of one machine. The machine's loop calls Event and Actions.
+// Tape is the recording of one state machine (machine.Machine). The machine's loop calls Event and Actions.
 type Tape struct {
 	size  int
 	began time.Time

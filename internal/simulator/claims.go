@@ -29,7 +29,7 @@ type claimsKnown struct {
 	delivered int
 }
 
-// asksInbox checks a ClaimRows action.
+// asksInbox checks that the machine may claim rows of the inbox now. The parameter a is the machine's action.
 func (c *checker) asksInbox(a machine.ClaimRows) {
 	conf := c.p.config
 	messages, bytes := c.unsettled()

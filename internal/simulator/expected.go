@@ -93,8 +93,8 @@ func (c *checker) doubts(f *flight) {
 	}
 }
 
-// The method marked is called with the store's answers for the markers of a batch. If the answer is Fresh, the commit
-// with the unknown outcome has not written that marker.
+// The checker calls its method marked with the store's answers for the markers of a batch. If the answer is Fresh, the
+// commit with the unknown outcome has not written that marker.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
 		if v.Kind == store.Fresh || early(v) {
@@ -319,7 +319,7 @@ func (c *checker) checkSkipped() {
 }
 
 // behindCopy reports whether a delivery that was in no batch yet waits for an earlier message of its key or lane whose
-// dead letter is being written. While a delivery waits for a dead letter, it does not use the store.
+// dead letter is being written. A delivery that waits in this way does not use the store.
 func (c *checker) behindCopy(h *handed) bool {
 	l, ordered := c.lineOf(h.item)
 	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {

@@ -180,7 +180,8 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 	w.agenda.Add(deadline, look)
 }
 
-// mark writes the markers and answers Begin.
+// mark writes the markers of the batch. This is the simulated store's part of the action Begin; the machine gets the
+// result as the event Marked.
 func (f *flight) mark(busy []int) {
 	w := f.p.w
 	f.tx = w.store.Opened(&model.Transaction{Open: true, By: f.p, Replays: f.p.reads()})

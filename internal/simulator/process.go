@@ -223,8 +223,8 @@ func (p *process) find(of *machine.Flight) *flight {
 	return nil
 }
 
-// The method whose returns a prefix for lines of the history: the names of the process and of its world. A name is left
-// out if there is only one process, or only one world.
+// The method whose returns a prefix for lines of the history: the names of the process and of its world (the simulated
+// consumer). The prefix has no process name if there is only one process, and no world name if there is only one world.
 func (p *process) whose() (whose string) {
 	if len(p.w.seats) > 1 {
 		whose = fmt.Sprintf("process %d: ", p.seat+1)

@@ -133,7 +133,8 @@ type shared struct {
 	law      *Violation
 }
 
-// world simulates everything around the machines of one consumer: store, source, handlers and processes.
+// world simulates one consumer's processes and everything around their state machines (machine.Machine): the store, the
+// source and the handlers.
 type world struct {
 	*shared
 	script.Script

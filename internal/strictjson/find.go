@@ -17,7 +17,7 @@ const mostAtOnce = 64
 // Find looks up values without parsing, by skipping all other values. The text must be known to be strict JSON (see
 // Proof). For another text Find may return wrong values or panic, but it always ends. The slice found must have the
 // length of pointers, and gets a value for each pointer. Strings with escapes are decoded into memory that is appended
-// to scratch. Find returns the new scratch.
+// to scratch. Find returns scratch with the appended bytes.
 func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte {
 	clear(found[:len(pointers)])
 	for len(pointers) > 0 {

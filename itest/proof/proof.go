@@ -58,7 +58,7 @@ type Choice struct {
 	Seed uint64
 	// Plant is the name of a fault to add on purpose, or "". The fault test must detect this fault.
 	Plant string
-	// JSON prints the ledgers as JSON.
+	// JSON prints the ledgers (the counted results of the runs) as JSON.
 	JSON bool
 }
 

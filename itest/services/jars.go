@@ -75,8 +75,8 @@ func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	return c
 }
 
-// The method classes returns the option for a class archive, which halves the start time. The result is empty if
-// scripts/services has stored no archive beside the jars.
+// The method classes returns the option for a Java class archive, which halves the start time of Kafka. The result is
+// empty if scripts/services has not stored an archive next to Kafka's jar files.
 func (p kafkaPrograms) classes() []string {
 	archive := filepath.Join(p.jars, "classes.jsa")
 	if !fileExists(archive) {

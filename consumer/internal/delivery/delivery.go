@@ -23,7 +23,7 @@ type Delivery struct {
 	// Message is the message that the handler gets. Message is a copy, because a source may deliver one
 	// Message twice, and the engine writes into the message.
 	Message semel.Message
-	// The fields original and Handle belong to the source. Delivered returns these fields to the source.
+	// The fields original and Handle belong to the source, which gets both back from the method Delivered.
 	original *semel.Message
 	Handle   any
 }

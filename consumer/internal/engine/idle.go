@@ -52,8 +52,9 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.left = left
 }
 
-// mayEnd asks Config.MayEnd whether the run may end. After the run's last claim and before the first answer
-// true, messages may have reached the inbox. So the run ends only after a second answer true.
+// mayEnd asks Config.MayEnd whether the run may end. Between the run's last claim and the first time that
+// Config.MayEnd returns true, messages may have reached the inbox. The run therefore ends only after Config.MayEnd
+// has returned true a second time.
 func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 	if t.config.Machine.IdleExit == 0 || t.config.MayEnd == nil {
 		return true

@@ -66,8 +66,8 @@ func (r *recent) again(it *machine.Item) bool {
 	return false
 }
 
-// sumOf returns the FNV-1a hash of a source. The hash of a content is the same in each process, so that two runs over
-// the same messages count the same number.
+// sumOf returns the FNV-1a hash of a source. Unlike maphash, FNV-1a gives the same hash in each process. Two runs over
+// the same messages therefore find the same number of repeated contents.
 func sumOf(source string) uint64 {
 	sum := uint64(0xcbf29ce484222325)
 	for i := range len(source) {

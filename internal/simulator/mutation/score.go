@@ -18,7 +18,8 @@ import (
 // Target is a part of the code. The tests must find mutants (changed functions) of this part.
 type Target struct {
 	Name string
-	// Files are patterns for Functions.
+	// Files are patterns of file names, such as "internal/machine/*.go". Functions reads the target's functions from the
+	// files that match.
 	Files []string
 	// Tests are the tests that may find mutants (changed functions), the fastest test first. If Simulated is true,
 	// seeds of the simulator look for the mutants that no test finds. Mode limits the seeds to one mode.

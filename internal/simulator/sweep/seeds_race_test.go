@@ -2,5 +2,5 @@
 
 package sweep
 
-// seeds is the number of seeds in the tests of laws under the race detector.
+// seeds is the number of simulated runs under the race detector.
 const seeds = 300

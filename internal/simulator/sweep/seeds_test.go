@@ -2,6 +2,6 @@
 
 package sweep
 
-// seeds is the number of seeds in the tests of laws. The race detector makes the tests several times slower
-// and finds little here; `make test` also runs more seeds without it.
+// seeds is the number of simulated runs, each with its own random seed, in which the tests look for broken laws. The
+// race detector makes the tests several times slower and finds little here, so more seeds run without it.
 const seeds = 3000

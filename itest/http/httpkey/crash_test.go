@@ -36,7 +36,8 @@ type order struct {
 	// Stepped makes the handler call the provider twice, in steps. Completes makes the process complete abandoned
 	// requests.
 	Stepped, Completes bool
-	// Naive makes the process work without a guard.
+	// Naive makes the process handle requests without the middleware of package httpkey, so a repeated request places
+	// another order.
 	Naive bool
 }
 

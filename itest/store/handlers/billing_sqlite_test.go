@@ -6,37 +6,27 @@ import (
 	"path/filepath"
 	"testing"
 
+	_ "modernc.org/sqlite"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/semeltest"
 	"github.com/semel-go/semel/sqlstore"
 )
 
-func book(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
-	p, err := semel.JSON[struct {
-		Account string
-		Amount  int64
-	}](m)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `insert into accounts values (?1, ?2)
-		on conflict (id) do update set balance = balance + ?2`, p.Account, p.Amount)
-	return err
-}
-
 func TestBook(t *testing.T) {
-	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
-	check(t, err)
-	t.Cleanup(func() { check(t, db.Close()) })
+	path := filepath.Join(t.TempDir(), "shop.db")
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=foreign_keys(1)")
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
 	store, err := sqlstore.SQLite(db, sqlstore.Options{})
-	check(t, err)
+	must(t, err)
 	_, err = store.Migrate(t.Context())
-	check(t, err)
+	must(t, err)
 	_, err = db.ExecContext(t.Context(), "create table accounts (id text primary key, balance integer not null)")
-	check(t, err)
+	must(t, err)
 	semeltest.Run(t, func(t *testing.T) semeltest.Handler[*sql.Tx] {
 		_, err := db.ExecContext(t.Context(), "delete from accounts")
-		check(t, err)
+		must(t, err)
 		return semeltest.Handler[*sql.Tx]{
 			Store:    store,
 			Handle:   book,
@@ -57,9 +47,27 @@ func keyed(key, id, body string) *semel.Message {
 	return m
 }
 
-func check(t *testing.T, err error) {
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Payment and book are those of docs/start/first-hour-go.md.
+type Payment struct {
+	Account string
+	Amount  int64
+}
+
+// book is the handler. Its writes and the marker of the message are in one transaction.
+func book(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+	payment, err := semel.JSON[Payment](m)
+	if err != nil {
+		return err // not a payment: parked, not retried
+	}
+	_, err = tx.ExecContext(ctx, `insert into accounts values (?1, ?2)
+		on conflict (id) do update set balance = balance + ?2`, payment.Account, payment.Amount)
+	return err
 }

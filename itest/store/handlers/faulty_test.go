@@ -39,6 +39,9 @@ func faultyWrites[Tx any]() []sample[Tx] {
 		{"writes outside its transaction", "rollback and second run", "writes outside its transaction", func(_ *testing.T, s *shop[Tx]) {
 			s.also(func(_ context.Context, _ Tx, m *semel.Message) error { s.write(m.ID()); return nil })
 		}},
+		{"does not use its transaction", "failed transaction", "the effect is elsewhere", func(_ *testing.T, s *shop[Tx]) {
+			s.Handle = func(_ context.Context, _ Tx, m *semel.Message) error { s.write(m.ID()); return nil }
+		}},
 		{"swallows errors of its transaction", "failed transaction", "return the errors of the transaction", func(_ *testing.T, s *shop[Tx]) {
 			s.Handle = func(ctx context.Context, tx Tx, m *semel.Message) error { _ = s.add(ctx, tx, m); return nil }
 		}},

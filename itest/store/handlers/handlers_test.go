@@ -21,7 +21,6 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/semeltest"
 	"github.com/semel-go/semel/sqlstore"
-	_ "modernc.org/sqlite"
 )
 
 const (
@@ -33,13 +32,6 @@ const (
 	get = "select value from effects where name = $1"
 	all = "select name || ' ' || value from effects order by name"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // The function opened creates the tables of a store and the table of the effects.
 func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.Store {

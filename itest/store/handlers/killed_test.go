@@ -48,7 +48,7 @@ func record(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 // openShop opens a database file, and creates its tables if they are missing.
 func openShop(t *testing.T, path string) (*sql.DB, *sqlstore.Store) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=foreign_keys(1)")
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	st, err := sqlstore.SQLite(db, sqlstore.Options{})

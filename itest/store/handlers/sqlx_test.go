@@ -29,7 +29,7 @@ func TestRecordWithSQLX(t *testing.T) {
 	shop := sqlx.NewDb(db, "sqlite")
 	semeltest.Run(t, func(t *testing.T) semeltest.Handler[*sql.Tx] {
 		_, err := shop.ExecContext(t.Context(), "delete from payments")
-		check(t, err)
+		must(t, err)
 		return semeltest.Handler[*sql.Tx]{
 			Store:    store,
 			Handle:   recordWithSQLX,

@@ -10,7 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method printed makes the database itself run the reaper's statements for the consumer.
+// The method printed executes the text that PrintReaper prints for the consumer: a procedure, which removes old markers
+// inside the database, and a call of it.
 func (s *shop) printed(t *testing.T) {
 	t.Helper()
 	var text strings.Builder

@@ -22,8 +22,8 @@ func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return exec(ctx, `insert into public.effects (id, worker) values ($1, 'here')`, m.Identity.ID)
 }
 
-// The function at starts a consumer with a new database and delivers some messages. The result before contains the ids
-// of the delivered messages, which are applied.
+// The function `at` starts a consumer with a new database and delivers some messages. The result before contains the
+// ids of the delivered messages, which are applied.
 func at(t *testing.T, driver workload.Driver) (w *world, before []string) {
 	t.Helper()
 	w, before = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), handler: inPublic}), numbered("before", 20)

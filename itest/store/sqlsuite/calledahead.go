@@ -13,8 +13,8 @@ import (
 // CalledAhead starts calls for a received row. The time of the first call comes from a clock that was a day ahead; the
 // clock is now correct. The age of the first call is therefore unknown, and counts as longer than any window, even
 // after the day has passed. If cut is true, the time until which the row waits was also too late, and the store
-// shortens the wait. The function setCalled moves the date of the first call by days. The function setRow moves the
-// other dates of the row.
+// shortens the wait. The function setCalled moves the date of the first call by a number of days. The function setRow
+// moves all other dates of the row by a number of days.
 func CalledAhead[Tx any](t *testing.T, s store.TxStore[Tx], cut bool, setCalled, setRow func(days int)) {
 	t.Helper()
 	receiveCalled(t, s)

@@ -15,7 +15,7 @@ import (
 // no memory is left within the limit. The client drops a refused batch and fetches it again later. One batch is always
 // allowed, so that reading continues. The used memory may therefore exceed the limit by the largest batch.
 type Budget struct {
-	// The limit in bytes, which the consumer sets as for its unacked messages.
+	// The maximum size of the records in memory, in bytes. The consumer sets it to its limit for unacked messages.
 	most atomic.Int64
 	// The size of the records that were polled from the client and are not acked yet.
 	held atomic.Int64

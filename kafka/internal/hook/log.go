@@ -74,7 +74,7 @@ func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	return again, true
 }
 
-// The function about returns the broker in the values of a warning; empty if the values contain no broker.
+// The function `about` finds the broker in the values of a warning, and returns "" if the values contain no broker.
 func about(values []any) string {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] == "broker" {

@@ -31,8 +31,8 @@ type Beginning struct {
 // Name returns the name under which a topic's beginning is stored. Names of topics contain no colon.
 func Name(group, topic string) string { return "kafka:" + group + ":" + topic }
 
-// The first byte of Position.Check. The topic's id follows, and then each start as an unsigned varint. Position.Length
-// is the number of starts.
+// The first byte of Position.Check. The topic's id follows, and then the start offset of each partition as an unsigned
+// varint. Position.Length is the number of these start offsets.
 const beginningForm = 1
 
 // Position encodes the beginning for the store.

@@ -11,8 +11,8 @@ import (
 
 // ExtraIndex is an index that Migrate builds concurrently. The build does not block writers of the table.
 type ExtraIndex struct {
-	// The statement Build creates the index, and the statement drop removes the index. The statement missing returns a
-	// row if the index does not exist or is not valid.
+	// SQL statements: Build creates the index, and drop removes it. The statement in the field missing returns a row if
+	// the index does not exist or is not valid.
 	Build, missing, drop string
 	// The purpose of the index, for errors.
 	what string

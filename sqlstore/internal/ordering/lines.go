@@ -1,5 +1,5 @@
-// Package ordering keeps the order of messages, in lanes and in streams. A lane is a row of the table lines. In a lane,
-// a message waits for the earlier messages. In a stream, versions are applied one after the other.
+// Package ordering keeps the order of messages, in lanes and in streams. In a lane, a message waits for the earlier
+// messages; the table `lines` has one row for each lane. In a stream, versions are applied one after the other.
 package ordering
 
 import (

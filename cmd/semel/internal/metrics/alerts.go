@@ -153,7 +153,7 @@ func operationAlerts() []alert {
 		{name: "SemelReplayRuns", expr: "max by (store, consumer) (semel_store_replays) > 0", severity: ticket,
 			summary: "a replay is running",
 			means:   "A consumer processes messages of its source again. Check whether that is intended, especially if effects are enabled.",
-			look:    "`semel replay status`, which shows by whom and why.",
+			look:    "`semel replay status` shows who started the replay, and why.",
 			fix:     "`semel replay stop NUMBER --because WHY`."},
 		{name: "SemelUnknownCommits", expr: `sum by (` + mine + `) (increase(semel_batches_total{end="unknown"}[10m])) > 5`, severity: ticket,
 			summary: "answers of commits are lost repeatedly",

@@ -20,8 +20,7 @@ type panel struct {
 // query is a Prometheus query with the legend of its lines.
 type query struct{ expr, legend string }
 
-// The constants chosen and window are parts of queries. The part chosen selects consumers. The part window is
-// a range that fits the displayed time.
+// Parts of queries: `chosen` selects consumers, and `window` is a range that fits the displayed time.
 const (
 	chosen = `consumer=~"$consumer"`
 	window = "[$__rate_interval]"

@@ -48,8 +48,8 @@ type choice struct {
 	state  store.RowState
 }
 
-// Chosen returns the numbers of the chosen rows before the first change. If Chosen read the numbers later, a
-// change could alter which rows the filter and the failure group choose. Chosen includes requested numbers
+// Chosen returns the row numbers of the chosen rows. Call Chosen before the command changes a row: a change could
+// alter which rows the filter and the failure group choose. Chosen includes requested numbers
 // without a row, so that the command reports these numbers.
 func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	rows, err := b.choose(ctx, f, group)

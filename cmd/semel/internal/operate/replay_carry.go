@@ -51,7 +51,7 @@ const (
 	mostOpen = 200
 	// lookAgain is the interval at which the replay reads rows that other processes work on.
 	lookAgain = 100 * time.Millisecond
-	// The constant alone is a duration. If no row ends for so long, the replay calls the function Alone.
+	// If no row ends within the duration `alone`, the replay calls the function Alone.
 	alone = 5 * time.Second
 	// patience is the maximum time until a row's next attempt for which the replay waits.
 	patience = time.Minute

@@ -37,7 +37,7 @@ func originKeys() []shape.Field[Consumer] {
 			filterShape{}, func(c *Consumer) *consumer.Filter { return &c.Filter }),
 		shape.Key(shape.Meta{Name: "on_filtered", Def: "skip", Doc: "How messages that `filter` excludes end. `skip`: acks and counts them, and writes nothing; `park` and `dead_letter` keep them with the reason `not for this consumer`."},
 			onFilteredWord(), func(c *Consumer) *consumer.OnFiltered { return &c.OnFiltered }),
-		shape.Key(shape.Meta{Name: "exclusive", Doc: "`true` refuses to start if the last start under this name had other handler types, until `semel consumers identity release`. Otherwise the log has a warning, unless types were only added. Two services under one name lose messages, because each processes messages of the other."},
+		shape.Key(shape.Meta{Name: "exclusive", Doc: "`true` refuses to start if the last start under this name had other handler types, until `semel consumers identity release`. With `false`, the log has a warning if the handler types changed, unless types were only added. Two services under one name lose messages, because each processes messages of the other."},
 			shape.Boolean{}, func(c *Consumer) *bool { return &c.Exclusive }),
 		shape.Key(shape.Meta{Name: "strategy", Def: "marker", Doc: "The mechanism that makes the effect happen once."},
 			strategyShape(), func(c *Consumer) *Strategy { return &c.Strategy }),

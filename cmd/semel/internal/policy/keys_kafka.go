@@ -114,7 +114,7 @@ func tlsFiles() []shape.Field[TLS] {
 	return []shape.Field[TLS]{
 		shape.Key(shape.Meta{Name: "ca", Doc: "A PEM file of certificate authorities, instead of those of the system."}, file, func(t *TLS) *string { return &t.CA }),
 		shape.Key(shape.Meta{Name: "cert", Doc: "A PEM file with the client certificate. Needs `key`."}, file, func(t *TLS) *string { return &t.Cert }),
-		shape.Key(shape.Meta{Name: "key", Doc: "A PEM file with its key."}, file, func(t *TLS) *string { return &t.Key }),
+		shape.Key(shape.Meta{Name: "key", Doc: "A PEM file with the private key of the certificate."}, file, func(t *TLS) *string { return &t.Key }),
 	}
 }
 

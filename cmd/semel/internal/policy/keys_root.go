@@ -243,7 +243,7 @@ func listenTLSShape() shape.Object[ListenTLS] {
 	file := shape.Path{Word: shape.Word{What: "a path"}}
 	return shape.Object[ListenTLS]{Fields: []shape.Field[ListenTLS]{
 		shape.Key(shape.Meta{Name: "certificate", Required: true, Doc: "A PEM file with the server certificate, read for each connection, so it can be rotated."}, file, func(t *ListenTLS) *string { return &t.Certificate }),
-		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "A PEM file with its key."}, file, func(t *ListenTLS) *string { return &t.Key }),
+		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "A PEM file with the private key of the certificate."}, file, func(t *ListenTLS) *string { return &t.Key }),
 		shape.Key(shape.Meta{Name: "clients", Doc: "A PEM file of certificate authorities. Clients with a certificate from these authorities may read metrics and reasons, as with the token. Probes need no certificate."}, file, func(t *ListenTLS) *string { return &t.Clients }),
 	}}
 }

@@ -88,7 +88,7 @@ func servingShape() shape.Object[TLS] {
 	file := shape.Path{Word: shape.Word{What: "a path"}}
 	return shape.Object[TLS]{Fields: []shape.Field[TLS]{
 		shape.Key(shape.Meta{Name: "cert", Required: true, Doc: "A PEM file with the certificate and its intermediate certificates."}, file, func(t *TLS) *string { return &t.Cert }),
-		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "A PEM file with its key."}, file, func(t *TLS) *string { return &t.Key }),
+		shape.Key(shape.Meta{Name: "key", Required: true, Doc: "A PEM file with the private key of the certificate."}, file, func(t *TLS) *string { return &t.Key }),
 	}}
 }
 

@@ -10,7 +10,8 @@ import (
 
 const presentIdentity = `{id: "header:ce-id", source: "header:ce-source"}`
 
-// formerly returns the edits that add a previous identity to the identity in the policy base.
+// formerly returns edits of the test policy base: they add the key `previous` to the consumer's identity, with former as
+// its value, and then make the edits in more.
 func formerly(former string, more ...string) []string {
 	edits := []string{presentIdentity, `{id: "header:ce-id", source: "header:ce-source", previous: ` + former + `}`}
 	return append(edits, more...)

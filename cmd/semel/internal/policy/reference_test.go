@@ -14,7 +14,7 @@ func TestThePoliciesInTheDocsHaveNoFaults(t *testing.T) {
 		return v, ok
 	}
 	const yaml, shell = "```yaml\n", "semel.yaml <<'END'\n"
-	for name, begin := range map[string]string{"docs/reference/policy/README.md": yaml, "docs/guides/kafka.md": yaml, "docs/operate/dead-letters.md": yaml, "README.md": shell} {
+	for name, begin := range map[string]string{"docs/reference/policy/README.md": yaml, "docs/guides/kafka.md": yaml, "docs/operate/dead-letters.md": yaml, "docs/guides/shared-sources.md": yaml, "README.md": shell} {
 		_, text, found := strings.Cut(read(t, "../../../../"+name), begin)
 		text, _, _ = strings.Cut(text, map[string]string{yaml: "```", shell: "END\n"}[begin])
 		p, faults := Parse("docs.yaml", []byte(text), env)

@@ -101,9 +101,9 @@ func (deaf) Given(source.Lane)                     {}
 func (deaf) Revoking(context.Context, source.Lane) {}
 func (deaf) Lost(source.Lane)                      {}
 
-// SentBy adds the identities that the function read finds, without the times at which they were sent. SentBy
-// first writes the identities to files. Lookups start when read has returned, because read may hold the
-// connection that a lookup needs.
+// SentBy adds sent messages to the comparison: the identities that the function read passes to add, without the
+// times of sending. SentBy first writes the identities to files. Lookups start when read has returned, because read
+// may hold the connection that a lookup needs.
 func (c *Comparison) SentBy(ctx context.Context, read func(add func(id, source string) error) error) (err error) {
 	all, err := newSpill()
 	if err != nil {

@@ -161,7 +161,8 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 // WithEffects announces that the caller will call Effect for all effects of the sent messages.
 func (c *Comparison) WithEffects() { c.effects = true }
 
-// Effect adds one effect of an id. The parameter source is "" if the source is unknown.
+// Effect adds one effect to the comparison: an effect of the message with this id. The parameter source is "" if the
+// source is unknown.
 func (c *Comparison) Effect(id, source string) error {
 	if c.read[1]++; c.read[1]%1024 == 0 {
 		c.report(0)

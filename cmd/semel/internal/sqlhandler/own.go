@@ -13,8 +13,8 @@ var own = []string{"scopes", "markers", "guard", "guard_end", "inbox", "acts", "
 // readable is the name of the view of markers, without prefix. Statements may read the view.
 const readable = "markers_readable"
 
-// ownTables rejects statements that name Semel's own tables anywhere. The parser does not know every place
-// where a table name is allowed, so it rejects the names everywhere.
+// ownTables rejects statements that name Semel's own tables. The parser does not know every place where a table
+// name is allowed. It therefore rejects the names of Semel's own tables in every place.
 func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 	if d.prefix == "" {
 		return nil

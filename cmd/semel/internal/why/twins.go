@@ -75,7 +75,8 @@ func (f *Facts) bySupplanter(r *store.StoredRow) Answer {
 	return a
 }
 
-// ofFirst returns a sentence about the first content, for answers in which another content owns the marker.
+// ofFirst returns a sentence that says what became of the first content of the identity. The sentence is for answers
+// about an identity whose marker was written for another content.
 func (f *Facts) ofFirst() string {
 	switch r := f.Row; {
 	case r == nil:

@@ -53,7 +53,7 @@ func (r *running) until(what string, there func() bool) {
 	}
 }
 
-// The method red waits until the consumer reports that it is not ready, for the reason why.
+// red waits until the consumer reports that it is not ready, with a reason that contains the text `why`.
 func (r *running) red(why string) {
 	r.t.Helper()
 	r.until("not ready, because "+why, func() bool {

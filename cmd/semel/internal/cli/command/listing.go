@@ -47,7 +47,7 @@ func (l *Listing) Check(c *CLI, cmd *cobra.Command) error {
 	return nil
 }
 
-// Full reports whether shown has reached the limit.
+// Full reports whether the number of rows in shown is at or above Limit.
 func (l *Listing) Full(shown int) bool { return l.Limit > 0 && shown >= l.Limit }
 
 // Columns returns the maximum width of a table.

@@ -14,7 +14,8 @@ func OnlyName(f *pflag.Flag, command string) {
 	f.Annotations[explainedBy] = []string{command}
 }
 
-// ExplainedBy returns the command that OnlyName set, or "" if the command's own help explains the flag.
+// ExplainedBy returns the name of the command whose help explains the flag, as OnlyName has recorded it. ExplainedBy
+// returns "" if the help of the flag's own command explains the flag.
 func ExplainedBy(f *pflag.Flag) string {
 	if by := f.Annotations[explainedBy]; len(by) > 0 {
 		return by[0]

@@ -128,8 +128,8 @@ func listedStore(a *assembly.Assembly) string {
 	return a.Stores[0].Name()
 }
 
-// view returns the view of a row. The view of an intent has the recipient, which the store keeps as the row's
-// key.
+// view returns what the commands show of a row. The view of an intent has the recipient, which the store keeps
+// as the row's key.
 func (of subject) view(st string, row store.StoredRow) operate.View {
 	v := operate.NewView(st, row)
 	if of.intents {

@@ -44,12 +44,12 @@ func retryCommand(c *command.CLI, of subject) *cobra.Command {
 	}
 	cmd.Long = `Retry messages now; a running consumer processes them. --wait, --run and
 --dry-run print what is predicted, and retry messages of one key in order.
-Whether a handler will succeed cannot be predicted. Attempts stay counted:
-without attempts left, a message gets one more.`
+Whether a handler will succeed cannot be predicted. Attempts stay counted. A
+message that has no attempts left gets one more attempt.`
 	if of.intents {
 		cmd.Long = `Retry intents now, suppressed ones too. A running sender sends them, or this
-command with --run. Attempts stay counted: without attempts left, an intent
-gets one more.`
+command with --run. Attempts stay counted. An intent that has no attempts left
+gets one more attempt.`
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&r.all, "all", false, "all that the filters choose")
@@ -246,7 +246,7 @@ func ended(all []operate.Letter) (n int) {
 	return n
 }
 
-// work lets a consumer of the policy process the given rows.
+// work runs one of the policy's consumers until this consumer has processed the given rows.
 func (d *retry) work(ctx context.Context, consumer string, numbers []int64) error {
 	if why, err := command.PausedWhy(ctx, d.assembly.Stores[0], consumer); why != "" || err != nil {
 		return cmp.Or(err, fmt.Errorf("%s: its messages are due now, and wait until semel consumers resume resumes it", why))

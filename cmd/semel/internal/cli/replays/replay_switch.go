@@ -33,7 +33,7 @@ func rebuildSwitch(c *command.CLI) *cobra.Command {
 		Use:   "switch NUMBER --because TEXT",
 		Short: "Switch to a rebuilt generation",
 		Long: `Make the generation of a rebuild the active one when it has caught up, in one
-commit. Running consumers continue in it.
+commit. Running consumers continue in the new active generation.
 
 The command waits until the rebuild is near the end of its source, stops all
 processing in the active generation, and waits until the rebuild has reached

@@ -45,7 +45,8 @@ func resumeCommand(c *command.CLI) *cobra.Command {
 		Use:   "resume NAME... --because TEXT",
 		Short: "Resume paused consumers",
 		Long: `Resume paused consumers where they stopped. Their processes continue within
-` + obeyWithin + `. Limits stay: semel consumers limit NAME off removes a limit.`,
+` + obeyWithin + `. Resume does not remove limits; to remove one, run
+semel consumers limit NAME off.`,
 	}
 	return controlFlags(c, cmd, w, 0)
 }

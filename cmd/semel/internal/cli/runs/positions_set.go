@@ -67,8 +67,8 @@ func positionsAccept(c *command.CLI) *cobra.Command {
 		Long: `Raise the positions of a store that is behind to the offsets of the group. The
 messages in between are not read again.
 
-Use it if you brought their effects into the database in another way, or want to
-skip them.`,
+Use accept if you brought the effects of these messages into the database in
+another way, or want to skip these messages.`,
 	})
 }
 
