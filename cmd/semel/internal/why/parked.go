@@ -24,7 +24,7 @@ var remedies = map[semel.Reason]struct {
 	reasonname.BadEffects:       {"The endpoint answered with effects that the policy does not allow; correct one of them, then retry the message.", true},
 	reasonname.WaitTooLong:      {"The handler asked for a longer wait than is possible; retry the message at that time.", true},
 	reasonname.UnknownType:      {"The policy has no handler for its type; add one, then retry the message.", true},
-	semel.ReasonMalformed:       {"The message cannot be read; let the producer send a correct one, and discard this one.", false},
+	semel.ReasonMalformed:       {"The message, or a value in it, cannot be read. Correct the policy, or the payload (semel messages edit), then retry the message. If only the producer can correct it, discard this one.", true},
 	semel.ReasonTooLarge:        {"The message is longer than max_body; let the producer send a shorter one, and discard this one.", false},
 	semel.ReasonNoIdentity:      {"The message has no identity and cannot be processed; let the producer send one with an identity, and discard this one.", false},
 	semel.ReasonBadIdentity:     {"The identity is not usable; let the producer send a correct message, and discard this one.", false},

@@ -162,7 +162,7 @@ func columnsOf(views []operate.View, wide, states bool) []output.Column[operate.
 		output.Flexible("KEY", keyOf).If(slices.ContainsFunc(views, func(v operate.View) bool { return v.Lined && v.KeyName() != "" })),
 		output.Number("ATTEMPTS", func(v operate.View) int { return v.Attempts }).If(wide),
 		output.Number("REPEATED", func(v operate.View) int { return v.Repeated }).If(wide),
-		output.Text("DUE", dueOf).If(slices.ContainsFunc(views, operate.View.Waits)),
+		output.Text("DUE", dueOf).If(slices.ContainsFunc(views, func(v operate.View) bool { return v.Due != nil || v.Claimed != nil })),
 		output.Text("AGE", ageOf),
 		output.Flexible("LAST ERROR", lastErrorOf).If(wide || failed),
 	}
