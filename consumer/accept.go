@@ -55,7 +55,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	}
 	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept, reasonname.None)
 	if err == nil {
-		err = c.tooOld(marks, verdicts)
+		err = c.rejectExpired(marks, verdicts)
 	}
 	return verdicts, err
 }
@@ -81,9 +81,9 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 	return all, c.scopes.Know(ctx, unknown)
 }
 
-// tooOld returns an error if a message is older than the retention. The caller must then roll the transaction
+// rejectExpired returns an error if a message is older than the retention. The caller must then roll the transaction
 // back, because the rollback removes the marker of the old message.
-func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) error {
+func (c *Consumer[Tx]) rejectExpired(marks []store.Mark, verdicts []store.Verdict) error {
 	c.config.retention.JudgeTimes(marks, verdicts)
 	for i, v := range verdicts {
 		if v.Kind == store.Old {

@@ -27,7 +27,7 @@ func TestASettlementThatIsTriedAgain(t *testing.T) {
 		counts := runs(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error {
 			return semel.Permanent(errTest)
 		}, c)
-		if n := len(seen.of(semel.EventParked)); n != 1 || counts.Parked != 1 || refused < 4 {
+		if n := len(seen.eventsOf(semel.EventParked)); n != 1 || counts.Parked != 1 || refused < 4 {
 			t.Errorf("%+v, %d events, settled at attempt %d", counts, n, refused)
 		}
 	})

@@ -40,7 +40,7 @@ func (s *sharing) CommitCombined(ctx context.Context, o store.TxOptions, all []a
 func TestAnswersShareTransactions(t *testing.T) {
 	workers := func(t *testing.T, n int) (st *sharing, a *asked, counts semel.Counts) {
 		st, a = &sharing{Store: memstore.New(), class: store.ClassPermanent}, &asked{}
-		received(t, st.Store, n)
+		fillInbox(t, st.Store, n)
 		c := callingConfig()
 		c.Workers = 8
 		counts = callsThen(t, st, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
@@ -76,7 +76,7 @@ func TestAnswersShareTransactions(t *testing.T) {
 	})
 	bubble(t, "law_11_a_lock_that_somebody_keeps_of_one_has_the_others_not_called_one_at_a_time", func(t *testing.T) {
 		st, began, last := &sharing{Store: memstore.New(), class: store.ClassContended}, time.Now(), time.Duration(0)
-		received(t, st.Store, 80)
+		fillInbox(t, st.Store, 80)
 		c := callingConfig()
 		c.Workers, c.Timeout, c.Retry.MaxAttempts = 8, time.Minute, 1000
 		counts := callsThen(t, st, func(context.Context, *semel.Message) (int64, error) {
@@ -115,7 +115,7 @@ func (s keptStart) StartCalls(ctx context.Context, claims []store.Claim, lease t
 func TestAStartThatWaitsForALock(t *testing.T) {
 	bubble(t, "law_7_keeps_none_from_its_call_that_began_after_it", func(t *testing.T) {
 		store, a := keptStart{memstore.New()}, &asked{}
-		received(t, store.Store, 30)
+		fillInbox(t, store.Store, 30)
 		c, began, took := callingConfig(), time.Now(), map[string]time.Duration{}
 		c.Workers = 8
 		callsThen(t, store, func(ctx context.Context, m *semel.Message) (int64, error) {

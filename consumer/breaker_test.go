@@ -59,7 +59,7 @@ func TestTheCircuitBreaker(t *testing.T) {
 			}
 			counts := running.Counts()
 			applied := counts.Applied + counts.Inbox.Applied
-			if n := parkedIn(running); n > most || applied != 5000-n || len(seen.of(semel.EventReady)) == 0 || strings.Count(said.String(), "the circuit breaker is closed") != 1 {
+			if n := parkedIn(running); n > most || applied != 5000-n || len(seen.eventsOf(semel.EventReady)) == 0 || strings.Count(said.String(), "the circuit breaker is closed") != 1 {
 				t.Errorf("%d are parked, %d applied", n, applied)
 			}
 		})

@@ -74,7 +74,7 @@ type stuck struct {
 	store    *calling
 	seen     *witness
 	consumer *consumer.Consumer[*memstore.Tx]
-	run      *started
+	run      *runningConsumer
 }
 
 func startStuck(t *testing.T, contended int32) *stuck {
@@ -115,7 +115,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		}
 		pass(time.Second)
 		synctest.Wait()
-		told := s.seen.of(eventkind.Stuck)
+		told := s.seen.eventsOf(eventkind.Stuck)
 		if len(s.store.cut) != 1 || len(told) != 1 || told[0].Key.ID != "m3" {
 			t.Errorf("closed %d connections, with events %+v", len(s.store.cut), told)
 		}
@@ -127,7 +127,7 @@ func TestACallbackThatSticks(t *testing.T) {
 	bubble(t, "C17_holds_no_other_worker_up_while_batches_run_one_at_a_time", func(t *testing.T) {
 		s := startStuck(t, 1)
 		pass(30 * time.Second)
-		serial, parallel := len(s.seen.of(eventkind.Serial)), len(s.seen.of(eventkind.Parallel))
+		serial, parallel := len(s.seen.eventsOf(eventkind.Serial)), len(s.seen.eventsOf(eventkind.Parallel))
 		if serial != 1 || parallel != 0 || len(s.store.cut) != 1 {
 			t.Errorf("serialised %d times, parallel again %d times, cut %d times", serial, parallel, len(s.store.cut))
 		}

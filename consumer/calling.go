@@ -43,9 +43,9 @@ import (
 //
 // Process cannot be used with NewCalling. The parameter plans is for tests.
 func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	n := needs{way: byAnswer, store: st}
+	n := needs{mechanism: byAnswer, store: st}
 	if c.Strategy == StrategyMarker {
-		n.way = byLookup
+		n.mechanism = byLookup
 	}
 	if call == nil || apply == nil {
 		n.noHandler = errors.New("the call function or the apply function is nil; pass both")
@@ -55,7 +55,7 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 		return nil, err
 	}
 	r := runner.NewAnswering(&s.run, st, call, apply)
-	if n.way == byLookup {
+	if n.mechanism == byLookup {
 		return assemble(s, st, runner.NewLookups(r), engine.Handler[Call]{}), nil
 	}
 	return assemble(s, st, r, engine.Handler[Call]{}), nil

@@ -18,7 +18,7 @@ import (
 )
 
 func callingConfig() consumer.Config {
-	c := working(config(nil))
+	c := withoutSource(config(nil))
 	c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Minute, 1
 	return c
 }
@@ -127,7 +127,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 	})
 	bubble(t, "law_3_what_apply_wrote_before_it_failed_is_gone_and_the_call_is_made_again", func(t *testing.T) {
 		st, a, failed := memstore.New(), &asked{}, false
-		received(t, st, 2)
+		fillInbox(t, st, 2)
 		counts := callsThen(t, st, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			err := addAnswer(ctx, tx, n, m)
 			switch {
@@ -146,7 +146,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 		bubble(t, "K10_after_"+class.String()+"_the_same_answer_is_applied_and_nobody_called_again", func(t *testing.T) {
 			st, a := &refusing{Store: memstore.New(), class: class}, &asked{}
 			st.left.Store(2)
-			received(t, st.Store, 1)
+			fillInbox(t, st.Store, 1)
 			c := callingConfig()
 			c.Provider.Window = consumer.WindowNever // with an answer, the outcome of the call is known
 			counts := callsThen(t, st, a.call, addAnswer, c)
@@ -157,7 +157,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 	}
 	bubble(t, "law_5_an_answer_that_comes_after_its_claim_is_lost_changes_nothing_and_is_counted", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 1)
+		fillInbox(t, st, 1)
 		counts := callsThen(t, &claimsOnce{Store: st}, func(ctx context.Context, _ *semel.Message) (int64, error) {
 			rows, err := st.Rows(ctx, store.RowFilter{})
 			if err == nil {
@@ -221,7 +221,7 @@ func TestAProcessThatDiesBetweenCallAndCommit(t *testing.T) {
 					}
 					return nil
 				})), &asked{}
-				received(t, st, 6)
+				fillInbox(t, st, 6)
 				if died(t, st, &dead, a, point, n) {
 					deaths++
 				}
@@ -252,7 +252,7 @@ func TestCallsWithUnappliedAnswers(t *testing.T) {
 	} {
 		bubble(t, "E3_after_the_window_nobody_calls_again_when_"+name, func(t *testing.T) {
 			store, calls, c := memstore.New(), 0, callingConfig()
-			received(t, store, 1)
+			fillInbox(t, store, 1)
 			c.Retry = consumer.RetryPolicy{MaxAttempts: 3, InitialDelay: time.Minute, MaxDelay: time.Hour}
 			c.Timeout, c.Provider.Window = time.Second, time.Second+time.Millisecond
 			counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
@@ -266,7 +266,7 @@ func TestCallsWithUnappliedAnswers(t *testing.T) {
 	}
 	bubble(t, "E3_trap_T76_a_refusal_after_the_timeout_says_nothing_of_the_call", func(t *testing.T) {
 		store, calls, c := memstore.New(), 0, callingConfig()
-		received(t, store, 1)
+		fillInbox(t, store, 1)
 		c.Timeout = 30 * time.Second
 		c.Provider.Window = c.Timeout + time.Second
 		counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {

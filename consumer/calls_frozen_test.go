@@ -50,7 +50,7 @@ func (s *unrecorded) Extend(ctx context.Context, claims []store.Claim, lease tim
 func TestCallsOfTheFrozen(t *testing.T) {
 	bubble(t, "E3_what_took_effect_and_was_given_back_is_not_called_for_blindly", func(t *testing.T) {
 		st, p, c := &unrecorded{Store: memstore.New()}, provides{}, callsOut()
-		received(t, st.Store, 1)
+		fillInbox(t, st.Store, 1)
 		st.refuses.Store(true)
 		c.Provider.Window = consumer.WindowNever
 		ctx, stop := context.WithCancel(t.Context())
@@ -72,7 +72,7 @@ func TestCallsOfTheFrozen(t *testing.T) {
 	})
 	bubble(t, "B11_law_5_a_call_is_not_made_when_its_lease_may_be_over", func(t *testing.T) {
 		st, c := &unrecorded{Store: memstore.New()}, callsOut()
-		received(t, st.Store, 1)
+		fillInbox(t, st.Store, 1)
 		c.Inbox.Lease = 3 * time.Second
 		st.slow = 10 * time.Second // another process can claim the row in this time
 		made, since := 0, time.Now()

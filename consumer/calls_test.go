@@ -18,7 +18,7 @@ import (
 // callsOut returns the configuration of a consumer that processes received messages with calls, one at a
 // time.
 func callsOut() consumer.Config {
-	c := working(config(nil))
+	c := withoutSource(config(nil))
 	c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Hour, 1
 	return c
 }
@@ -28,7 +28,7 @@ func callsOut() consumer.Config {
 func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	t.Helper()
 	st := memstore.New()
-	received(t, st, 1)
+	fillInbox(t, st, 1)
 	claimed, err := st.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Second})
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
@@ -190,7 +190,7 @@ func TestOutcomesAfterAnAnswer(t *testing.T) {
 	} {
 		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
 			st, c, calls := memstore.New(), callsOut(), 0
-			received(t, st, 1)
+			fillInbox(t, st, 1)
 			c.OnPrecondition, c.Timeout = consumer.ActionRetry, 30*time.Second
 			c.Provider.Window = c.Timeout + time.Second
 			runsLeased(t, st, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {

@@ -32,8 +32,8 @@ func (c *Config) check(n needs) error {
 	c.checkVersion(&f)
 	c.checkRetention(&f)
 	c.checkRuns(&f)
-	c.checkWay(n, &f)
-	c.checkCalls(n.way, &f)
+	c.checkMechanism(n, &f)
+	c.checkCalls(n.mechanism, &f)
 	c.checkSteps(n.steps, &f)
 	return errors.Join(f...)
 }
@@ -51,14 +51,14 @@ func (c *Config) checkNames(f *faultList) {
 			tracers++
 		}
 	}
-	f.when(c.Name == "", "Name", "is empty; the name scopes every record of the consumer, give it one that stays")
-	f.when(len(c.Name) > 255 || !utf8.ValidString(c.Name), "Name", "must be at most 255 bytes of UTF-8")
-	f.when(at >= 0, "Name", "has the unprintable character %U; leave it out", unprintable)
-	f.when(generation != 0, "Name", "ends as the name of generation %d does; give it another name, or set Generation", generation)
-	f.when(len(c.Owner) > admin.MaxDerivation, "Owner", "has %d bytes, more than %d", len(c.Owner), admin.MaxDerivation)
-	f.when(c.Exclusive && c.Owner == "", "Exclusive Owner", "is set and Owner is empty, so this service cannot be distinguished from another; set Owner, or remove it")
-	f.when(len(c.AuditKey) > 0 && len(c.AuditKey) < leastKey, "AuditKey", "a key of %d bytes could be guessed; give %d or more, at random", len(c.AuditKey), leastKey)
-	f.when(tracers > 1, "Observers", "has %d that create spans (measure.Tracer); keep one of them, because a span has one parent", tracers)
+	f.addIf(c.Name == "", "Name", "is empty; the name scopes every record of the consumer, give it one that stays")
+	f.addIf(len(c.Name) > 255 || !utf8.ValidString(c.Name), "Name", "must be at most 255 bytes of UTF-8")
+	f.addIf(at >= 0, "Name", "has the unprintable character %U; leave it out", unprintable)
+	f.addIf(generation != 0, "Name", "ends as the name of generation %d does; give it another name, or set Generation", generation)
+	f.addIf(len(c.Owner) > admin.MaxDerivation, "Owner", "has %d bytes, more than %d", len(c.Owner), admin.MaxDerivation)
+	f.addIf(c.Exclusive && c.Owner == "", "Exclusive Owner", "is set and Owner is empty, so this service cannot be distinguished from another; set Owner, or remove it")
+	f.addIf(len(c.AuditKey) > 0 && len(c.AuditKey) < leastKey, "AuditKey", "a key of %d bytes could be guessed; give %d or more, at random", len(c.AuditKey), leastKey)
+	f.addIf(tracers > 1, "Observers", "has %d that create spans (measure.Tracer); keep one of them, because a span has one parent", tracers)
 }
 
 func (c *Config) checkIdentity(f *faultList) {
@@ -66,24 +66,24 @@ func (c *Config) checkIdentity(f *faultList) {
 	kind, err := selectors.Parse(c.Type)
 	if c.Type != "" {
 		switch {
-		case f.when(err != nil, "Type", "%v", err):
-		case f.when(kind.Unique(), "Type", "%q has another value in each message, but many messages share a type; name the place of the type, such as header:event-type or body:/type", c.Type):
-		case f.when(c.Type != "type" && c.usesType(), "Type Version", "Version uses the selector type, whose value this setting would change; name %q in Version, too", c.Type):
+		case f.addIf(err != nil, "Type", "%v", err):
+		case f.addIf(kind.Unique(), "Type", "%q has another value in each message, but many messages share a type; name the place of the type, such as header:event-type or body:/type", c.Type):
+		case f.addIf(c.Type != "type" && c.usesType(), "Type Version", "Version uses the selector type, whose value this setting would change; name %q in Version, too", c.Type):
 		}
 	}
 	if c.Identity != nil {
-		f.invalid("Identity Strategy", c.Identity.Validate())
+		f.addError("Identity Strategy", c.Identity.Validate())
 	}
-	f.invalid("Filter", c.Filter.Validate())
-	f.invalid("Fingerprint Strategy", c.Fingerprint.Validate())
+	f.addError("Filter", c.Filter.Validate())
+	f.addError("Fingerprint Strategy", c.Fingerprint.Validate())
 	of, is := c.Identity.(*identity.Selected)
 	keyAlone := is && of != nil && of.KeyAlone()
-	f.when(c.Identity == nil && marks, "Identity Strategy", `it is missing, so copies of a message cannot be recognised; name a value that the producer sets once for each message, as identity.CloudEvents() or identity.By("header:message-id")`)
-	f.when(keyAlone && marks && c.Version == nil && c.unprinted(), "Fingerprint Identity Strategy Version", "messages with the same key could not be distinguished: all except the first would be dropped as duplicates; write Fingerprint: identity.FingerprintBody(), so that they are conflicts; or name a value that the producer sets once for each message, or set Version")
+	f.addIf(c.Identity == nil && marks, "Identity Strategy", `it is missing, so copies of a message cannot be recognised; name a value that the producer sets once for each message, as identity.CloudEvents() or identity.By("header:message-id")`)
+	f.addIf(keyAlone && marks && c.Version == nil && c.ignoresContent(), "Fingerprint Identity Strategy Version", "messages with the same key could not be distinguished: all except the first would be dropped as duplicates; write Fingerprint: identity.FingerprintBody(), so that they are conflicts; or name a value that the producer sets once for each message, or set Version")
 }
 
-// unprinted reports whether the contents of messages are not compared.
-func (c *Config) unprinted() bool { return c.Fingerprint == identity.FingerprintNone() }
+// ignoresContent reports whether the contents of messages are not compared.
+func (c *Config) ignoresContent() bool { return c.Fingerprint == identity.FingerprintNone() }
 
 // usesType reports whether Version uses the selector of the type.
 func (c *Config) usesType() bool {
@@ -100,51 +100,51 @@ func (c *Config) checkPrevious(f *faultList) {
 		return
 	}
 	if p.Identity == nil {
-		f.when(true, "PreviousIdentity.Identity", "is missing; say what Identity was before, or leave PreviousIdentity out")
+		f.addIf(true, "PreviousIdentity.Identity", "is missing; say what Identity was before, or leave PreviousIdentity out")
 		return
 	}
 	own, former := derivationOf(c.Identity), derivationOf(p.Identity)
 	const reads = "PreviousIdentity Identity Strategy Fingerprint Version"
-	f.invalid(reads, p.Identity.Validate())
+	f.addError(reads, p.Identity.Validate())
 	switch {
-	case f.when(!c.Strategy.marks(), reads, "is set, but this strategy writes no markers, so there is nothing under another identity; remove it"):
-	case f.when(c.Version != nil, reads, "PreviousIdentity and Version are both set: the streams of another identity start again, so versions would be checked twice; remove one of them; a consumer with another name can continue where this one ended"):
-	case f.when(c.unprinted(), reads, "without a fingerprint, several messages with the same previous identity cannot be distinguished from copies, and all but one would be lost; write Fingerprint: identity.FingerprintBody()"):
-	case f.when(own == "" || former == "", reads, "needs identities that describe their derivation; give their types a method Derivation() string, or make them of selectors with identity.By"):
-	case f.when(own == former, reads, "it is what Identity is now; write the previous identity, or remove it"):
+	case f.addIf(!c.Strategy.marks(), reads, "is set, but this strategy writes no markers, so there is nothing under another identity; remove it"):
+	case f.addIf(c.Version != nil, reads, "PreviousIdentity and Version are both set: the streams of another identity start again, so versions would be checked twice; remove one of them; a consumer with another name can continue where this one ended"):
+	case f.addIf(c.ignoresContent(), reads, "without a fingerprint, several messages with the same previous identity cannot be distinguished from copies, and all but one would be lost; write Fingerprint: identity.FingerprintBody()"):
+	case f.addIf(own == "" || former == "", reads, "needs identities that describe their derivation; give their types a method Derivation() string, or make them of selectors with identity.By"):
+	case f.addIf(own == former, reads, "it is what Identity is now; write the previous identity, or remove it"):
 	}
 }
 
 func (c *Config) checkStrategy(f *faultList) {
 	natural, marks, blocks := c.Strategy == StrategyNatural, c.Strategy.marks(), c.OnParked == OnParkedBlock
-	f.when(c.Strategy > StrategyInbox, "Strategy", "%v is not a strategy", c.Strategy)
-	f.when(natural && c.NaturalReason == "", "NaturalReason Strategy", `is empty; without a marker every late copy has its effect again: say why that does no harm ("order: irrelevant"), or use StrategyMarker`)
-	f.when(!natural && c.NaturalReason != "", "NaturalReason Strategy", "is set but the strategy is not StrategyNatural; remove one")
-	f.when(c.AckOnReceipt && c.Strategy != StrategyInbox, "AckOnReceipt Strategy", "is set, and the strategy is %v, which stores no message before its effect; use StrategyInbox", c.Strategy)
-	f.when(c.Lanes > LanesKey, "Lanes", "%v is not a lane mode; use LanesPartition, LanesKey or LanesNone", c.Lanes)
+	f.addIf(c.Strategy > StrategyInbox, "Strategy", "%v is not a strategy", c.Strategy)
+	f.addIf(natural && c.NaturalReason == "", "NaturalReason Strategy", `is empty; without a marker every late copy has its effect again: say why that does no harm ("order: irrelevant"), or use StrategyMarker`)
+	f.addIf(!natural && c.NaturalReason != "", "NaturalReason Strategy", "is set but the strategy is not StrategyNatural; remove one")
+	f.addIf(c.AckOnReceipt && c.Strategy != StrategyInbox, "AckOnReceipt Strategy", "is set, and the strategy is %v, which stores no message before its effect; use StrategyInbox", c.Strategy)
+	f.addIf(c.Lanes > LanesKey, "Lanes", "%v is not a lane mode; use LanesPartition, LanesKey or LanesNone", c.Lanes)
 	switch {
-	case f.when(c.OnParked > OnParkedBlock, "OnParked", "%v is not valid; use OnParkedSkip or OnParkedBlock", c.OnParked):
-	case f.when(blocks && c.Lanes == LanesNone, "OnParked Lanes", "with Lanes: LanesNone there is no order, so no message waits for another; write Lanes: LanesKey, or remove it"):
-	case f.when(blocks && !marks, "OnParked Strategy Lanes", noInbox+"; remove it, or write Strategy: StrategyMarker"):
-	case f.when(blocks && c.Version != nil, "OnParked Version Strategy Lanes", "with Version, a parked message blocks the later versions of its stream anyway, and no other messages; remove it"):
+	case f.addIf(c.OnParked > OnParkedBlock, "OnParked", "%v is not valid; use OnParkedSkip or OnParkedBlock", c.OnParked):
+	case f.addIf(blocks && c.Lanes == LanesNone, "OnParked Lanes", "with Lanes: LanesNone there is no order, so no message waits for another; write Lanes: LanesKey, or remove it"):
+	case f.addIf(blocks && !marks, "OnParked Strategy Lanes", noInbox+"; remove it, or write Strategy: StrategyMarker"):
+	case f.addIf(blocks && c.Version != nil, "OnParked Version Strategy Lanes", "with Version, a parked message blocks the later versions of its stream anyway, and no other messages; remove it"):
 	}
 }
 
-// The method ends adds a fault if an action is not possible for the field.
-func (f *faultList) ends(field string, then Action, allowed ...Action) {
-	f.when(!slices.Contains(allowed, then), field, "%v is not an ending that is possible here", then)
+// checkAction adds a fault if an action is not possible for the field.
+func (f *faultList) checkAction(field string, then Action, allowed ...Action) {
+	f.addIf(!slices.Contains(allowed, then), field, "%v is not an ending that is possible here", then)
 }
 
 func (c *Config) checkEndings(f *faultList) {
 	switch {
-	case f.when(c.OnFiltered > OnFilteredDeadLetter, "OnFiltered", "%v is not one of OnFilteredSkip, OnFilteredPark and OnFilteredDeadLetter", c.OnFiltered):
-	case f.when(c.OnFiltered != OnFilteredSkip && c.Filter.takesAll(), "OnFiltered Filter", "says what becomes of messages that Filter leaves out, and Filter takes all; set Filter, or remove it"):
+	case f.addIf(c.OnFiltered > OnFilteredDeadLetter, "OnFiltered", "%v is not one of OnFilteredSkip, OnFilteredPark and OnFilteredDeadLetter", c.OnFiltered):
+	case f.addIf(c.OnFiltered != OnFilteredSkip && c.Filter.takesAll(), "OnFiltered Filter", "says what becomes of messages that Filter leaves out, and Filter takes all; set Filter, or remove it"):
 	}
-	f.ends("OnConflict", c.OnConflict, ActionPark, ActionDeadLetter, ActionHalt, ActionKeepFirst)
-	f.ends("OnBadIdentity", c.OnBadIdentity, ActionPark, ActionDeadLetter, ActionHalt)
-	f.ends("OnPrecondition", c.OnPrecondition, ActionPark, ActionDeadLetter, ActionDiscard, ActionRetry)
-	f.ends("Retry.OnExhausted", c.Retry.OnExhausted, ActionPark, ActionDeadLetter, ActionHalt)
-	f.ends("Retention.OnExpired", c.Retention.OnExpired, ActionPark, ActionDeadLetter, ActionHalt, ActionDiscard)
+	f.checkAction("OnConflict", c.OnConflict, ActionPark, ActionDeadLetter, ActionHalt, ActionKeepFirst)
+	f.checkAction("OnBadIdentity", c.OnBadIdentity, ActionPark, ActionDeadLetter, ActionHalt)
+	f.checkAction("OnPrecondition", c.OnPrecondition, ActionPark, ActionDeadLetter, ActionDiscard, ActionRetry)
+	f.checkAction("Retry.OnExhausted", c.Retry.OnExhausted, ActionPark, ActionDeadLetter, ActionHalt)
+	f.checkAction("Retention.OnExpired", c.Retention.OnExpired, ActionPark, ActionDeadLetter, ActionHalt, ActionDiscard)
 }
 
 // deadLetters reports whether a message may end in the dead letters.
@@ -154,10 +154,10 @@ func (c *Config) deadLetters() bool {
 
 func (c *Config) checkLimits(f *faultList) {
 	between := func(field string, n, least, most int64) {
-		f.when(n < least || n > most, field, "is %d; it must be %d to %d", n, least, most)
+		f.addIf(n < least || n > most, field, "is %d; it must be %d to %d", n, least, most)
 	}
 	within := func(field string, d, least, most time.Duration) {
-		f.when(d < least || d > most, field, "is %v; it must be %v to %v", d, least, most)
+		f.addIf(d < least || d > most, field, "is %v; it must be %v to %v", d, least, most)
 	}
 	r := &c.Retry
 	between("Workers", int64(c.Workers), 1, 1024)
@@ -181,8 +181,8 @@ func (c *Config) checkLimits(f *faultList) {
 	within("Inbox.Lease", c.Inbox.Lease, time.Second, time.Hour)
 	within("Inbox.Poll", c.Inbox.Poll, 10*time.Millisecond, time.Minute)
 	within("IdleExit", c.IdleExit, 0, 24*time.Hour)
-	f.when(r.DisableBreaker && r.BreakerThreshold > 0, "Retry.BreakerThreshold Retry.DisableBreaker", "the circuit breaker never opens with Retry.DisableBreaker: true; remove one of them")
-	f.when(r.InitialDelay > r.MaxDelay, "Retry.InitialDelay Retry.MaxDelay MaxInMemoryWait", "the first wait, %s, is longer than Retry.MaxDelay, %s; write at most %[2]s", legible.Span(r.InitialDelay), legible.Span(r.MaxDelay))
+	f.addIf(r.DisableBreaker && r.BreakerThreshold > 0, "Retry.BreakerThreshold Retry.DisableBreaker", "the circuit breaker never opens with Retry.DisableBreaker: true; remove one of them")
+	f.addIf(r.InitialDelay > r.MaxDelay, "Retry.InitialDelay Retry.MaxDelay MaxInMemoryWait", "the first wait, %s, is longer than Retry.MaxDelay, %s; write at most %[2]s", legible.Span(r.InitialDelay), legible.Span(r.MaxDelay))
 }
 
 // leastKeep is the minimum retention. A shorter value was probably given in a wrong unit.
@@ -191,16 +191,16 @@ const leastKeep = time.Minute
 func (c *Config) checkRetention(f *faultList) {
 	r := &c.Retention
 	within := func(field string, d, least time.Duration) {
-		f.when(d != 0 && (d < least || d > 200*365*24*time.Hour), field, "is %v; it must be %v to 200 years, or 0", d, least)
+		f.addIf(d != 0 && (d < least || d > 200*365*24*time.Hour), field, "is %v; it must be %v to 200 years, or 0", d, least)
 	}
 	within("Retention.Keep", r.Keep, leastKeep)
 	within("Retention.Bodies", r.Bodies, leastKeep)
 	within("Retention.Delay", r.Delay, 0)
 	switch {
-	case f.when(r.Bodies > 0 && r.Keep > 0 && r.Bodies >= r.Keep, "Retention.Bodies Retention", "bodies would be kept longer than their messages; write less than Retention.Keep, or remove it"):
-	case f.when(r.IDTime > identity.Snowflake, "Retention.IDTime", "%v is not a kind of id", r.IDTime):
-	case f.when(r.DailyPartitions && r.IDTime == identity.NoIDTime, "Retention.DailyPartitions Retention", "needs ids that carry their time; set IDTime"):
-	case f.when(r.Keep == 0 && (r.DailyPartitions || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnExpired != ActionPark), "Retention", "is set, but without Keep all markers are kept; set Keep"):
+	case f.addIf(r.Bodies > 0 && r.Keep > 0 && r.Bodies >= r.Keep, "Retention.Bodies Retention", "bodies would be kept longer than their messages; write less than Retention.Keep, or remove it"):
+	case f.addIf(r.IDTime > identity.Snowflake, "Retention.IDTime", "%v is not a kind of id", r.IDTime):
+	case f.addIf(r.DailyPartitions && r.IDTime == identity.NoIDTime, "Retention.DailyPartitions Retention", "needs ids that carry their time; set IDTime"):
+	case f.addIf(r.Keep == 0 && (r.DailyPartitions || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnExpired != ActionPark), "Retention", "is set, but without Keep all markers are kept; set Keep"):
 	}
 }
 
@@ -210,38 +210,38 @@ func (c *Config) checkVersion(f *faultList) {
 		return
 	}
 	if v.By != nil {
-		f.invalid("Version.By", v.By.Validate())
+		f.addError("Version.By", v.By.Validate())
 	}
-	f.ends("Version.Missing", v.Missing, ActionPark, ActionDeadLetter, ActionHalt)
-	f.when(v.By == nil, "Version.By", `is missing; say where stream and version are: identity.Stream("body:/order").At("body:/version")`)
-	f.when(v.FirstSeen && v.Start != 0, "Version.Start", "is %d, but FirstSeen begins a stream with the first version that arrives; remove one of them", v.Start)
-	f.when(!v.FirstSeen && (v.Start < 1 || v.Start > versions.Max), "Version.Start", "is %d; versions are from 1 to %d", v.Start, int64(versions.Max))
-	f.when(v.Gap < time.Second || v.Gap > 365*24*time.Hour, "Version.Gap", "is %v; it must be 1s to 8760h", v.Gap)
-	f.when(v.GapCap < 0, "Version.GapCap", "is %d; it must be 1 or more, or 0 for any number", v.GapCap)
-	f.when(!c.Strategy.marks(), "Version Strategy", noInbox+": a version without its predecessor could not wait; remove it, or write Strategy: StrategyMarker")
+	f.checkAction("Version.Missing", v.Missing, ActionPark, ActionDeadLetter, ActionHalt)
+	f.addIf(v.By == nil, "Version.By", `is missing; say where stream and version are: identity.Stream("body:/order").At("body:/version")`)
+	f.addIf(v.FirstSeen && v.Start != 0, "Version.Start", "is %d, but FirstSeen begins a stream with the first version that arrives; remove one of them", v.Start)
+	f.addIf(!v.FirstSeen && (v.Start < 1 || v.Start > versions.Max), "Version.Start", "is %d; versions are from 1 to %d", v.Start, int64(versions.Max))
+	f.addIf(v.Gap < time.Second || v.Gap > 365*24*time.Hour, "Version.Gap", "is %v; it must be 1s to 8760h", v.Gap)
+	f.addIf(v.GapCap < 0, "Version.GapCap", "is %d; it must be 1 or more, or 0 for any number", v.GapCap)
+	f.addIf(!c.Strategy.marks(), "Version Strategy", noInbox+": a version without its predecessor could not wait; remove it, or write Strategy: StrategyMarker")
 }
 
 // checkRuns reports faults of generations, of replays, and of what a duplicate causes.
 func (c *Config) checkRuns(f *faultList) {
 	if g := c.Generation; g != nil {
 		switch {
-		case f.when(g.Number < 0, "Generation.Number", "is %d; it is 0 or more", g.Number):
-		case f.when(g.Number == 0 && g.Building, "Generation.Building", "is true, but generation 0 is never built by a rebuild"):
-		case f.when(!c.Strategy.marks() && g.Building, "Generation.Building", "is true, and Strategy is %v, which writes no markers: after the switch it would be unknown what the rebuild has applied", c.Strategy):
+		case f.addIf(g.Number < 0, "Generation.Number", "is %d; it is 0 or more", g.Number):
+		case f.addIf(g.Number == 0 && g.Building, "Generation.Building", "is true, but generation 0 is never built by a rebuild"):
+		case f.addIf(!c.Strategy.marks() && g.Building, "Generation.Building", "is true, and Strategy is %v, which writes no markers: after the switch it would be unknown what the rebuild has applied", c.Strategy):
 		}
 	}
 	if r := c.Replay; r != nil {
 		switch {
-		case f.when(r.ID < 1, "Replay.ID", "is %d; it is the replay's number in the store, 1 or more", r.ID):
-		case f.when(r.Generation != c.generation(), "Replay.Generation", "is %d, and the consumer works in generation %d; give both the same", r.Generation, c.generation()):
-		case f.when(c.ReEmitIntents, "ReEmitIntents", "is set, and in a replay most messages are duplicates, whose intents would all be sent again; remove it"):
+		case f.addIf(r.ID < 1, "Replay.ID", "is %d; it is the replay's number in the store, 1 or more", r.ID):
+		case f.addIf(r.Generation != c.generation(), "Replay.Generation", "is %d, and the consumer works in generation %d; give both the same", r.Generation, c.generation()):
+		case f.addIf(c.ReEmitIntents, "ReEmitIntents", "is set, and in a replay most messages are duplicates, whose intents would all be sent again; remove it"):
 		}
 	}
 	const unmarked = "is set, and with the Strategy %v no marker tells which messages are duplicates; remove it"
-	f.when(c.OnDuplicate != nil && !c.Strategy.marks(), "OnDuplicate Strategy", unmarked, c.Strategy)
-	f.when(c.ReEmitIntents && !c.Strategy.marks(), "ReEmitIntents Strategy", unmarked, c.Strategy)
-	f.when(!c.ReEmitIntents && len(c.SenderWindows) > 0, "SenderWindows", "limits the age of intents that are sent again, but ReEmitIntents is not set; set it, or remove SenderWindows")
+	f.addIf(c.OnDuplicate != nil && !c.Strategy.marks(), "OnDuplicate Strategy", unmarked, c.Strategy)
+	f.addIf(c.ReEmitIntents && !c.Strategy.marks(), "ReEmitIntents Strategy", unmarked, c.Strategy)
+	f.addIf(!c.ReEmitIntents && len(c.SenderWindows) > 0, "SenderWindows", "limits the age of intents that are sent again, but ReEmitIntents is not set; set it, or remove SenderWindows")
 	for sender, window := range c.SenderWindows {
-		f.when(window <= 0 && window != WindowNever, "SenderWindows", "is %v of %q; it is a time, or WindowAlways, or WindowNever", window, sender)
+		f.addIf(window <= 0 && window != WindowNever, "SenderWindows", "is %v of %q; it is a time, or WindowAlways, or WindowNever", window, sender)
 	}
 }

@@ -16,46 +16,46 @@ const (
 	noKeyInbox = "with NewKeyed there is no inbox"
 )
 
-// checkWay reports fields that do not fit the consumer's kind of handler.
-func (c *Config) checkWay(n needs, f *faultList) {
-	keyed, waits, least := n.way == byKey, noInbox, max(leastKeep, c.Inbox.Lease)
+// checkMechanism reports fields that do not fit the consumer's kind of handler.
+func (c *Config) checkMechanism(n needs, f *faultList) {
+	keyed, waits, least := n.mechanism == byKey, noInbox, max(leastKeep, c.Inbox.Lease)
 	if keyed {
 		waits = noKeyInbox
-		for _, p := range c.parking(n.way) {
-			f.when(true, p.field+" Strategy Handler", noKeyInbox+", so nothing can be parked; "+p.change)
+		for _, p := range c.inboxSettings(n.mechanism) {
+			f.addIf(true, p.field+" Strategy Handler", noKeyInbox+", so nothing can be parked; "+p.change)
 		}
 	}
-	f.when(keyed && c.Strategy != StrategyMarker, "Strategy Handler", "with NewKeyed it is %v, and must be %v: the key is what recognises a copy", c.Strategy, StrategyMarker)
-	f.when(keyed && n.keys.Keep < least, "KeyPolicy.Keep Inbox.Lease Strategy", "is %s, and must be at least %s, and longer than a copy can take to come", legible.Span(n.keys.Keep), legible.Span(least))
-	f.when(keyed && n.keys.Delay < 0, "KeyPolicy.Delay", "is %v; it is a time, or 0", n.keys.Delay)
-	f.when(c.Retry.MaxDelay > c.MaxInMemoryWait && (keyed || !c.Strategy.marks()), "Retry.MaxDelay MaxInMemoryWait Strategy",
+	f.addIf(keyed && c.Strategy != StrategyMarker, "Strategy Handler", "with NewKeyed it is %v, and must be %v: the key is what recognises a copy", c.Strategy, StrategyMarker)
+	f.addIf(keyed && n.keys.Keep < least, "KeyPolicy.Keep Inbox.Lease Strategy", "is %s, and must be at least %s, and longer than a copy can take to come", legible.Span(n.keys.Keep), legible.Span(least))
+	f.addIf(keyed && n.keys.Delay < 0, "KeyPolicy.Delay", "is %v; it is a time, or 0", n.keys.Delay)
+	f.addIf(c.Retry.MaxDelay > c.MaxInMemoryWait && (keyed || !c.Strategy.marks()), "Retry.MaxDelay MaxInMemoryWait Strategy",
 		"a wait of %s is longer than MaxInMemoryWait, %s, and cannot be kept: "+waits+"; write at most %[2]s, or raise MaxInMemoryWait", legible.Span(c.Retry.MaxDelay), legible.Span(c.MaxInMemoryWait))
 }
 
 // checkCalls reports fields that do not fit a handler which makes calls, and a Provider that is not called.
-func (c *Config) checkCalls(w way, f *faultList) {
+func (c *Config) checkCalls(w mechanism, f *faultList) {
 	p, claims := &c.Provider, w == byClaim || w == byAnswer
 	called := p.Lookup != nil || p.Window != 0 && p.Window != defaultWindow || p.OnUnknown != ActionPark
-	f.when(p.OnUnknown != ActionPark && p.OnUnknown != ActionDiscard, "Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ActionPark, ActionDiscard)
-	f.when(p.Window < 0 && p.Window != WindowNever, "Provider.Window", "is %v; it is a time, or WindowAlways, or WindowNever", p.Window)
-	f.when(p.Window > 0 && p.Window <= c.Timeout, "Provider.Window Timeout", "is %s, and must be longer than Timeout, %s: the other side may have forgotten a key when a late call arrives; raise it if the other side remembers keys for longer, or lower Timeout", legible.Span(p.Window), legible.Span(c.Timeout))
-	f.when(w == byTransaction && called, "Provider Handler", "nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
-	f.when(p.Lookup != nil && (w == byAnswer || w == byLookup), "Provider.Lookup", "with NewCalling it could say that a call took effect, but not what it answered, which apply needs; remove it")
-	f.when(claims && c.Strategy != StrategyInbox, "Strategy Handler", "is %v, but handlers call other systems, and a call is not part of a transaction in which a marker could be; write Strategy: StrategyInbox", c.Strategy)
-	f.when(claims && c.Source != nil && !c.AckOnReceipt, "AckOnReceipt Strategy Handler", "is not set, but with calls a message is called for only when it is claimed; write AckOnReceipt: true")
-	f.when(c.Version != nil && w != byTransaction, "Version Strategy Handler", "a stream's version advances in the transaction of the effect, but a call is not part of a transaction; remove it")
-	f.when(c.PreviousIdentity != nil && w == byLookup, "PreviousIdentity Strategy Handler", "messages with the same previous identity must not share a transaction, but those of NewCalling with StrategyMarker do; remove it, or use StrategyInbox while the identity changes")
-	f.when(c.ReEmitIntents && w == byClaim, "ReEmitIntents Strategy Handler", "with NewLeased a handler has no transaction in which it could write intents; remove it")
+	f.addIf(p.OnUnknown != ActionPark && p.OnUnknown != ActionDiscard, "Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ActionPark, ActionDiscard)
+	f.addIf(p.Window < 0 && p.Window != WindowNever, "Provider.Window", "is %v; it is a time, or WindowAlways, or WindowNever", p.Window)
+	f.addIf(p.Window > 0 && p.Window <= c.Timeout, "Provider.Window Timeout", "is %s, and must be longer than Timeout, %s: the other side may have forgotten a key when a late call arrives; raise it if the other side remembers keys for longer, or lower Timeout", legible.Span(p.Window), legible.Span(c.Timeout))
+	f.addIf(w == byTransaction && called, "Provider Handler", "nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
+	f.addIf(p.Lookup != nil && (w == byAnswer || w == byLookup), "Provider.Lookup", "with NewCalling it could say that a call took effect, but not what it answered, which apply needs; remove it")
+	f.addIf(claims && c.Strategy != StrategyInbox, "Strategy Handler", "is %v, but handlers call other systems, and a call is not part of a transaction in which a marker could be; write Strategy: StrategyInbox", c.Strategy)
+	f.addIf(claims && c.Source != nil && !c.AckOnReceipt, "AckOnReceipt Strategy Handler", "is not set, but with calls a message is called for only when it is claimed; write AckOnReceipt: true")
+	f.addIf(c.Version != nil && w != byTransaction, "Version Strategy Handler", "a stream's version advances in the transaction of the effect, but a call is not part of a transaction; remove it")
+	f.addIf(c.PreviousIdentity != nil && w == byLookup, "PreviousIdentity Strategy Handler", "messages with the same previous identity must not share a transaction, but those of NewCalling with StrategyMarker do; remove it, or use StrategyInbox while the identity changes")
+	f.addIf(c.ReEmitIntents && w == byClaim, "ReEmitIntents Strategy Handler", "with NewLeased a handler has no transaction in which it could write intents; remove it")
 }
 
-// The type parking is a field whose value needs an inbox, and the change that makes the field fit a store without an inbox.
-type parking struct{ field, change string }
+// inboxSetting is a field whose value needs an inbox, and the change that makes the field fit a store without an inbox.
+type inboxSetting struct{ field, change string }
 
-// The method parking returns the fields that need an inbox.
-func (c *Config) parking(w way) (all []parking) {
+// inboxSettings returns the fields that need an inbox.
+func (c *Config) inboxSettings(w mechanism) (all []inboxSetting) {
 	add := func(parks bool, field, change string) {
 		if parks {
-			all = append(all, parking{field, change})
+			all = append(all, inboxSetting{field, change})
 		}
 	}
 	add(c.Retry.OnExhausted == ActionPark, "Retry.OnExhausted", "set Retry.OnExhausted to ActionHalt or ActionDeadLetter")
@@ -78,14 +78,14 @@ func (c *Config) checkSteps(steps []string, f *faultList) {
 		return
 	}
 	switch {
-	case f.when(c.Strategy != StrategyInbox, "Strategy Steps", "is %v, but between two steps a message waits in its inbox row; write Strategy: StrategyInbox and AckOnReceipt: true", c.Strategy):
-	case f.when(c.Source != nil && !c.AckOnReceipt, "AckOnReceipt Strategy Steps", "with steps the message is stored before its first step, and any process can continue it: the broker would otherwise wait for the slowest step; write AckOnReceipt: true"):
+	case f.addIf(c.Strategy != StrategyInbox, "Strategy Steps", "is %v, but between two steps a message waits in its inbox row; write Strategy: StrategyInbox and AckOnReceipt: true", c.Strategy):
+	case f.addIf(c.Source != nil && !c.AckOnReceipt, "AckOnReceipt Strategy Steps", "with steps the message is stored before its first step, and any process can continue it: the broker would otherwise wait for the slowest step; write AckOnReceipt: true"):
 	}
-	f.when(len(steps) > steplimit.Steps, "Steps", "there are %d steps, but a message has at most %d; join steps", len(steps), steplimit.Steps)
+	f.addIf(len(steps) > steplimit.Steps, "Steps", "there are %d steps, but a message has at most %d; join steps", len(steps), steplimit.Steps)
 	for i, name := range steps {
 		at := fmt.Sprintf("Steps[%d].Name Steps", i)
 		unprintable := !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) })
-		f.when(name == "" || len(name) > steplimit.Name || unprintable, at, "the name %q must be 1 to %d bytes of printable UTF-8", name, steplimit.Name)
-		f.when(slices.Contains(steps[:i], name), at, "two steps are named %q, but rows identify steps by name; use different names", name)
+		f.addIf(name == "" || len(name) > steplimit.Name || unprintable, at, "the name %q must be 1 to %d bytes of printable UTF-8", name, steplimit.Name)
+		f.addIf(slices.Contains(steps[:i], name), at, "two steps are named %q, but rows identify steps by name; use different names", name)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function received stores n messages in the inbox, like a consumer that received them and then ended.
-func received(t *testing.T, st *memstore.Store, n int) {
+// fillInbox stores n messages in the inbox, like a consumer that received them and then ended.
+func fillInbox(t *testing.T, st *memstore.Store, n int) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
@@ -45,8 +45,8 @@ func dies(t *testing.T, st *memstore.Store, lease time.Duration) []store.Claimed
 	return all
 }
 
-// The function working returns the configuration c for a consumer that has no source and processes only its inbox.
-func working(c consumer.Config) consumer.Config {
+// withoutSource returns the configuration c for a consumer that has no source and processes only its inbox.
+func withoutSource(c consumer.Config) consumer.Config {
 	source := newListSource()
 	source.endless = true
 	c.Source, c.Strategy = source, consumer.StrategyInbox
@@ -56,10 +56,10 @@ func working(c consumer.Config) consumer.Config {
 func TestClaimsOfTheDead(t *testing.T) {
 	bubble(t, "D3_trap_T6_a_dead_process_is_followed_within_its_lease_and_a_poll", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 5)
+		fillInbox(t, st, 5)
 		dies(t, st, 30*time.Second)
 		began := time.Now()
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.IdleExit = time.Minute
 		ended := atomic.Int64{} // when the last handler ended
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -78,7 +78,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 	})
 	bubble(t, "D5_a_message_that_is_begun_again_and_again_and_never_ends_is_parked", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 2)
+		fillInbox(t, st, 2)
 		for range 3 { // three processes that die in their handlers
 			claimed := dies(t, st, time.Second)
 			if _, err := st.Start(t.Context(), []store.Claim{claimed[0].Claim}); err != nil {
@@ -86,7 +86,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 			}
 			pass(time.Second)
 		}
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.IdleExit = time.Minute
 		ran := map[string]int{}
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -104,17 +104,17 @@ func TestClaimsOfTheDead(t *testing.T) {
 	})
 	bubble(t, "D5_trap_16_trap_T42_one_that_kills_its_process_again_and_again_is_parked_by_the_next", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 1)
-		c := working(config(nil))
+		fillInbox(t, st, 1)
+		c := withoutSource(config(nil))
 		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
 		ran, never := atomic.Int64{}, make(chan struct{})
-		var dead []*started
+		var dead []*runningConsumer
 		for range 4 { // the start of the first process is counted after its lease has ended
 			dead = append(dead, start(t, mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 				ran.Add(1)
 				<-never
 				return errTest
-			}, working(c))))
+			}, withoutSource(c))))
 			pass(30 * time.Second)
 		}
 		pass(5 * time.Minute) // processes whose workers are stuck also claim the row, and release it
@@ -137,8 +137,8 @@ func TestClaimsOfTheDead(t *testing.T) {
 func TestLeasesOfTheLiving(t *testing.T) {
 	bubble(t, "trap_T4_trap_T3_a_handler_of_three_leases_keeps_its_claim_and_runs_once", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 1)
-		c := working(config(nil))
+		fillInbox(t, st, 1)
+		c := withoutSource(config(nil))
 		c.Inbox.Lease, c.Timeout, c.IdleExit = 10*time.Second, time.Minute, 20*time.Second
 		ran := atomic.Int64{}
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -146,7 +146,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 			pass(30 * time.Second)
 			return add(ctx, tx, m)
 		}
-		first, second := mustNew(t, st, handle, c), mustNew(t, st, handle, working(c))
+		first, second := mustNew(t, st, handle, c), mustNew(t, st, handle, withoutSource(c))
 		one, two := start(t, first), start(t, second)
 		for _, r := range []interface{ wait() error }{one, two} {
 			if err := r.wait(); err != nil {
@@ -159,8 +159,8 @@ func TestLeasesOfTheLiving(t *testing.T) {
 	})
 	bubble(t, "law_5_law_11_trap_122_trap_125_a_handler_that_does_not_end_loses_its_claim_and_nothing_of_it_commits", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 1)
-		c := working(config(nil))
+		fillInbox(t, st, 1)
+		c := withoutSource(config(nil))
 		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
 		goesOn := make(chan struct{})
 		stuck := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -170,7 +170,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 		frozen := start(t, stuck)
 		pass(time.Second)
 		c.IdleExit = time.Minute
-		counts := runs(t, st, add, working(c))
+		counts := runs(t, st, add, withoutSource(c))
 		if counts.Inbox.Applied != 1 || effect(t, st, "m0") != "1" {
 			t.Errorf("the heir has %+v, effect %q", counts, effect(t, st, "m0"))
 		}
@@ -186,8 +186,8 @@ func TestLeasesOfTheLiving(t *testing.T) {
 	})
 	bubble(t, "D3_what_was_claimed_ahead_and_not_begun_is_given_back", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 40)
-		c := working(config(nil))
+		fillInbox(t, st, 40)
+		c := withoutSource(config(nil))
 		c.Workers, c.Batch.MaxSize, c.Inbox.Lease, c.IdleExit = 1, 10, 9*time.Second, 20*time.Second
 		c.Batch.MaxTime = time.Second
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -206,8 +206,8 @@ func TestLeasesOfTheLiving(t *testing.T) {
 	})
 	bubble(t, "D3_trap_T36_a_stop_gives_claims_back_at_once", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 100)
-		c := working(config(nil))
+		fillInbox(t, st, 100)
+		c := withoutSource(config(nil))
 		c.Workers, c.Batch.MaxSize = 1, 1
 		consumer := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(time.Second)
@@ -246,10 +246,10 @@ func TestAnInboxThatCannotBeAsked(t *testing.T) {
 				}
 				return nil
 			}))
-			received(t, store, 50)
+			fillInbox(t, store, 50)
 			down.Store(true)
 			seen := &witness{}
-			c := working(config(nil))
+			c := withoutSource(config(nil))
 			c.Observers = []semel.Observer{seen}
 			source := newListSource(numbered("n", 5)...)
 			source.endless = true
@@ -257,7 +257,7 @@ func TestAnInboxThatCannotBeAsked(t *testing.T) {
 			consumer := mustNew(t, store, add, c)
 			run := start(t, consumer)
 			pass(10 * time.Second)
-			if ready, why := consumer.Ready(); ready || len(seen.of(semel.EventNotReady)) == 0 || consumer.Counts().Applied != 5 {
+			if ready, why := consumer.Ready(); ready || len(seen.eventsOf(semel.EventNotReady)) == 0 || consumer.Counts().Applied != 5 {
 				t.Errorf("ready %t (%s), %+v", ready, why, consumer.Counts())
 			}
 			down.Store(false)
@@ -276,8 +276,8 @@ func TestAnInboxThatCannotBeAsked(t *testing.T) {
 func TestAHandlerThatLosesItsClaim(t *testing.T) {
 	bubble(t, "law_7_trap_128_one_row_that_a_person_takes_away_charges_nobody_of_its_batch", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 5)
-		c := working(config(nil))
+		fillInbox(t, st, 5)
+		c := withoutSource(config(nil))
 		c.Workers, c.Inbox.Lease, c.Timeout, c.Batch.MaxTime = 1, 9*time.Second, time.Minute, time.Minute
 		c.IdleExit = time.Minute
 		cancelled := 0
@@ -320,8 +320,8 @@ func TestAHandlerThatLosesItsClaim(t *testing.T) {
 			}
 			return nil
 		}))
-		received(t, st, 1)
-		c := working(config(nil))
+		fillInbox(t, st, 1)
+		c := withoutSource(config(nil))
 		c.Inbox.Lease, c.Timeout = 9*time.Second, time.Minute
 		var after time.Duration
 		running := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -355,9 +355,9 @@ func TestClocksOfHosts(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"a_day_ahead": 24 * time.Hour, "a_day_behind": -24 * time.Hour} {
 		bubble(t, "law_6_trap_123_a_store_whose_clock_differs_makes_no_difference/"+name, func(t *testing.T) {
 			store := memstore.New(memstore.Clock(func() time.Time { return time.Now().Add(skew) }))
-			received(t, store, 5)
+			fillInbox(t, store, 5)
 			dies(t, store, 30*time.Second)
-			c := working(config(nil))
+			c := withoutSource(config(nil))
 			c.Inbox.Lease, c.Timeout, c.IdleExit, c.Workers = 9*time.Second, time.Minute, time.Minute, 1
 			began, first := time.Now(), time.Duration(0)
 			failed := map[string]time.Time{}

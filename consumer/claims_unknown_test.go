@@ -15,7 +15,7 @@ func TestACommitOfClaimsWithUnknownOutcome(t *testing.T) {
 	for name, happened := range map[string]bool{"case_3_it_happened": true, "case_3_it_did_not": false} {
 		bubble(t, name, func(t *testing.T) {
 			inner := memstore.New()
-			received(t, inner, 20)
+			fillInbox(t, inner, 20)
 			st, failed := watch(inner), atomic.Bool{}
 			st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 				if failed.Swap(true) {
@@ -26,7 +26,7 @@ func TestACommitOfClaimsWithUnknownOutcome(t *testing.T) {
 				}
 				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
-			c := working(config(nil))
+			c := withoutSource(config(nil))
 			c.Workers, c.IdleExit = 1, time.Minute
 			counts := runs(t, st, add, c)
 			if counts.Inbox.Applied != 20 || counts.Inbox.Duplicates+counts.Inbox.Lost != 0 {
@@ -44,9 +44,9 @@ func TestACommitOfClaimsWithUnknownOutcome(t *testing.T) {
 func TestACommitOfDuplicatesWithUnknownOutcome(t *testing.T) {
 	bubble(t, "law_11_it_is_asked_once_what_became_of_the_claims", func(t *testing.T) {
 		inner := memstore.New()
-		received(t, inner, 20)
+		fillInbox(t, inner, 20)
 		st, commits := watch(inner), 0
-		var run *started
+		var run *runningConsumer
 		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if commits++; commits == 1000 {
 				run.stop()
@@ -56,7 +56,7 @@ func TestACommitOfDuplicatesWithUnknownOutcome(t *testing.T) {
 			}
 			return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 		}
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.Workers, c.IdleExit = 1, time.Minute
 		running := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Duplicate(errTest) }, c)
 		run = start(t, running)
@@ -98,7 +98,7 @@ func TestAReclaimWithALostResponse(t *testing.T) {
 	for name, happens := range map[string]bool{"case_3_it_happened": true, "case_3_it_did_not_happen": false} {
 		bubble(t, name, func(t *testing.T) {
 			inner := memstore.New()
-			received(t, inner, 1)
+			fillInbox(t, inner, 1)
 			st, commits := &losing{watch(inner), 2, happens}, 0
 			st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 				if commits++; commits > 1 {
@@ -106,7 +106,7 @@ func TestAReclaimWithALostResponse(t *testing.T) {
 				}
 				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
-			c := working(config(nil))
+			c := withoutSource(config(nil))
 			c.IdleExit = 10 * time.Second // less than a lease
 			counts := runs(t, st, add, c)
 			if counts.Inbox.Applied != 1 || counts.Inbox.Claimed != 1 || counts.Inbox.Lost != 0 || effect(t, inner, "m0") != "1" {
@@ -134,9 +134,9 @@ func (s *answersLate) Claim(ctx context.Context, o store.ClaimOptions) ([]store.
 func TestAStopWhileAClaimsAnswerIsUnderWay(t *testing.T) {
 	bubble(t, "case_10_what_the_store_has_given_is_given_back", func(t *testing.T) {
 		inner := memstore.New()
-		received(t, inner, 5)
+		fillInbox(t, inner, 5)
 		ctx, stop := context.WithCancel(t.Context())
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.Drain = time.Second
 		began := time.Now()
 		if err := mustNew(t, &answersLate{inner, stop}, add, c).Run(ctx); err != nil {

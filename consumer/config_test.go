@@ -120,7 +120,7 @@ func TestConfig(t *testing.T) {
 		sizes.onBegin = func(_ context.Context, marks []store.Mark) error { most = max(most, len(marks)); return nil }
 		c := config(newListSource(numbered("m", 20)...))
 		c.Workers = 1
-		if counts := runs(t, &limited{sizes}, add, c); counts.Applied != 20 || most != 3 {
+		if counts := runs(t, &limitedStore{sizes}, add, c); counts.Applied != 20 || most != 3 {
 			t.Errorf("%+v, batches of %d", counts, most)
 		}
 	})
@@ -133,10 +133,10 @@ func (unfit) Check(context.Context) error {
 	return fmt.Errorf("table semel_marker is missing; run semel migrate up: %w", semel.ErrSchema)
 }
 
-// The type limited is a store whose batches have at most three messages.
-type limited struct{ *watchedStore }
+// limitedStore is a store whose batches have at most three messages.
+type limitedStore struct{ *watchedStore }
 
-func (*limited) Limits() store.Limits { return store.Limits{Batch: 3} }
+func (*limitedStore) Limits() store.Limits { return store.Limits{Batch: 3} }
 
 // positioned is a source that stores its positions in the store.
 type positioned struct {

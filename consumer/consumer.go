@@ -80,10 +80,10 @@ func assemble[Tx any](c *settings, store runner.Store, r runner.Runner[Tx], h en
 		config: c, store: store, runner: r, handler: h, reporter: n, turns: turns,
 		scopes: scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
 		control: control.New(store, control.Options{
-			Consumer: c.Name, Stored: c.controlled(), Logger: c.Logger, Turn: turns.Do, Notify: n.Notify, NotAsked: n.SourceNotAsked}),
+			Consumer: c.Name, Stored: c.controlName(), Logger: c.Logger, Turn: turns.Do, Notify: n.Notify, NotAsked: n.SourceNotAsked}),
 	}
 	made.names = &naming.Names{
-		Guard: c.guard, Store: store, Kept: as[admin.Derivations](store), Marked: c.Identity != nil && c.Strategy.marks(), Versions: c.Version != nil,
+		Guard: c.guard, Store: store, Kept: asFeature[admin.Derivations](store), Marked: c.Identity != nil && c.Strategy.marks(), Versions: c.Version != nil,
 		Identity: derivationOf(c.Identity), Owner: c.Owner, Exclusive: c.Exclusive, Generation: c.generation(), SetGenerations: made.scopes.SetGenerations,
 	}
 	if c.PreviousIdentity != nil {
@@ -149,8 +149,8 @@ func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine.Engine
 	return c.engine, nil
 }
 
-// The method running returns the engine of the consumer's run, also after the run; nil before the run.
-func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
+// currentEngine returns the engine of the consumer's run, also after the run; nil before the run.
+func (c *Consumer[Tx]) currentEngine() *engine.Engine[Tx] {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.engine
@@ -158,7 +158,7 @@ func (c *Consumer[Tx]) running() *engine.Engine[Tx] {
 
 // Counts returns the counters of the consumer. Counts may be called at any time.
 func (c *Consumer[Tx]) Counts() semel.Counts {
-	e := c.running()
+	e := c.currentEngine()
 	if e == nil {
 		return semel.Counts{}
 	}
@@ -170,7 +170,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 // messages that wait for a newer release. After the end of a source, Run waits 5 s longer for messages that wait for a
 // newer release.
 func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
-	e := c.running()
+	e := c.currentEngine()
 	if e == nil {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 	marks := []store.Mark{mark}
 	verdicts, err := marker.MarkIn(ctx, tx, marks)
 	if err == nil {
-		err = c.tooOld(marks, verdicts)
+		err = c.rejectExpired(marks, verdicts)
 	}
 	if err != nil {
 		return store.Verdict{}, err
@@ -303,10 +303,10 @@ func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 		return nil
 	}
 	o := inbox.Options{
-		Guard: c.config.guard, Leases: leases, Rows: rows, Lease: c.config.Inbox.Lease, Rules: &c.config.rules, Refuse: c.config.setAside,
+		Guard: c.config.guard, Leases: leases, Rows: rows, Lease: c.config.Inbox.Lease, Rules: &c.config.rules, Refuse: c.config.refusalOf,
 		Notify: c.reporter.Notify, Control: c.control,
 	}
-	if lines := as[admin.Lines](c.store); lines != nil {
+	if lines := asFeature[admin.Lines](c.store); lines != nil {
 		o.Sweep = &upkeep.LaneSweep{Guard: c.config.guard, Lines: lines, Kept: c.config.OnParked == OnParkedBlock, Within: c.config.Inbox.Lease / 2}
 	}
 	return inbox.New(o)
@@ -315,7 +315,7 @@ func (c *Consumer[Tx]) inbox() *inbox.Inbox {
 // Load returns the numbers of messages and bytes that the consumer has in memory. Before and after the run,
 // Load returns zeros. Load may be called at any time and makes no request.
 func (c *Consumer[Tx]) Load() measure.Load {
-	if e := c.running(); e != nil {
+	if e := c.currentEngine(); e != nil {
 		return e.Load()
 	}
 	return measure.Load{}
@@ -327,7 +327,7 @@ func (c *Consumer[Tx]) Load() measure.Load {
 // the process fixes handlers that do not return, and an engine that hangs. A restart does not fix the other reasons of
 // Ready. Alive may be called at any time and makes no request.
 func (c *Consumer[Tx]) Alive() (bool, string) {
-	if e := c.running(); e != nil {
+	if e := c.currentEngine(); e != nil {
 		return e.Alive()
 	}
 	return true, ""

@@ -40,7 +40,7 @@ func TestALimitedConsumer(t *testing.T) {
 			if err := run.wait(); err != nil || running.Counts().Applied != int64(12*perSecond) {
 				t.Errorf("%+v, %v", running.Counts(), err)
 			}
-			if told := seen.of(eventkind.Control); len(told) != 1 || told[0].Messages != perSecond {
+			if told := seen.eventsOf(eventkind.Control); len(told) != 1 || told[0].Messages != perSecond {
 				t.Errorf("told %+v", told)
 			}
 		})

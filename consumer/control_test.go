@@ -67,7 +67,7 @@ func TestAPausedConsumer(t *testing.T) {
 		if ready, why := running.Ready(); !ready || why != "" {
 			t.Errorf("ready %t: %q", ready, why)
 		}
-		told := seen.of(eventkind.Control)
+		told := seen.eventsOf(eventkind.Control)
 		if len(told) != 2 || told[0].Consumer != "billing" || told[0].Reason != semel.ReasonPaused || told[0].Err == nil || told[0].Err.Error() != pausedText || told[1].Reason != "" {
 			t.Errorf("told %+v", told)
 		}

@@ -199,7 +199,7 @@ func TestACopyInFlightInAnotherProcess(t *testing.T) {
 	})
 	bubble(t, "trap_T21_fifty_consumers_with_one_message_have_one_effect", func(t *testing.T) {
 		store := memstore.New()
-		var all []*started
+		var all []*runningConsumer
 		for range 50 {
 			all = append(all, start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				pass(time.Millisecond)

@@ -126,7 +126,7 @@ func TestDeadLetters(t *testing.T) {
 				t.Errorf("row of %s: %s, %s; want it dead-lettered, %s", id, r.State, r.Reason, want)
 			}
 		}
-		if !outcome(t, st, "2").Already(store.DeadLettered) || len(seen.of(semel.EventDeadLettered)) != 4 {
+		if !outcome(t, st, "2").Already(store.DeadLettered) || len(seen.eventsOf(semel.EventDeadLettered)) != 4 {
 			t.Errorf("the marker of 2 says %v; events %+v", outcome(t, st, "2"), seen.events)
 		}
 	})

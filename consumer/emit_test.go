@@ -194,7 +194,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 				if change != nil {
 					change(c)
 				}
-			}, said("1", "a", "one"))
+			}, newOrderEvent("1", "a", "one"))
 		}
 		event(nil)
 		m.sends(1, nil)

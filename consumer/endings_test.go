@@ -50,7 +50,7 @@ func TestConflicts(t *testing.T) {
 		c := config(source)
 		c.OnConflict, c.Observers = consumer.ActionKeepFirst, []semel.Observer{seen}
 		counts := runs(t, store, add, c)
-		if counts.Applied != 3 || counts.Conflicts != 1 || len(source.settled) != 4 || len(rows(t, store)) != 0 || len(seen.of(semel.EventConflict)) != 1 || seen.of(semel.EventConflict)[0].Reason != semel.ReasonConflict {
+		if counts.Applied != 3 || counts.Conflicts != 1 || len(source.settled) != 4 || len(rows(t, store)) != 0 || len(seen.eventsOf(semel.EventConflict)) != 1 || seen.eventsOf(semel.EventConflict)[0].Reason != semel.ReasonConflict {
 			t.Errorf("%+v, rows %+v", counts, rows(t, store))
 		}
 	})
@@ -62,7 +62,7 @@ func TestConflicts(t *testing.T) {
 		if counts.Applied != 2 || counts.Failed != 1 || counts.InFlight != 1 || source.isSettled(2) != 0 || source.isSettled(3) != 0 || effect(t, store, "3") != "" {
 			t.Errorf("%+v, settled %v", counts, source.settled)
 		}
-		if !strings.Contains(fmt.Sprint(err), `message "1"`) || !strings.Contains(fmt.Sprint(err), "conflict") || len(seen.of(eventkind.Failed)) != 1 {
+		if !strings.Contains(fmt.Sprint(err), `message "1"`) || !strings.Contains(fmt.Sprint(err), "conflict") || len(seen.eventsOf(eventkind.Failed)) != 1 {
 			t.Errorf("%v, events %+v", err, seen.events)
 		}
 	})
@@ -201,7 +201,7 @@ func TestWaitsInMemory(t *testing.T) {
 		counts := runs(t, plain(st), func(context.Context, *memstore.Tx, *semel.Message) error {
 			return semel.RetryAfter(errTest, 11*time.Second)
 		}, c)
-		if letters := seen.of(semel.EventDeadLettered); counts.DeadLettered != 1 || g.lies(t)["1"] != 1 || len(letters) != 1 || letters[0].Reason != reasonname.WaitTooLong {
+		if letters := seen.eventsOf(semel.EventDeadLettered); counts.DeadLettered != 1 || g.lies(t)["1"] != 1 || len(letters) != 1 || letters[0].Reason != reasonname.WaitTooLong {
 			t.Errorf("%+v, %+v", counts, seen.events)
 		}
 	})
@@ -210,7 +210,7 @@ func TestWaitsInMemory(t *testing.T) {
 		c := config(newListSource(message("1", `{}`)))
 		c.Observers, c.Retry = []semel.Observer{seen}, consumer.RetryPolicy{MaxAttempts: 200, InitialDelay: 100 * time.Millisecond, MaxDelay: 3 * time.Second}
 		runs(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
-		waits := seen.of(eventkind.Retry)
+		waits := seen.eventsOf(eventkind.Retry)
 		longest := time.Duration(0)
 		for i, e := range waits {
 			if upper := min(100*time.Millisecond<<min(i, 10), 3*time.Second); e.Wait <= 0 || e.Wait > upper {

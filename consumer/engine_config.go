@@ -52,8 +52,8 @@ func (m LaneMode) kept() machine.Lanes {
 func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.Config {
 	out := &engine.Config{
 		Guard: c.guard, Timeouts: c.run.Timeouts, PublicName: c.public, Strategy: c.Strategy.String(),
-		CallsOut: c.way != byTransaction, Machine: c.machineConfig(info, byCalls, inbox), Lease: c.Inbox.Lease, Poll: c.Inbox.Poll,
-		Rules: &c.rules, Retention: c.retention, Lines: c.lines(), VersionStart: c.versionStart(), Working: c.working(),
+		CallsOut: c.mechanism != byTransaction, Machine: c.machineConfig(info, byCalls, inbox), Lease: c.Inbox.Lease, Poll: c.Inbox.Poll,
+		Rules: &c.rules, Retention: c.retention, Lines: c.lines(), VersionStart: c.versionStart(), Working: c.generationUse(),
 		StepOutput: min(c.limits.StepOutput, steplimit.Output), MayEnd: c.MayEnd, OnDuplicate: c.OnDuplicate, ReEmit: c.ReEmitIntents,
 		SenderWindows: c.SenderWindows, AuditKey: c.AuditKey,
 	}
@@ -98,10 +98,10 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
 		BreakerThreshold: c.Retry.breakerThreshold(), HaltLater: c.Retry.BreakerThreshold > 0,
 		OnConflict: c.OnConflict.ending(), OnBadIdentity: c.OnBadIdentity.ending(), OnPrecondition: c.OnPrecondition.ending(), OnFiltered: c.OnFiltered.ending(), OnUnversioned: c.onUnversioned().ending(), OnExpired: c.Retention.OnExpired.ending(), Gap: gap, GapCap: most,
-		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: c.way == byTransaction && c.limits.SingleWriter,
+		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: c.mechanism == byTransaction && c.limits.SingleWriter,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.guard.Plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.AckOnReceipt, Keep: inbox && c.Strategy == StrategyInbox,
-		Block: inbox && c.OnParked == OnParkedBlock, NoRows: !c.rows, ClaimsAlone: c.way.overRows() || c.stepsOfVersions(), Alone: c.way == byLookup,
+		Block: inbox && c.OnParked == OnParkedBlock, NoRows: !c.rows, ClaimsAlone: c.mechanism.overRows() || c.stepsOfVersions(), Alone: c.mechanism == byLookup,
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *settings) machineConfig(info source.Info, oneAttempt, inbox bool) machi
 // for inbox rows. If handlers call other systems, running one batch at a time would slow down all calls, although
 // contention occurs only in the short transaction after a call.
 func (c *settings) serialFor() time.Duration {
-	if c.way.overRows() {
+	if c.mechanism.overRows() {
 		return 0
 	}
 	return time.Minute
@@ -150,8 +150,8 @@ func (c *settings) neverProcessed(r *store.StoredRow) error {
 	return errors.New("its message has no usable identity and is never processed; discard it, and let the producer send it again")
 }
 
-// setAside returns the reason why a claimed row must not run and is parked again, or nil if the row may run.
-func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
+// refusalOf returns the reason why a claimed row must not run and is parked again, or nil if the row may run.
+func (c *settings) refusalOf(r *store.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
 	}
@@ -193,16 +193,16 @@ func (c *settings) runOptions() runner.Options {
 // not apply a message that has further steps.
 func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
-func (c *settings) working() generations.Working {
+func (c *settings) generationUse() generations.Working {
 	if c.Generation == nil {
 		return generations.Working{}
 	}
 	return generations.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
 }
 
-// controlled returns the name that operators use to control the consumer. A rebuild has the name of its
+// controlName returns the name that operators use to control the consumer. A rebuild has the name of its
 // generation, so that operators can pause the rebuild separately.
-func (c *settings) controlled() string {
+func (c *settings) controlName() string {
 	if c.Generation != nil && !c.Generation.Building {
 		return c.public
 	}

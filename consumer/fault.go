@@ -26,16 +26,16 @@ func (f *fault) Error() string { return f.settings[0] + ": " + f.In(strings.NewR
 // faultList is the list of faults of a Config.
 type faultList []error
 
-// The method when adds a fault if broken is true, and returns broken. The parameter settings contains the fields that
+// addIf adds a fault if broken is true, and returns broken. The parameter settings contains the fields that
 // the rule reads, separated by spaces; the first field has the fault. The text after "; " is the remedy.
-func (f *faultList) when(broken bool, settings, format string, a ...any) bool {
+func (f *faultList) addIf(broken bool, settings, format string, a ...any) bool {
 	if broken {
 		*f = append(*f, &fault{strings.Fields(settings), format, a})
 	}
 	return broken
 }
 
-// The method invalid adds the error of a method Validate.
-func (f *faultList) invalid(settings string, err error) {
-	f.when(err != nil, settings, "%v", err)
+// addError adds the error of a method Validate.
+func (f *faultList) addError(settings string, err error) {
+	f.addIf(err != nil, settings, "%v", err)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// typedAs returns a message of the type kind. If kind is "", the message has no type.
-func typedAs(kind, id string, more ...semel.Header) *semel.Message {
+// newTypedMessage returns a message of the type kind. If kind is "", the message has no type.
+func newTypedMessage(kind, id string, more ...semel.Header) *semel.Message {
 	m := message(id, "{}")
 	if id == "" {
 		m.Headers = nil
@@ -33,9 +33,9 @@ func typedAs(kind, id string, more ...semel.Header) *semel.Message {
 	return m
 }
 
-// shared returns a source with the messages of a shared topic. Two of the messages are for the consumer.
-func shared() *listSource {
-	return newListSource(typedAs("order", "1"), typedAs("invoice", ""), typedAs("", ""), typedAs("order", "2"), typedAs("Order", "1"))
+// newSharedTopic returns a source with the messages of a shared topic. Two of the messages are for the consumer.
+func newSharedTopic() *listSource {
+	return newListSource(newTypedMessage("order", "1"), newTypedMessage("invoice", ""), newTypedMessage("", ""), newTypedMessage("order", "2"), newTypedMessage("Order", "1"))
 }
 
 func TestAConsumerThatSkipsEverythingSaysSo(t *testing.T) {
@@ -49,9 +49,9 @@ func TestAConsumerThatSkipsEverythingSaysSo(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var log bytes.Buffer
-			messages := []*semel.Message{typedAs("order", "1")}
+			messages := []*semel.Message{newTypedMessage("order", "1")}
 			for i := range 3000 {
-				messages = append(messages, typedAs("invoice", fmt.Sprint("i", i)))
+				messages = append(messages, newTypedMessage("invoice", fmt.Sprint("i", i)))
 			}
 			config := config(newListSource(messages...))
 			config.Filter, config.Logger = consumer.Filter{Types: c.types}, slog.New(slog.NewTextHandler(&log, nil))
@@ -66,7 +66,7 @@ func TestAConsumerThatSkipsEverythingSaysSo(t *testing.T) {
 
 func TestATopicIsShared(t *testing.T) {
 	bubble(t, "C16_what_is_not_the_consumers_is_settled_counted_and_written_nowhere", func(t *testing.T) {
-		st, source := memstore.New(), shared()
+		st, source := memstore.New(), newSharedTopic()
 		c := config(source)
 		c.Filter = consumer.Filter{Types: []string{"order"}}
 		counts := runs(t, st, add, c)
@@ -78,7 +78,7 @@ func TestATopicIsShared(t *testing.T) {
 		}
 	})
 	bubble(t, "C16_otherwise_park_sets_it_aside_with_its_reason", func(t *testing.T) {
-		st, source := memstore.New(), shared()
+		st, source := memstore.New(), newSharedTopic()
 		c := config(source)
 		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredPark
 		c.OnBadIdentity = consumer.ActionHalt // identities are not tested here
@@ -93,7 +93,7 @@ func TestATopicIsShared(t *testing.T) {
 		}
 	})
 	bubble(t, "C16_otherwise_dead_letter_needs_a_source_that_keeps_them", func(t *testing.T) {
-		c := config(shared())
+		c := config(newSharedTopic())
 		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredDeadLetter
 		running, err := consumer.New(memstore.New(), add, c)
 		if err != nil {
@@ -104,7 +104,7 @@ func TestATopicIsShared(t *testing.T) {
 		}
 	})
 	bubble(t, "C16_otherwise_dead_letter_copies_it_and_keeps_a_row", func(t *testing.T) {
-		st, source := memstore.New(), bury(t, typedAs("order", "1"), typedAs("invoice", "2"))
+		st, source := memstore.New(), bury(t, newTypedMessage("order", "1"), newTypedMessage("invoice", "2"))
 		c := config(source)
 		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredDeadLetter
 		if counts := runs(t, st, add, c); counts.Applied != 1 || counts.DeadLettered != 1 || counts.Skipped != 0 {
@@ -116,8 +116,8 @@ func TestATopicIsShared(t *testing.T) {
 	})
 	bubble(t, "C16_every_condition_must_be_met_and_of_a_header_one_value", func(t *testing.T) {
 		header := func(v string) semel.Header { return semel.Header{Name: "Region", Value: []byte(v)} }
-		source := newListSource(typedAs("order", "1", header("eu")), typedAs("order", "2"), typedAs("order", "3", header("us")),
-			typedAs("invoice", "4", header("eu")), typedAs("order", "5", header("us"), header("eu")))
+		source := newListSource(newTypedMessage("order", "1", header("eu")), newTypedMessage("order", "2"), newTypedMessage("order", "3", header("us")),
+			newTypedMessage("invoice", "4", header("eu")), newTypedMessage("order", "5", header("us"), header("eu")))
 		c := config(source)
 		c.Filter = consumer.Filter{Types: []string{"order"}, Headers: map[string][]string{"region": {"eu", "asia"}}}
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 2 || counts.Skipped != 3 {
@@ -125,7 +125,7 @@ func TestATopicIsShared(t *testing.T) {
 		}
 	})
 	bubble(t, "C16_what_the_source_could_not_read_is_not_skipped_for_what_it_lacks", func(t *testing.T) {
-		source := newListSource(typedAs("", "1"), typedAs("invoice", "2"), typedAs("order", "3"))
+		source := newListSource(newTypedMessage("", "1"), newTypedMessage("invoice", "2"), newTypedMessage("order", "3"))
 		for i := range source.pending {
 			source.pending[i].Refused = semel.ReasonMalformed
 		}
@@ -146,12 +146,12 @@ func TestSkippedMessagesOfProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := running.Process(t.Context(), typedAs("invoice", "1"))
+		d, err := running.Process(t.Context(), newTypedMessage("invoice", "1"))
 		if err != nil || d.Kind != semel.Ack || d.Reason != reasonname.Filtered || running.Counts().Skipped != 1 {
 			t.Errorf("%+v, %v, %+v", d, err, running.Counts())
 		}
 		var fault *identity.Error
-		if _, err := running.TryMark(t.Context(), nil, typedAs("invoice", "1")); !errors.As(err, &fault) || fault.Reason != reasonname.Filtered {
+		if _, err := running.TryMark(t.Context(), nil, newTypedMessage("invoice", "1")); !errors.As(err, &fault) || fault.Reason != reasonname.Filtered {
 			t.Errorf("TryMark says %v", err)
 		}
 		if err := running.Close(t.Context()); err != nil {
@@ -162,7 +162,7 @@ func TestSkippedMessagesOfProcess(t *testing.T) {
 
 func TestSkippedMessagesWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, "law_13_it_is_not_settled_before_the_store_is_back", func(t *testing.T) {
-		st, source := watch(memstore.New()), newListSource(typedAs("order", "1"), typedAs("invoice", "2"))
+		st, source := watch(memstore.New()), newListSource(newTypedMessage("order", "1"), newTypedMessage("invoice", "2"))
 		back, down := time.Now().Add(time.Minute), make(chan struct{})
 		st.onBegin = func(context.Context, []store.Mark) error {
 			if time.Now().Before(back) {

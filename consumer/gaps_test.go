@@ -43,7 +43,7 @@ func TestGaps(t *testing.T) {
 		seen := &witness{}
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, st, follows, c)
-		told := seen.of(semel.EventParked)
+		told := seen.eventsOf(semel.EventParked)
 		if r := row(t, st, "a-5"); r.State != store.StateParked || r.Reason != semel.ReasonGap || row(t, st, "a-4").State != store.StateBlocked || counts.Inbox.Parked != 1 {
 			t.Errorf("%+v after %+v", r, counts)
 		}

@@ -37,7 +37,7 @@ func TestCallsOfManyWorkersShareTransactions(t *testing.T) {
 	bubble(t, "E3_64_workers_begin_and_end_in_few", func(t *testing.T) {
 		st := &slowLeases{Store: memstore.New()}
 		const n = 2000
-		received(t, st.Store, n)
+		fillInbox(t, st.Store, n)
 		c := callsOut()
 		c.Workers = 64
 		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
@@ -55,7 +55,7 @@ func TestCallsOfManyWorkersShareTransactions(t *testing.T) {
 	})
 	bubble(t, "case_3_of_a_call_that_took_effect_and_whose_end_is_lost_none_is_made_again", func(t *testing.T) {
 		st, calls := &losesOnce{Store: memstore.New()}, 0
-		received(t, st.Store, 1)
+		fillInbox(t, st.Store, 1)
 		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return nil

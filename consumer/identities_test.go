@@ -64,9 +64,9 @@ func TestScopesOfIdentities(t *testing.T) {
 	})
 }
 
-// The variable after contains the possible results of a message. For each result a test checks what the store answers
+// duplicateCases contains the possible results of a message. For each result a test checks what the store answers
 // for a duplicate of the message.
-var after = []struct {
+var duplicateCases = []struct {
 	name  string
 	says  error
 	want  store.Outcome
@@ -79,7 +79,7 @@ var after = []struct {
 
 func TestTheVerdictOnACopy(t *testing.T) {
 	bubble(t, "trap_10_what_became_of_the_first_decides_what_a_copy_is", func(t *testing.T) {
-		for _, a := range after {
+		for _, a := range duplicateCases {
 			st := memstore.New()
 			runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return a.says }, config(newListSource(message("1", `{}`))))
 			if o := outcome(t, st, "1"); !o.Already(a.want) {
@@ -158,7 +158,7 @@ func TestStateAfterACrash(t *testing.T) {
 		ctx, die := context.WithCancel(t.Context())
 		st.onCommit = func(context.Context, func(context.Context) store.Result) store.Result {
 			die()
-			return lost // the connection was lost before the request reached the store
+			return lostCommit // the connection was lost before the request reached the store
 		}
 		src := newListSource(numbered("m", 10)...)
 		c := config(src)

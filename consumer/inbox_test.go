@@ -210,7 +210,7 @@ func TestRowsThatAnOperatorRetries(t *testing.T) {
 func TestWorkOnTheInboxAlone(t *testing.T) {
 	bubble(t, "D2_a_consumer_without_a_source_works_on_its_inbox_until_it_is_stopped", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 10)
+		fillInbox(t, st, 10)
 		c := config(nil)
 		c.Strategy = consumer.StrategyInbox
 		running := mustNew(t, st, add, c)
@@ -226,7 +226,7 @@ func TestWorkOnTheInboxAlone(t *testing.T) {
 	})
 	bubble(t, "K11_only_the_rows_that_are_named_are_worked_on_and_the_run_ends_then", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 10)
+		fillInbox(t, st, 10)
 		began := time.Now()
 		running := mustNew(t, st, add, config(nil))
 		if err := running.Work(t.Context(), 3, 7); err != nil || time.Since(began) > 5*time.Second {
@@ -337,8 +337,8 @@ func (s *unwilling) End(ctx context.Context, all []store.ClaimEnding) ([]int, er
 func TestAMessageOfTheInboxHaltsTheConsumer(t *testing.T) {
 	bubble(t, "C5_its_attempt_is_written_down_and_the_next_start_tries_it_at_once", func(t *testing.T) {
 		st := &unwilling{Store: memstore.New(), times: 1}
-		received(t, st.Store, 3)
-		c := working(config(nil))
+		fillInbox(t, st.Store, 3)
+		c := withoutSource(config(nil))
 		c.Retry, c.Workers = consumer.RetryPolicy{MaxAttempts: 1, OnExhausted: consumer.ActionHalt}, 1
 		halting := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
 		if err := halting.Run(t.Context()); !errors.Is(err, semel.ErrHalted) || !strings.Contains(err.Error(), "it waits in the inbox and is tried again at the next start") {
@@ -357,7 +357,7 @@ func TestAMessageOfTheInboxHaltsTheConsumer(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		c = working(c)
+		c = withoutSource(c)
 		c.IdleExit = time.Second
 		var took time.Duration
 		counts := runs(t, st.Store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

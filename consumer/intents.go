@@ -67,7 +67,7 @@ func (w *Intents[Tx]) Suppressed() *Intents[Tx] {
 // its statements, the conflict of content is found only during the commit, and the message then fails with
 // semel.ErrIntent. If the message belongs to a replay without effects, Write parks the intents, as Suppressed does.
 func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, all ...semel.Intent) error {
-	if quiet(cause) {
+	if isReplayWithoutEffects(cause) {
 		w = w.Suppressed()
 	}
 	marks := make([]store.Mark, len(all))
@@ -77,7 +77,7 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 		if err != nil {
 			return semel.Permanent(fmt.Errorf("semel: intent %d: %w; nothing was written", i, err))
 		}
-		scope, err := w.senders.of(w.store, key.Consumer).NumberIn(ctx, tx, scopes.Of{Source: key.Source})
+		scope, err := w.senders.cacheOf(w.store, key.Consumer).NumberIn(ctx, tx, scopes.Of{Source: key.Source})
 		if err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, mess
 	return judge(verdicts)
 }
 
-// The method of returns the cache of a sender.
-func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
+// cacheOf returns the cache of a sender.
+func (s *senders[Tx]) cacheOf(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.known[name] == nil {
@@ -125,8 +125,8 @@ func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	return s.known[name]
 }
 
-// The function quiet reports whether a message belongs to a replay that must have no effects in other systems.
-func quiet(m *semel.Message) bool {
+// isReplayWithoutEffects reports whether a message belongs to a replay that must have no effects in other systems.
+func isReplayWithoutEffects(m *semel.Message) bool {
 	if m == nil {
 		return false
 	}

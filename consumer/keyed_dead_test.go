@@ -14,11 +14,11 @@ import (
 )
 
 func TestKeyedConsumersAndTheDead(t *testing.T) {
-	well := func(made *called) func(context.Context, consumer.Call, *semel.Message) error {
-		return func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
+	well := func(made *callCounter) func(context.Context, consumer.Call, *semel.Message) error {
+		return func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }
 	}
 	bubble(t, "B11_what_another_holds_is_no_duplicate_and_is_followed_within_its_lease", func(t *testing.T) {
-		keys, made := memstore.NewKeys(), newCalled()
+		keys, made := memstore.NewKeys(), newCallCounter()
 		diesHolding(t, keys, "m0", 30*time.Second)
 		began := time.Now()
 		counts := runsKeyed(t, keys, keptKeys, well(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
@@ -28,7 +28,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		made.want(t, "m0", 1)
 	})
 	bubble(t, "E3_trap_119_what_is_unknown_is_not_repeated_after_the_window", func(t *testing.T) {
-		keys, made := memstore.NewKeys(), newCalled()
+		keys, made := memstore.NewKeys(), newCallCounter()
 		diesHolding(t, keys, "a", time.Second)
 		pass(48 * time.Hour)
 		g := bury(t, message("a", ""), message("b", ""))
@@ -43,7 +43,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 	})
 	bubble(t, "E3_the_other_side_is_asked_after_the_window", func(t *testing.T) {
 		for finding, calls := range map[consumer.LookupResult]int{consumer.Happened: 0, consumer.DidNotHappen: 1} {
-			keys, made := memstore.NewKeys(), newCalled()
+			keys, made := memstore.NewKeys(), newCallCounter()
 			diesHolding(t, keys, "m0", time.Second)
 			pass(48 * time.Hour)
 			c := keyedConfigOf(newListSource(numbered("m", 1)...))
@@ -58,9 +58,9 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 	})
 	bubble(t, "law_5_a_slow_call_keeps_its_lease", func(t *testing.T) {
-		keys, made := memstore.NewKeys(), newCalled()
+		keys, made := memstore.NewKeys(), newCallCounter()
 		slow := func(_ context.Context, _ consumer.Call, m *semel.Message) error {
-			made.call(m)
+			made.countCall(m)
 			pass(29 * time.Second)
 			return nil
 		}
@@ -103,12 +103,12 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 	})
 	bubble(t, "E3_an_answer_that_says_no_speaks_for_all_calls_under_the_key", func(t *testing.T) {
-		keys, made := memstore.NewKeys(), newCalled()
+		keys, made := memstore.NewKeys(), newCallCounter()
 		diesHolding(t, keys, "a", time.Second)
 		pass(time.Minute)
 		g := bury(t, message("a", ""))
 		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
-			made.call(m)
+			made.countCall(m)
 			return semel.Permanent(errTest)
 		}, keyedConfig(g))
 		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || a.State != keystore.Failed {
@@ -117,7 +117,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		made.want(t, "a", 1)
 	})
 	bubble(t, "law_5_nobody_calls_whose_claim_was_answered_after_its_lease", func(t *testing.T) {
-		keys, made, late := &flaky{Store: memstore.NewKeys()}, newCalled(), true
+		keys, made, late := &flaky{Store: memstore.NewKeys()}, newCallCounter(), true
 		keys.fault = func(step string, after bool) error {
 			if step == "claim" && after && late {
 				late = false
@@ -130,7 +130,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		c.Inbox.Lease = 3 * time.Second
 		began := time.Now()
 		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
-			if made.call(m); time.Since(began) < 34*time.Second {
+			if made.countCall(m); time.Since(began) < 34*time.Second {
 				t.Errorf("the call was made after %v, while another process had the key", time.Since(began))
 			}
 			return nil
@@ -151,7 +151,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 	})
 	bubble(t, "law_5_a_late_answer_changes_nothing", func(t *testing.T) {
-		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCallCounter()
 		frozen := true
 		keys.fault = func(step string, _ bool) error {
 			if step == "extend" && frozen { // a frozen process cannot extend its lease
@@ -164,7 +164,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		ended := make(chan semel.Counts)
 		go func() {
 			ended <- runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
-				if made.call(m) == 1 {
+				if made.countCall(m) == 1 {
 					pass(20 * time.Second)
 				}
 				return nil
@@ -187,7 +187,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 			"it is not heard":          func(n int, after bool) bool { return n < 3 && !after },
 			"for longer than a commit": func(n int, after bool) bool { return n < 90 && !after },
 		} {
-			keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
+			keys, made := &flaky{Store: memstore.NewKeys()}, newCallCounter()
 			n := 0
 			keys.fault = func(step string, after bool) error {
 				if step == "end" && loses(n, after) {
@@ -196,7 +196,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 				}
 				return nil
 			}
-			counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
+			counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
 			if counts.Applied != 1 || counts.Duplicates != 0 {
 				t.Errorf("%s: %+v", name, counts)
 			}
@@ -204,7 +204,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 		}
 	})
 	bubble(t, "case_3_a_claim_without_an_answer_is_asked_again_under_its_token", func(t *testing.T) {
-		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCallCounter()
 		n := 0
 		keys.fault = func(step string, after bool) error {
 			if step == "claim" && after && n < 2 {
@@ -214,7 +214,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 			return nil
 		}
 		began := time.Now()
-		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
 		if took := time.Since(began); counts.Applied != 1 || took > 5*time.Second {
 			t.Errorf("%+v after %v", counts, took)
 		}
@@ -224,7 +224,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 		}
 	})
 	bubble(t, "law_13_C10_while_the_store_is_away_nobody_is_called_and_nothing_spins", func(t *testing.T) {
-		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCallCounter()
 		began := time.Now()
 		keys.fault = func(string, bool) error {
 			if time.Since(began) < time.Hour {
@@ -233,10 +233,10 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 			return nil
 		}
 		source := newListSource(numbered("m", 100)...)
-		running := start(t, mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(source)))
+		running := start(t, mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }, keyedConfigOf(source)))
 		pass(time.Hour - time.Second)
-		if asked := keys.claimed(); made.of("m0") != 0 || source.isSettled(0) != 0 || asked > 3000 {
-			t.Errorf("%d calls, %d settled, %d asked in an hour", made.of("m0"), source.isSettled(0), asked)
+		if asked := keys.claimed(); made.count("m0") != 0 || source.isSettled(0) != 0 || asked > 3000 {
+			t.Errorf("%d calls, %d settled, %d asked in an hour", made.count("m0"), source.isSettled(0), asked)
 		}
 		if err := running.wait(); err != nil {
 			t.Error(err)

@@ -25,9 +25,9 @@ func natural() consumer.KeyPolicy {
 	return p
 }
 
-// The function away returns a function that makes the given steps of a key store fail. The parameter after says whether
+// failSteps returns a function that makes the given steps of a key store fail. The parameter after says whether
 // a step is carried out before it fails.
-func away(after bool, steps ...string) func(string, bool) error {
+func failSteps(after bool, steps ...string) func(string, bool) error {
 	return func(step string, done bool) error {
 		for _, s := range steps {
 			if s == step && done == after {
@@ -53,18 +53,18 @@ func (h *kindTally) Observe(e semel.Event) {
 	h.kinds[e.Kind]++
 }
 
-func (h *kindTally) of(k semel.EventKind) int {
+func (h *kindTally) countOf(k semel.EventKind) int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.kinds[k]
 }
 
 func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
-	always := func(made *called) func(context.Context, consumer.Call, *semel.Message) error {
-		return func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
+	always := func(made *callCounter) func(context.Context, consumer.Call, *semel.Message) error {
+		return func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }
 	}
 	bubble(t, "C10_without_a_declaration_nobody_is_called_and_the_consumer_is_not_ready", func(t *testing.T) {
-		keys, made := &flaky{Store: memstore.NewKeys(), fault: away(false, "claim", "end", "extend")}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys(), fault: failSteps(false, "claim", "end", "extend")}, newCallCounter()
 		c := mustNewKeyed(t, keys, keptKeys, always(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
 		run := start(t, c)
 		pass(time.Minute)
@@ -81,18 +81,18 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	})
 	bubble(t, "K8_where_every_worker_waits_to_record_its_call_that_is_told_at_once", func(t *testing.T) {
 		for _, ends := range []func(*semel.Message) error{func(*semel.Message) error { return nil }, func(*semel.Message) error { return semel.Retry(errors.New("later")) }} {
-			keys, made, seen, text := &flaky{Store: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
+			keys, made, seen, text := &flaky{Store: memstore.NewKeys(), fault: failSteps(false, "end")}, newCallCounter(), &witness{}, &log{}
 			config := keyedConfigOf(newListSource(numbered("m", 60)...)) // enough messages that each worker gets one
 			config.Observers, config.Logger, config.Workers = []semel.Observer{seen}, text.logger(), 2
 			c := mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
-				if made.call(m) > 1 {
+				if made.countCall(m) > 1 {
 					return nil
 				}
 				return ends(m)
 			}, config)
 			run := start(t, c)
 			pass(100 * time.Millisecond)
-			told := seen.of(semel.EventNotReady)
+			told := seen.eventsOf(semel.EventNotReady)
 			if ready, why := c.Ready(); ready || why != "keys: "+errKeysAway.Error() || len(told) != 2 || told[0].Reason != "keys" || !errors.Is(told[0].Err, errKeysAway) || told[0].Key.ID == "" {
 				t.Errorf("ready: %v, %q; events: %+v", ready, why, told)
 			}
@@ -100,8 +100,8 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			keys.fault = nil
 			keys.mutex.Unlock()
 			pass(2 * time.Second)
-			if ready, why := c.Ready(); !ready || why != "" || len(seen.of(semel.EventReady)) != 1 {
-				t.Errorf("ready: %v, %q; events: %+v", ready, why, seen.of(semel.EventReady))
+			if ready, why := c.Ready(); !ready || why != "" || len(seen.eventsOf(semel.EventReady)) != 1 {
+				t.Errorf("ready: %v, %q; events: %+v", ready, why, seen.eventsOf(semel.EventReady))
 			}
 			if err := run.wait(); err != nil || c.Counts().Applied != 60 {
 				t.Errorf("%v, %+v", err, c.Counts())
@@ -112,7 +112,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 	})
 	bubble(t, "K8_another_cause_for_which_it_does_not_record_calls_is_told_at_once", func(t *testing.T) {
-		keys, made, seen, text := &flaky{Store: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
+		keys, made, seen, text := &flaky{Store: memstore.NewKeys(), fault: failSteps(false, "end")}, newCallCounter(), &witness{}, &log{}
 		config := keyedConfigOf(newListSource(numbered("m", 1)...))
 		config.Observers, config.Logger = []semel.Observer{seen}, text.logger()
 		run := start(t, mustNewKeyed(t, keys, keptKeys, always(made), config))
@@ -126,7 +126,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 		keys.mutex.Unlock()
 		pass(5 * time.Second)
-		if told := seen.of(semel.EventNotReady); len(told) != 2 || !strings.Contains(told[1].Err.Error(), "the disk is full") {
+		if told := seen.eventsOf(semel.EventNotReady); len(told) != 2 || !strings.Contains(told[1].Err.Error(), "the disk is full") {
 			t.Errorf("told are %+v", told)
 		}
 		if text := text.String(); strings.Count(text, "does not record calls") != 2 || !strings.Contains(text, "the disk is full") {
@@ -140,32 +140,32 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 	})
 	for name, fault := range map[string]func(string, bool) error{
-		"C10_declared_natural_it_goes_on_where_no_key_can_be_claimed":      away(false, "claim", "end", "extend"),
-		"C10_declared_natural_it_goes_on_where_claims_have_no_answer":      away(true, "claim", "end", "extend"),
-		"C10_declared_natural_it_goes_on_where_only_completions_fail":      away(false, "end"),
-		"C10_declared_natural_it_goes_on_where_completions_have_no_answer": away(true, "end"),
+		"C10_declared_natural_it_goes_on_where_no_key_can_be_claimed":      failSteps(false, "claim", "end", "extend"),
+		"C10_declared_natural_it_goes_on_where_claims_have_no_answer":      failSteps(true, "claim", "end", "extend"),
+		"C10_declared_natural_it_goes_on_where_only_completions_fail":      failSteps(false, "end"),
+		"C10_declared_natural_it_goes_on_where_completions_have_no_answer": failSteps(true, "end"),
 	} {
 		bubble(t, name, func(t *testing.T) {
-			keys, made, told := &flaky{Store: memstore.NewKeys(), fault: fault}, newCalled(), &kindTally{}
+			keys, made, told := &flaky{Store: memstore.NewKeys(), fault: fault}, newCallCounter(), &kindTally{}
 			config := keyedConfigOf(newListSource(append(numbered("m", 30), numbered("m", 30)...)...))
 			config.Observers = []semel.Observer{told}
 			began := time.Now()
 			counts := runsKeyed(t, keys, natural(), always(made), config)
-			if counts.Applied+counts.Duplicates != 60 || counts.Applied < 30 || counts.WithoutKey == 0 || int64(told.of(eventkind.WithoutKey)) != counts.WithoutKey {
-				t.Errorf("%+v, told of %d", counts, told.of(eventkind.WithoutKey))
+			if counts.Applied+counts.Duplicates != 60 || counts.Applied < 30 || counts.WithoutKey == 0 || int64(told.countOf(eventkind.WithoutKey)) != counts.WithoutKey {
+				t.Errorf("%+v, told of %d", counts, told.countOf(eventkind.WithoutKey))
 			}
 			if took := time.Since(began); took > 2*time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			for i := range 30 {
-				if n := made.of(fmt.Sprint("m", i)); n < 1 || n > 2 {
+				if n := made.count(fmt.Sprint("m", i)); n < 1 || n > 2 {
 					t.Errorf("m%d was called for %d times", i, n)
 				}
 			}
 		})
 	}
 	bubble(t, "C10_it_asks_once_a_second_and_goes_back_to_keys", func(t *testing.T) {
-		keys, made := &flaky{Store: memstore.NewKeys()}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys()}, newCallCounter()
 		var down atomic.Bool
 		keys.fault = func(string, bool) error {
 			if down.Load() {
@@ -175,7 +175,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 		down.Store(true)
 		slow := func(_ context.Context, _ consumer.Call, m *semel.Message) error {
-			made.call(m)
+			made.countCall(m)
 			pass(100 * time.Millisecond)
 			return nil
 		}
@@ -206,7 +206,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 	})
 	bubble(t, "C10_a_store_that_stands_still_costs_a_message_in_a_while_two_seconds", func(t *testing.T) {
-		keys, made := &mute{Keys: memstore.NewKeys()}, newCalled()
+		keys, made := &mute{Keys: memstore.NewKeys()}, newCallCounter()
 		began := time.Now()
 		config := keyedConfigOf(newListSource(numbered("m", 100)...))
 		if counts := runsKeyed(t, keys, natural(), always(made), config); counts.Applied != 100 || counts.WithoutKey != 100 {
@@ -217,9 +217,9 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 	})
 	bubble(t, "C10_a_lease_that_cannot_be_extended_ends_no_call", func(t *testing.T) {
-		keys, made := &flaky{Store: memstore.NewKeys(), fault: away(false, "extend")}, newCalled()
+		keys, made := &flaky{Store: memstore.NewKeys(), fault: failSteps(false, "extend")}, newCallCounter()
 		slow := func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
-			made.call(m)
+			made.countCall(m)
 			pass(20 * time.Second)
 			return ctx.Err()
 		}
@@ -244,8 +244,8 @@ func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token,
 
 func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
 	bubble(t, "law_7_its_message_has_ended_and_the_others_go_on", func(t *testing.T) {
-		keys, made := &replaced{&odd{memstore.NewKeys()}}, newCalled()
-		c := mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 5)...)))
+		keys, made := &replaced{&odd{memstore.NewKeys()}}, newCallCounter()
+		c := mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }, keyedConfigOf(newListSource(numbered("m", 5)...)))
 		run := start(t, c)
 		pass(time.Hour)
 		if counts := c.Counts(); counts.Applied != 5 {

@@ -89,17 +89,19 @@ func (f *flaky) Classify(err error) store.Class {
 	return f.Store.Classify(err)
 }
 
-// The type called counts the calls by id and records the idempotency keys of the calls.
-type called struct {
+// callCounter counts the calls by id and records the idempotency keys of the calls.
+type callCounter struct {
 	mutex sync.Mutex
 	calls map[string]int
 	keys  map[string]map[string]bool
 }
 
-func newCalled() *called { return &called{calls: map[string]int{}, keys: map[string]map[string]bool{}} }
+func newCallCounter() *callCounter {
+	return &callCounter{calls: map[string]int{}, keys: map[string]map[string]bool{}}
+}
 
-// call counts a call and returns its number among the calls for the message.
-func (c *called) call(m *semel.Message) int {
+// countCall counts a call and returns its number among the calls for the message.
+func (c *callCounter) countCall(m *semel.Message) int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	id := m.Identity.ID
@@ -111,14 +113,14 @@ func (c *called) call(m *semel.Message) int {
 	return c.calls[id]
 }
 
-func (c *called) of(id string) int {
+func (c *callCounter) count(id string) int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.calls[id]
 }
 
 // want checks that there were n calls for an id, all with the same key.
-func (c *called) want(t *testing.T, id string, n int) {
+func (c *callCounter) want(t *testing.T, id string, n int) {
 	t.Helper()
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -155,9 +157,9 @@ func diesHolding(t *testing.T, keys keystore.Store, id string, lease time.Durati
 
 func TestKeyedConsumersCallOnce(t *testing.T) {
 	bubble(t, "B11_law_9_each_message_is_called_for_once_and_copies_are_duplicates", func(t *testing.T) {
-		keys, made := memstore.NewKeys(), newCalled()
+		keys, made := memstore.NewKeys(), newCallCounter()
 		source := newListSource(append(numbered("m", 50), numbered("m", 50)...)...)
-		handle := func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
+		handle := func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }
 		counts := runsKeyed(t, keys, keptKeys, handle, keyedConfigOf(source))
 		again := runsKeyed(t, keys, keptKeys, handle, keyedConfigOf(newListSource(numbered("m", 50)...)))
 		if counts.Applied != 50 || counts.Duplicates != 50 || again.Duplicates != 50 || again.Applied != 0 {
@@ -189,9 +191,9 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 		}
 	})
 	bubble(t, "law_10_another_content_under_the_same_identity_is_a_conflict", func(t *testing.T) {
-		keys, made := memstore.NewKeys(), newCalled()
+		keys, made := memstore.NewKeys(), newCallCounter()
 		g := bury(t, message("1", "a"), message("1", "b"))
-		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }, keyedConfig(g))
 		if counts.Applied != 1 || counts.Conflicts != 1 || g.lies(t)["1"] != 1 {
 			t.Errorf("%+v, %v", counts, g.lies(t))
 		}
@@ -209,10 +211,10 @@ func keyedConfigOf(src source.Source) consumer.Config {
 
 func TestKeyedConsumersFail(t *testing.T) {
 	bubble(t, "law_4_C4_each_ending_of_a_handler_ends_its_key_so", func(t *testing.T) {
-		keys, made := memstore.NewKeys(), newCalled()
+		keys, made := memstore.NewKeys(), newCallCounter()
 		g := bury(t, message("good", ""), message("later", ""), message("bad", ""), message("parked", ""), message("dropped", ""), message("there", ""), message("worse", ""), message("", ""))
 		handle := func(_ context.Context, _ consumer.Call, m *semel.Message) error {
-			n := made.call(m)
+			n := made.countCall(m)
 			switch id := m.Identity.ID; {
 			case id == "later" && n < 3:
 				return semel.Retry(errTest)
@@ -250,10 +252,10 @@ func TestKeyedConsumersFail(t *testing.T) {
 		}
 	})
 	bubble(t, "law_7_a_key_that_cannot_be_claimed_harms_no_other", func(t *testing.T) {
-		keys, made := &odd{memstore.NewKeys()}, newCalled()
+		keys, made := &odd{memstore.NewKeys()}, newCallCounter()
 		g := bury(t, message("a", ""), message("odd", ""), message("b", ""))
-		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
-		if counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["odd"] != 1 || made.of("odd") != 0 {
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.countCall(m); return nil }, keyedConfig(g))
+		if counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["odd"] != 1 || made.count("odd") != 0 {
 			t.Errorf("%+v, %v", counts, g.lies(t))
 		}
 	})
@@ -295,7 +297,7 @@ type database struct {
 	admin.Controls
 	store.Reaper
 	admin.Derivations
-	narrow
+	singleWriter
 	admin.SchemaChecker
 }
 
@@ -343,7 +345,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 	}
 }
 
-// The type narrow is a store that allows a single writer.
-type narrow struct{}
+// singleWriter is a store that allows a single writer.
+type singleWriter struct{}
 
-func (narrow) Limits() store.Limits { return store.Limits{SingleWriter: true, Batch: 1} }
+func (singleWriter) Limits() store.Limits { return store.Limits{SingleWriter: true, Batch: 1} }

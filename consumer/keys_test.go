@@ -31,8 +31,8 @@ func ofKeys(n, keys int) (all []*semel.Message, hottest int) {
 	return all, hottest
 }
 
-// The function next is a handler that fails unless the message is the next message of its key.
-func next(tx *memstore.Tx, m *semel.Message) error {
+// requireNextOfKey is a handler that fails unless the message is the next message of its key.
+func requireNextOfKey(tx *memstore.Tx, m *semel.Message) error {
 	key := "key " + string(m.Key)
 	had, err := tx.Get(key)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestLanesOfKeys(t *testing.T) {
 			if m.Body[len(m.Body)-1] == '7' && m.Attempt < 3 {
 				return errTest
 			}
-			return next(tx, m)
+			return requireNextOfKey(tx, m)
 		}, c)
 		if err != nil || counts.Applied != 3000 || counts.Parked != 0 || most.Load() < 4 {
 			t.Errorf("%v: %+v, %d at once", err, counts, most.Load())

@@ -110,18 +110,18 @@ func TestObservers(t *testing.T) {
 		}, c)
 		for _, w := range []*witness{one, two} {
 			for kind, n := range map[semel.EventKind]int{semel.EventParked: 1, eventkind.Duplicate: 1, semel.EventDiscarded: 1, eventkind.Retry: 2, eventkind.Stuck: 1, semel.EventReady: 1, semel.EventConflict: 0} {
-				if got := w.of(kind); len(got) != n {
+				if got := w.eventsOf(kind); len(got) != n {
 					t.Errorf("there were %[2]d events %[1]q, want %[3]d: %+[4]v", kind, len(got), n, got)
 				}
 			}
-			if e := w.of(eventkind.Stuck)[0]; e.Key.ID != "stuck" || e.Messages != 1 {
+			if e := w.eventsOf(eventkind.Stuck)[0]; e.Key.ID != "stuck" || e.Messages != 1 {
 				t.Errorf("the handler that does not return belongs to %+v", e)
 			}
 			applied := 0
-			for _, e := range w.of(eventkind.Committed) {
+			for _, e := range w.eventsOf(eventkind.Committed) {
 				applied += e.Messages
 			}
-			if e := w.of(semel.EventParked)[0]; applied < 4 || e.Consumer != "billing" || e.Lane != "a" || e.Key.ID != "park" || e.Reason != "look" {
+			if e := w.eventsOf(semel.EventParked)[0]; applied < 4 || e.Consumer != "billing" || e.Lane != "a" || e.Key.ID != "park" || e.Reason != "look" {
 				t.Errorf("%d committed, %+v", applied, e)
 			}
 		}

@@ -20,7 +20,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 	// reaped returns a store from which all markers up to the current time were removed.
 	reaped := func(t *testing.T) *memstore.Store {
 		st := memstore.New()
-		if _, err := consume(t, st, add, keeping(newListSource(now("1")))); err != nil {
+		if _, err := consume(t, st, add, retentionConfig(newListSource(writtenNow("1")))); err != nil {
 			t.Fatal(err)
 		}
 		pass(2 * time.Hour)
@@ -46,13 +46,13 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 			consumer.ActionDiscard: {Deliveries: 2, Discarded: 2},
 		} {
 			st := reaped(t)
-			c := keeping(newListSource(old("1"), old("2")))
+			c := retentionConfig(newListSource(old("1"), old("2")))
 			c.Retention.OnExpired = then
 			if got, err := consume(t, st, add, c); err != nil || got != want {
 				t.Errorf("%v: %+v, %v", then, got, err)
 			}
 		}
-		c := keeping(newListSource(old("1")))
+		c := retentionConfig(newListSource(old("1")))
 		c.Retention.OnExpired = consumer.ActionHalt
 		if _, err := consume(t, reaped(t), add, c); !errors.Is(err, semel.ErrHalted) {
 			t.Errorf("halt: %v", err)
@@ -60,7 +60,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 	})
 	bubble(t, "H4_it_is_retried_by_a_person", func(t *testing.T) {
 		st := reaped(t)
-		if _, err := consume(t, st, add, keeping(newListSource(old("2")))); err != nil {
+		if _, err := consume(t, st, add, retentionConfig(newListSource(old("2")))); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := st.Rows(t.Context(), store.RowFilter{})
@@ -70,7 +70,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it was never sent"}, rows[0].Seen())...); err != nil {
 			t.Fatal(err)
 		}
-		if err := mustNew(t, st, add, keeping(newListSource())).Work(t.Context()); err != nil || effect(t, st, "2") != "1" {
+		if err := mustNew(t, st, add, retentionConfig(newListSource())).Work(t.Context()); err != nil || effect(t, st, "2") != "1" {
 			t.Errorf("the effect is %q, %v", effect(t, st, "2"), err)
 		}
 	})
@@ -78,7 +78,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 		st := reaped(t)
 		ms := fmt.Sprintf("%012x", time.Now().UnixMilli())
 		young, next := ms[:8]+"-"+ms[8:]+"-7000-8000-000000000000", "7f000000-0000-7000-8000-000000000000" // next has a time in the far future
-		c := keeping(newListSource(old("00000000-79b0-7cc3-98c4-dc0c0c07398f"), old(young), old(next)))
+		c := retentionConfig(newListSource(old("00000000-79b0-7cc3-98c4-dc0c0c07398f"), old(young), old(next)))
 		c.Retention.IDTime = identity.UUIDv7
 		if got, err := consume(t, st, add, c); err != nil || got.Parked != 2 || got.Applied != 1 || effect(t, st, young) != "1" {
 			t.Errorf("%+v, %v", got, err)
@@ -96,7 +96,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 	})
 	bubble(t, "C13_in_a_transaction_of_the_users_it_is_an_error", func(t *testing.T) {
 		st := reaped(t)
-		c := mustNew(t, st, add, keeping(newListSource()))
+		c := mustNew(t, st, add, retentionConfig(newListSource()))
 		b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 	})
 	bubble(t, "D2_it_is_not_received_either", func(t *testing.T) {
 		st := reaped(t)
-		c := keeping(newListSource(old("7")))
+		c := retentionConfig(newListSource(old("7")))
 		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		if got, err := consume(t, st, add, c); err != nil || got.Parked != 1 || got.Received != 0 || effect(t, st, "7") != "" {
 			t.Errorf("%+v, %v", got, err)
@@ -122,7 +122,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 		first, second := old("7"), message("8", `{}`)
 		second.Origin.Written = uint32(time.Now().Unix())
 		first.Key, second.Key = []byte("k"), []byte("k")
-		c := keeping(newListSource(first, second))
+		c := retentionConfig(newListSource(first, second))
 		c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, time.Second
 		got, err := consume(t, st, add, c)
 		if got.Parked != 1 || got.Waiting != 1 || effect(t, st, "8") != "" {
@@ -134,7 +134,7 @@ func TestMessagesOlderThanTheRetention(t *testing.T) {
 		for _, id := range []string{"7", "1"} { // message 7 is in the queue before the duplicate of the applied message 1
 			m := old(id)
 			m.Key = []byte("k")
-			c := keeping(newListSource(m))
+			c := retentionConfig(newListSource(m))
 			c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, time.Second
 			if got, err := consume(t, st, add, c); err != nil || got.Parked != 1 || got.Waiting != 0 {
 				t.Errorf("%s: %+v, %v", id, got, err)
@@ -167,7 +167,7 @@ func TestRetentionsThatAreRefused(t *testing.T) {
 		})
 	}
 	t.Run("H1_a_store_that_keeps_everything", func(t *testing.T) {
-		if _, err := consumer.New(plain(memstore.New()), add, keeping(newListSource())); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := consumer.New(plain(memstore.New()), add, retentionConfig(newListSource())); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}
 	})

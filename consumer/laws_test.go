@@ -54,7 +54,7 @@ func crash(t *testing.T, store *memstore.Store, handle func(context.Context, *me
 	}
 	died := dead.Load()
 	dead.Store(false)
-	return died, source.left(messages)
+	return died, source.unacked(messages)
 }
 
 func TestMarkerAndEffectAreOneCommit(t *testing.T) {
@@ -232,8 +232,8 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	})
 }
 
-// The variable bad contains, by the id of the message, handlers that fail, each in another way.
-var bad = map[string]func(tx *memstore.Tx) error{
+// failingHandlers contains, by the id of the message, handlers that fail, each in another way.
+var failingHandlers = map[string]func(tx *memstore.Tx) error{
 	"poison":    func(*memstore.Tx) error { return errTest },
 	"permanent": func(*memstore.Tx) error { return semel.Permanent(errTest) },
 	"panic":     func(*memstore.Tx) error { panic("no") },
@@ -244,7 +244,7 @@ var bad = map[string]func(tx *memstore.Tx) error{
 
 func TestOneBadMessageHarmsNoNeighbours(t *testing.T) {
 	bubble(t, "law_7_a_bad_message_at_any_place_of_a_batch_costs_its_neighbours_neither_effect_nor_attempt", func(t *testing.T) {
-		for kind, fails := range bad {
+		for kind, fails := range failingHandlers {
 			for place := range 6 {
 				store := memstore.New()
 				prepare(t, store)
@@ -338,7 +338,7 @@ func TestADuplicateIsASuccess(t *testing.T) {
 		if counts.Duplicates != 1 || counts.Deliveries != 1 || counts.Retried != 0 || ran != 0 || source.settled["0"] != 1 || source.kinds["0"] != semel.Ack {
 			t.Errorf("%+v, ran %d, settled %v as %v", counts, ran, source.settled, source.kinds)
 		}
-		events := seen.of(eventkind.Duplicate)
+		events := seen.eventsOf(eventkind.Duplicate)
 		if len(events) != 1 || events[0].Key.ID != "1" || events[0].Err != nil {
 			t.Errorf("events %+v", seen.events)
 		}

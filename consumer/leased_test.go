@@ -80,13 +80,13 @@ type calls map[string]int
 
 func TestHandlersThatCallOut(t *testing.T) {
 	leasedConfig := func() consumer.Config {
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Minute, 1
 		return c
 	}
 	bubble(t, "law_4_D3_without_any_transaction_each_message_comes_to_its_end", func(t *testing.T) {
 		st, made := &opening{Store: memstore.New(), never: true}, calls{}
-		received(t, st.Store, 20)
+		fillInbox(t, st.Store, 20)
 		counts := runsLeased(t, st, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made[m.Identity.ID]++
 			switch {
@@ -127,7 +127,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 	})
 	bubble(t, "T4_law_5_a_slow_call_keeps_its_lease_and_one_that_does_not_end_loses_it", func(t *testing.T) {
 		st, made := &opening{Store: memstore.New(), never: true}, calls{}
-		received(t, st.Store, 2)
+		fillInbox(t, st.Store, 2)
 		c := leasedConfig()
 		c.Inbox.Lease, c.Timeout = 3*time.Second, 10*time.Second
 		done := make(chan semel.Counts)
@@ -156,7 +156,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 	})
 	bubble(t, "law_5_a_call_whose_row_a_person_took_meanwhile_ends_nothing", func(t *testing.T) {
 		st := &opening{Store: memstore.New(), never: true}
-		received(t, st.Store, 1)
+		fillInbox(t, st.Store, 1)
 		counts := runsLeased(t, st, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 			rows, err := st.Rows(ctx, store.RowFilter{})
 			if err == nil {
@@ -174,7 +174,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 	})
 	bubble(t, "case_3_an_end_whose_answer_is_lost_is_counted_once_and_called_for_once", func(t *testing.T) {
 		st, made := &opening{Store: memstore.New(), never: true}, calls{}
-		received(t, st.Store, 3)
+		fillInbox(t, st.Store, 3)
 		st.lose.Store(true)
 		counts := runsLeased(t, st, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made[m.Identity.ID]++

@@ -16,7 +16,7 @@ import (
 
 // limiting is a store that limits the number of messages in a batch.
 type limiting struct {
-	*marked
+	*markCounter
 	most int
 }
 
@@ -25,7 +25,7 @@ func (s *limiting) Limits() store.Limits { return store.Limits{Batch: s.most} }
 func TestAnswersThatShareATransaction(t *testing.T) {
 	bubble(t, "law_7_as_many_as_the_store_lets_a_batch_have", func(t *testing.T) {
 		for _, most := range []int{1, 3} {
-			st := &limiting{&marked{Store: memstore.New()}, most}
+			st := &limiting{&markCounter{Store: memstore.New()}, most}
 			call := func(context.Context, *semel.Message) (int64, error) {
 				pass(time.Millisecond)
 				return 1, nil
@@ -37,7 +37,7 @@ func TestAnswersThatShareATransaction(t *testing.T) {
 		}
 	})
 	bubble(t, "law_10_two_contents_of_an_identity_never", func(t *testing.T) {
-		st := &marked{Store: memstore.New()}
+		st := &markCounter{Store: memstore.New()}
 		st.begin = func(marks []store.Mark) error {
 			seen := map[string]bool{}
 			for _, m := range marks {
@@ -100,7 +100,7 @@ func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
 
 func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 	bubble(t, "law_13_as_a_server_that_is_read_only_charges_nobody_however_long", func(t *testing.T) {
-		st, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &markCounter{Store: memstore.New()}, &asked{}
 		began := time.Now()
 		st.begin = func([]store.Mark) error {
 			if time.Since(began) < 6*time.Hour {
@@ -121,7 +121,7 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 		}
 	})
 	bubble(t, "law_13_and_begins_charges_nobody_as_long_as_it_commits_nothing", func(t *testing.T) {
-		st, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &markCounter{Store: memstore.New()}, &asked{}
 		began := time.Now()
 		st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
 			if time.Since(began) < 6*time.Hour {
@@ -140,12 +140,12 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 }
 
 // downs is a store that gives all errors ClassDown.
-type downs struct{ *marked }
+type downs struct{ *markCounter }
 
 func (downs) Classify(error) store.Class { return store.ClassDown }
 
 // contended is a store that gives all errors ClassContended.
-type contended struct{ *marked }
+type contended struct{ *markCounter }
 
 // observing is a function that implements semel.Observer.
 type observing func(semel.Event)
@@ -156,7 +156,7 @@ func (contended) Classify(error) store.Class { return store.ClassContended }
 
 func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 	bubble(t, "case_5_law_7_keeps_its_message_and_no_other", func(t *testing.T) {
-		st, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &markCounter{Store: memstore.New()}, &asked{}
 		began := time.Now()
 		st.begin = func(marks []store.Mark) error {
 			if time.Since(began) < 10*time.Second && slices.ContainsFunc(marks, func(m store.Mark) bool { return string(m.ID) == "m1" }) {

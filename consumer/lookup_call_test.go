@@ -25,9 +25,9 @@ func pureConfig(messages ...*semel.Message) consumer.Config {
 	return c
 }
 
-// The type marked is a store that records how many messages each transaction marks. The field begin, if set, is called
+// markCounter is a store that records how many messages each transaction marks. The field begin, if set, is called
 // before a transaction begins. The field commit, if set, is called instead of the commit.
-type marked struct {
+type markCounter struct {
 	*memstore.Store
 	mutex  sync.Mutex
 	marks  []int
@@ -38,15 +38,15 @@ type marked struct {
 
 type markedBatch struct {
 	store.Batch[*memstore.Tx]
-	s *marked
+	s *markCounter
 }
 
-func (s *marked) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
+func (s *markCounter) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	s.looks.Add(int32(len(marks)))
 	return s.Store.LookUpMarkers(ctx, marks)
 }
 
-func (s *marked) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
+func (s *markCounter) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	s.mutex.Lock()
 	s.marks = append(s.marks, len(marks))
 	s.mutex.Unlock()
@@ -89,7 +89,7 @@ func TestCallsThatChangeNothingNeedNoClaim(t *testing.T) {
 		}
 	})
 	bubble(t, "law_1_answers_share_transactions_with_their_marks", func(t *testing.T) {
-		store := &marked{Store: memstore.New()}
+		store := &markCounter{Store: memstore.New()}
 		call := func(context.Context, *semel.Message) (int64, error) {
 			pass(time.Millisecond)
 			return 1, nil
@@ -186,7 +186,7 @@ func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 		}
 	})
 	bubble(t, "case_3_by_a_commit_whose_answer_was_lost_counts_as_applied", func(t *testing.T) {
-		st, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &markCounter{Store: memstore.New()}, &asked{}
 		lost := atomic.Int32{}
 		st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
 			r := b.Commit(ctx, e)
@@ -206,7 +206,7 @@ func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 		}
 	})
 	bubble(t, "case_3_by_nobody_since_that_commit_came_to_nothing_runs_again_with_its_answer", func(t *testing.T) {
-		st, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &markCounter{Store: memstore.New()}, &asked{}
 		lost := atomic.Int32{}
 		st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
 			if lost.Add(1) <= 2 {
@@ -222,7 +222,7 @@ func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 	})
 	bubble(t, "law_13_a_store_that_is_down_is_nobodys_attempt_and_nobody_is_called_again", func(t *testing.T) {
 		a, downs := &asked{}, atomic.Int32{}
-		st := &marked{Store: memstore.New(memstore.Fail(func(op string) error {
+		st := &markCounter{Store: memstore.New(memstore.Fail(func(op string) error {
 			if op == "begin" && downs.Add(1) <= 5 {
 				return errTest
 			}
@@ -328,7 +328,7 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 				return random.IntN(n)
 			}
 			chance := func(n int) bool { return draw(n) == 0 }
-			st := &marked{Store: memstore.New()}
+			st := &markCounter{Store: memstore.New()}
 			st.begin = func(marks []store.Mark) error { return nil }
 			st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
 				unknown := store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}

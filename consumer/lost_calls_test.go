@@ -40,7 +40,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 	bubble(t, "E5_one_whose_answer_is_lost_is_not_made_again_and_counted", func(t *testing.T) {
 		st, calls, lastTry := memstore.New(), 0, mayBeLost()
 		lastTry.Retry.MaxAttempts = 1
-		received(t, st, 1)
+		fillInbox(t, st, 1)
 		lost(t, st, runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return semel.Unknown(io.EOF)
@@ -51,7 +51,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 	})
 	bubble(t, "E5_one_that_was_refused_is_made_again", func(t *testing.T) {
 		st, calls := memstore.New(), 0
-		received(t, st, 1)
+		fillInbox(t, st, 1)
 		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			if calls++; calls == 1 {
 				return semel.Retry(io.EOF)

@@ -57,8 +57,8 @@ func ExampleNew() {
 
 func ExampleNewBatch() {
 	store := memstore.New()
-	// The function all is called once for each batch, for example to write with one set-based statement.
-	all := func(_ context.Context, tx *memstore.Tx, ms []*semel.Message) error {
+	// handleBatch is called once for each batch, for example to write with one set-based statement.
+	handleBatch := func(_ context.Context, tx *memstore.Tx, ms []*semel.Message) error {
 		var sum int64
 		for _, m := range ms {
 			p, err := semel.JSON[order](m)
@@ -69,7 +69,7 @@ func ExampleNewBatch() {
 		}
 		return tx.Add("turnover", sum)
 	}
-	reports, err := consumer.NewBatch(store, all, policy(file.Stdin(strings.NewReader(payments), file.Options{})))
+	reports, err := consumer.NewBatch(store, handleBatch, policy(file.Stdin(strings.NewReader(payments), file.Options{})))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -193,7 +193,7 @@ func heldWithItsLane(t *testing.T, o store.Outcome) {
 	if ready, why := consumer.Ready(); !ready || !strings.Contains(why, `lane a: message "2"`) || !strings.Contains(why, "newer release") {
 		t.Errorf("ready %t, %q", ready, why)
 	}
-	told := seen.of(eventkind.Newer)
+	told := seen.eventsOf(eventkind.Newer)
 	if len(told) < 3 || len(told) > 6 || told[0].Wait < time.Second || told[0].Key.ID != "2" || told[0].Lane != "a" || told[0].Err == nil {
 		t.Errorf("told: %+v", told)
 	}

@@ -69,7 +69,7 @@ func (s *belfry) fall(why error) {
 
 // seldom returns the configuration of a consumer that polls its inbox once a minute.
 func seldom() consumer.Config {
-	c := working(config(nil))
+	c := withoutSource(config(nil))
 	c.Inbox.Poll, c.IdleExit = time.Minute, 24*time.Hour
 	return c
 }
@@ -91,7 +91,7 @@ func TestNotifications(t *testing.T) {
 		go func() { ended <- running.Run(ctx) }()
 		pass(70 * time.Second)
 		before()
-		received(t, store.Store, 1)
+		fillInbox(t, store.Store, 1)
 		at := time.Now()
 		if notify {
 			_ = store.Notify(ctx, "billing")

@@ -22,8 +22,8 @@ import (
 // outages are the ways in which a store can be down, by the operation that fails.
 var outages = []string{"scope", "begin", "commit-before"}
 
-// The function broken returns a store whose operation op fails while down is set.
-func broken(op string, down *atomic.Bool, calls *atomic.Int64) *memstore.Store {
+// newFailingStore returns a store whose operation op fails while down is set.
+func newFailingStore(op string, down *atomic.Bool, calls *atomic.Int64) *memstore.Store {
 	return memstore.New(memstore.Fail(func(o string) error {
 		if o == "begin" {
 			calls.Add(1)
@@ -41,7 +41,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			var down atomic.Bool
 			var calls atomic.Int64
 			down.Store(true)
-			store, seen := broken(op, &down, &calls), &witness{}
+			store, seen := newFailingStore(op, &down, &calls), &witness{}
 			src := newListSource(append(numbered("a", 6000), numbered("b", 6000)...)...)
 			src.endless, src.takes = true, time.Millisecond // otherwise all messages would be fetched before the first batch
 			c := config(src)
@@ -61,8 +61,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 			if since, why := consumer.StoreDown(); time.Since(since).Round(time.Second) != time.Minute+time.Second || !strings.Contains(why, "no space left") {
 				t.Errorf("%s: down since %v, %s", op, since, why)
 			}
-			if ready || !strings.Contains(why, "no space left") || len(seen.of(semel.EventNotReady)) == 0 {
-				t.Errorf("%s: ready %v (%s), %d events", op, ready, why, len(seen.of(semel.EventNotReady)))
+			if ready || !strings.Contains(why, "no space left") || len(seen.eventsOf(semel.EventNotReady)) == 0 {
+				t.Errorf("%s: ready %v (%s), %d events", op, ready, why, len(seen.eventsOf(semel.EventNotReady)))
 			}
 			counts := consumer.Counts()
 			if counts.Applied+counts.Parked+counts.Retried != 0 || counts.InFlight != counts.Deliveries || len(src.settled) != 0 {
@@ -82,7 +82,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 				t.Errorf("%s: down since %v", op, since)
 			}
 			synctest.Wait()
-			if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {
+			if ready, why := consumer.Ready(); !ready || len(seen.eventsOf(semel.EventReady)) == 0 {
 				t.Errorf("%s: still not ready: %s", op, why)
 			}
 			if counts := consumer.Counts(); counts.Applied != 12000 || counts.Parked != 0 || counts.Retried != 0 || attempts.Load() != 1 || len(src.settled) != 12000 {
@@ -97,7 +97,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 	bubble(t, "trap_T32_five_minutes_without_a_store_under_load_lose_and_double_nothing", func(t *testing.T) {
 		var down atomic.Bool
 		var calls atomic.Int64
-		store := broken("commit-before", &down, &calls)
+		store := newFailingStore("commit-before", &down, &calls)
 		src := watchSource(numbered("m", 600)...)
 		fetched := 0
 		src.onFetch = func(ctx context.Context, most source.Bound) error {
@@ -189,7 +189,7 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 		var down atomic.Bool
 		var calls atomic.Int64
 		down.Store(true)
-		st := broken("commit-before", &down, &calls)
+		st := newFailingStore("commit-before", &down, &calls)
 		src := newListSource(numbered("m", 5)...)
 		src.endless = true
 		consumer := mustNew(t, st, add, config(src))
@@ -216,7 +216,7 @@ func TestNothingPassesWithoutTheStoreOfTheMarkers(t *testing.T) {
 		ran := 0
 		source := newListSource(message("1", `{}`))
 		source.endless = true
-		consumer := mustNew(t, broken("begin", &down, &calls), func(context.Context, *memstore.Tx, *semel.Message) error { ran++; return nil }, config(source))
+		consumer := mustNew(t, newFailingStore("begin", &down, &calls), func(context.Context, *memstore.Tx, *semel.Message) error { ran++; return nil }, config(source))
 		run := start(t, consumer)
 		pass(time.Hour)
 		run.stop()
@@ -289,8 +289,8 @@ func TestASourceThatFails(t *testing.T) {
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		if counts := consumer.Counts(); counts.Applied != 5 || len(seen.of(semel.EventReady)) != 1 || len(seen.of(semel.EventNotReady)) != n {
-			t.Errorf("%+v, %d failures told of %d", counts, len(seen.of(semel.EventNotReady)), n)
+		if counts := consumer.Counts(); counts.Applied != 5 || len(seen.eventsOf(semel.EventReady)) != 1 || len(seen.eventsOf(semel.EventNotReady)) != n {
+			t.Errorf("%+v, %d failures told of %d", counts, len(seen.eventsOf(semel.EventNotReady)), n)
 		}
 	})
 	bubble(t, "what_could_not_be_settled_is_settled_again_and_is_not_processed_again", func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestASourceThatFails(t *testing.T) {
 		if counts.Applied != 6 || ran != 6 || calls < 4 {
 			t.Errorf("%+v, ran %d, %d calls", counts, ran, calls)
 		}
-		if down, up := seen.of(semel.EventNotReady), seen.of(semel.EventReady); len(down) != 3 || down[0].Reason != "broker" || !strings.Contains(fmt.Sprint(down[0].Err), "connection reset") || len(up) != 1 {
+		if down, up := seen.eventsOf(semel.EventNotReady), seen.eventsOf(semel.EventReady); len(down) != 3 || down[0].Reason != "broker" || !strings.Contains(fmt.Sprint(down[0].Err), "connection reset") || len(up) != 1 {
 			t.Errorf("not ready %+v, ready %+v", down, up)
 		}
 		for i := range 6 {

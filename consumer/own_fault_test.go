@@ -33,7 +33,7 @@ func TestAMessageThatLooksLikeAnOutage(t *testing.T) {
 		if !strings.Contains(r.LastError, "while other transactions commit: down") {
 			t.Errorf("the row says %q", r.LastError)
 		}
-		named := seen.of(eventkind.Retry)
+		named := seen.eventsOf(eventkind.Retry)
 		if len(named) != 2 || named[0].Key.ID != "m11" {
 			t.Errorf("the reports were %+v", named)
 		}
@@ -70,7 +70,7 @@ func TestAHandlerThatSticksWhileTheStoreIsAsked(t *testing.T) {
 		var down atomic.Bool
 		var calls atomic.Int64
 		down.Store(true)
-		store := broken("begin", &down, &calls)
+		store := newFailingStore("begin", &down, &calls)
 		source := newListSource(append(numbered("a", 100), numbered("b", 100)...)...)
 		source.endless = true
 		c := config(source)

@@ -85,8 +85,8 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 {
 			t.Errorf("%+v", counts)
 		}
-		if n := strings.Count(said.String(), "observer 1 of 2"); n != 1 || len(seen.of(eventkind.Committed)) != 10 {
-			t.Errorf("logged %d times, the other observer got %d commits", n, len(seen.of(eventkind.Committed)))
+		if n := strings.Count(said.String(), "observer 1 of 2"); n != 1 || len(seen.eventsOf(eventkind.Committed)) != 10 {
+			t.Errorf("logged %d times, the other observer got %d commits", n, len(seen.eventsOf(eventkind.Committed)))
 		}
 	})
 	for name, exits := range map[string]bool{"": false, "_and_so_is_Goexit_there": true} {
@@ -97,7 +97,7 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 			if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(src.listSource.settled) != 10 {
 				t.Errorf("%+v, %d settled", counts, len(src.listSource.settled))
 			}
-			if n := len(seen.of(semel.EventNotReady)); n != 2 {
+			if n := len(seen.eventsOf(semel.EventNotReady)); n != 2 {
 				t.Errorf("there were %d events EventNotReady", n)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 func reapedOnce(t *testing.T) (*memstore.Store, time.Time) {
 	t.Helper()
 	st, source, first := memstore.New(), newBroker(), time.Now()
-	run := start(t, mustNew(t, st, add, keeping(source)))
+	run := start(t, mustNew(t, st, add, retentionConfig(source)))
 	source.send("1", first)
 	pass(70 * time.Minute)
 	if v := outcome(t, st, "1"); v.Kind != store.Fresh {
@@ -91,7 +91,7 @@ func TestMarkersRemovedUnderAnEarlierPolicy(t *testing.T) {
 func TestH2AMessageWithoutAnyTime(t *testing.T) {
 	bubble(t, "H2_is_set_aside_from_the_first_on", func(t *testing.T) {
 		store, source := memstore.New(), newBroker()
-		run := start(t, mustNew(t, store, add, keeping(source)))
+		run := start(t, mustNew(t, store, add, retentionConfig(source)))
 		source.send("none", time.Time{})
 		source.send("some", time.Now())
 		pass(time.Second)

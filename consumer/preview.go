@@ -23,7 +23,7 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	for i := range all {
 		p := delivery.Read(&c.config.rules, &all[i])
 		read[i] = p
-		out[i] = admin.Prediction{Key: p.Key(c.config.Name), Fingerprint: p.Item.Print, End: c.unmarked(p)}
+		out[i] = admin.Prediction{Key: p.Key(c.config.Name), Fingerprint: p.Item.Print, End: c.endWithoutMarker(p)}
 		if r := p.Item.Refused; r != nil {
 			out[i].Reason = string(r.Reason)
 		}
@@ -35,14 +35,14 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	if err != nil {
 		return nil, err
 	}
-	if err := c.foretellMarks(ctx, now, read, out, false); err != nil || c.config.PreviousIdentity == nil {
+	if err := c.previewMarks(ctx, now, read, out, false); err != nil || c.config.PreviousIdentity == nil {
 		return out, err
 	}
-	return out, c.foretellMarks(ctx, former, read, out, true)
+	return out, c.previewMarks(ctx, former, read, out, true)
 }
 
-// unmarked returns how a message without a marker would end.
-func (c *Consumer[Tx]) unmarked(p *delivery.Delivery) source.End {
+// endWithoutMarker returns how a message without a marker would end.
+func (c *Consumer[Tx]) endWithoutMarker(p *delivery.Delivery) source.End {
 	then := ActionPark
 	switch r := p.Item.Refused; {
 	case r == nil && p.Item.Version != nil, r == nil && !c.config.Strategy.marks():
@@ -77,10 +77,10 @@ func endOf(then Action) source.End {
 	return source.EndUnknown
 }
 
-// foretellMarks predicts what the store would answer for the marker of each delivery (new, duplicate, conflict), and
+// previewMarks predicts what the store would answer for the marker of each delivery (new, duplicate, conflict), and
 // writes the predictions into the slice out. If the parameter former is set, foretellMarks also asks the store about
 // the previous identities of deliveries that would be applied or received.
-func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
+func (c *Consumer[Tx]) previewMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)
 	if !able {
 		return fmt.Errorf("semel: consumer %q: its store cannot predict results: %w", c.config.Name, semel.ErrUnsupported)
@@ -115,13 +115,13 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, read
 		return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 	}
 	for n, v := range verdicts {
-		c.foretold(v, &out[of[n]])
+		c.predictEnd(v, &out[of[n]])
 	}
 	return nil
 }
 
-// foretold converts the store's answer for a marker to a prediction.
-func (c *Consumer[Tx]) foretold(v store.Verdict, f *admin.Prediction) {
+// predictEnd converts the store's answer for a marker to a prediction.
+func (c *Consumer[Tx]) predictEnd(v store.Verdict, f *admin.Prediction) {
 	switch v.Kind {
 	case store.Fresh:
 	case store.Seen:

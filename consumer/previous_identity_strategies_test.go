@@ -55,7 +55,7 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memstore.New()
-			newRelease(t, store, byOrder, nil, nil).says(source.EndApplied, said("1", "a", "one"))
+			newRelease(t, store, byOrder, nil, nil).wantEnding(source.EndApplied, newOrderEvent("1", "a", "one"))
 			config := consumer.Config{Name: "billing", Identity: byEvent, PreviousIdentity: former, Logger: quiet()}
 			if c.change(&config); c.refused != "" {
 				_, err := consumer.New(store, add, config)
@@ -65,12 +65,12 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 				return
 			}
 			newer := newRelease(t, store, byEvent, former, c.change)
-			known, other := said("1", "a", "one"), said("2", "b", "two")
+			known, other := newOrderEvent("1", "a", "one"), newOrderEvent("2", "b", "two")
 			for _, m := range []*semel.Message{known, other} { // a message needs a time because the policy has a retention
 				m.Origin.Written = uint32(time.Now().Unix())
 			}
-			newer.says(source.EndDuplicate, known)
-			newer.says(source.EndApplied, other)
+			newer.wantEnding(source.EndDuplicate, known)
+			newer.wantEnding(source.EndApplied, other)
 		})
 	}
 }

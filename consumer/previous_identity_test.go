@@ -55,12 +55,12 @@ func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, forme
 	return r
 }
 
-// The function said returns a message that has an old and a new identity.
-func said(order, event, body string) *semel.Message {
+// newOrderEvent returns a message that has an old and a new identity.
+func newOrderEvent(order, event, body string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "order", Value: []byte(order)}, {Name: "event", Value: []byte(event)}}, Body: []byte(body)}
 }
 
-func (r *release) says(want source.End, m *semel.Message) {
+func (r *release) wantEnding(want source.End, m *semel.Message) {
 	r.t.Helper()
 	d, err := r.consumer.Process(r.t.Context(), m)
 	if err != nil || d.Ending != want {
@@ -83,24 +83,24 @@ func TestAnIdentityThatChanges(t *testing.T) {
 	t.Run("A7_two_releases_side_by_side_apply_each_message_once", func(t *testing.T) {
 		st := memstore.New()
 		older := newRelease(t, st, byOrder, nil, nil)
-		older.says(source.EndApplied, said("1", "a", "one"))
+		older.wantEnding(source.EndApplied, newOrderEvent("1", "a", "one"))
 		newer := newRelease(t, st, byEvent, former, nil)
-		newer.says(source.EndDuplicate, said("1", "a", "one"))
-		newer.says(source.EndApplied, said("2", "b", "two"))
-		older.says(source.EndDuplicate, said("2", "b", "two"))
-		newer.says(source.EndDuplicate, said("2", "b", "two"))
-		newRelease(t, st, byOrder, nil, nil).says(source.EndDuplicate, said("2", "b", "two"))
+		newer.wantEnding(source.EndDuplicate, newOrderEvent("1", "a", "one"))
+		newer.wantEnding(source.EndApplied, newOrderEvent("2", "b", "two"))
+		older.wantEnding(source.EndDuplicate, newOrderEvent("2", "b", "two"))
+		newer.wantEnding(source.EndDuplicate, newOrderEvent("2", "b", "two"))
+		newRelease(t, st, byOrder, nil, nil).wantEnding(source.EndDuplicate, newOrderEvent("2", "b", "two"))
 		if n := effects(st, "effects"); n != "2" {
 			t.Errorf("%s effects", n)
 		}
 	})
 	t.Run("A7_a_coarser_former_identity_loses_nothing", func(t *testing.T) {
 		st := memstore.New()
-		newRelease(t, st, byOrder, nil, nil).says(source.EndApplied, said("1", "created", "created"))
+		newRelease(t, st, byOrder, nil, nil).wantEnding(source.EndApplied, newOrderEvent("1", "created", "created"))
 		newer := newRelease(t, st, byEvent, former, nil)
-		newer.says(source.EndConflict, said("1", "paid", "paid"))
-		newer.says(source.EndDuplicate, said("1", "paid", "paid"))
-		newer.says(source.EndDuplicate, said("1", "created", "created"))
+		newer.wantEnding(source.EndConflict, newOrderEvent("1", "paid", "paid"))
+		newer.wantEnding(source.EndDuplicate, newOrderEvent("1", "paid", "paid"))
+		newer.wantEnding(source.EndDuplicate, newOrderEvent("1", "created", "created"))
 		rows, err := st.Rows(t.Context(), store.RowFilter{Consumer: "billing"})
 		if err != nil || len(rows) != 1 || rows[0].Key.ID != "paid" || rows[0].Reason != reasonname.FormerConflict || rows[0].Repeated != 1 {
 			t.Fatalf("the rows are %+v, %v", rows, err)
@@ -111,7 +111,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 		if err := newRelease(t, st, byEvent, former, nil).consumer.Work(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		newer.says(source.EndDuplicate, said("1", "paid", "paid"))
+		newer.wantEnding(source.EndDuplicate, newOrderEvent("1", "paid", "paid"))
 		for _, name := range []string{"created", "paid"} {
 			if n := effects(st, name); n != "1" {
 				t.Errorf("%s has %s effects", name, n)
@@ -120,23 +120,23 @@ func TestAnIdentityThatChanges(t *testing.T) {
 	})
 	t.Run("A7_old_and_new_ids_that_are_equal_are_not_taken_for_one", func(t *testing.T) {
 		st := memstore.New()
-		newRelease(t, st, byOrder, nil, nil).says(source.EndApplied, said("5", "1", "same"))
+		newRelease(t, st, byOrder, nil, nil).wantEnding(source.EndApplied, newOrderEvent("5", "1", "same"))
 		newer := newRelease(t, st, byEvent, former, nil)
-		newer.says(source.EndApplied, said("6", "5", "same"))
+		newer.wantEnding(source.EndApplied, newOrderEvent("6", "5", "same"))
 	})
 	t.Run("A7_what_cannot_be_compared_is_a_conflict_or_as_the_policy_says", func(t *testing.T) {
 		for trust, want := range map[bool]source.End{false: source.EndConflict, true: source.EndDuplicate} {
 			st := memstore.New()
-			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(source.EndApplied, said("1", "a", "one"))
-			newRelease(t, st, byEvent, &consumer.PreviousIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).says(want, said("1", "a", "one"))
+			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).wantEnding(source.EndApplied, newOrderEvent("1", "a", "one"))
+			newRelease(t, st, byEvent, &consumer.PreviousIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).wantEnding(want, newOrderEvent("1", "a", "one"))
 		}
 	})
 	t.Run("A7_a_mark_in_a_transaction_of_a_callers_own_is_of_both_identities", func(t *testing.T) {
 		for trust, unprinted := range map[bool]store.VerdictKind{false: store.Conflict, true: store.Seen} {
 			st := memstore.New()
 			older := newRelease(t, st, byOrder, nil, nil)
-			older.says(source.EndApplied, said("1", "a", "one"))
-			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(source.EndApplied, said("3", "c", "three"))
+			older.wantEnding(source.EndApplied, newOrderEvent("1", "a", "one"))
+			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).wantEnding(source.EndApplied, newOrderEvent("3", "c", "three"))
 			newer := newRelease(t, st, byEvent, &consumer.PreviousIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil)
 			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
@@ -145,7 +145,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 			for _, c := range []struct {
 				m    *semel.Message
 				want store.VerdictKind
-			}{{said("1", "a", "one"), store.Seen}, {said("2", "b", "two"), store.Fresh}, {said("3", "c", "three"), unprinted}} {
+			}{{newOrderEvent("1", "a", "one"), store.Seen}, {newOrderEvent("2", "b", "two"), store.Fresh}, {newOrderEvent("3", "c", "three"), unprinted}} {
 				if v, _ := newer.consumer.TryMark(t.Context(), b.Tx(store.All), c.m); v.Kind != c.want {
 					t.Errorf("trust %t: %s is %v, want %v", trust, c.m.Body, v.Kind, c.want)
 				}
@@ -153,31 +153,31 @@ func TestAnIdentityThatChanges(t *testing.T) {
 			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 				t.Fatalf("the commit says %+v", r)
 			}
-			older.says(source.EndDuplicate, said("2", "b", "two"))
+			older.wantEnding(source.EndDuplicate, newOrderEvent("2", "b", "two"))
 		}
 	})
 	t.Run("A7_a_message_without_the_former_identity_has_its_own", func(t *testing.T) {
 		st := memstore.New()
-		newRelease(t, st, byOrder, nil, nil).says(source.EndApplied, said("1", "a", "one"))
+		newRelease(t, st, byOrder, nil, nil).wantEnding(source.EndApplied, newOrderEvent("1", "a", "one"))
 		newer := newRelease(t, st, byEvent, former, nil)
 		m := &semel.Message{Headers: semel.Headers{{Name: "event", Value: []byte("b")}}, Body: []byte("two")}
-		newer.says(source.EndApplied, m)
-		newer.says(source.EndDuplicate, m)
+		newer.wantEnding(source.EndApplied, m)
+		newer.wantEnding(source.EndDuplicate, m)
 	})
 	t.Run("trap_T13_a_message_that_failed_is_not_its_own_former_duplicate", func(t *testing.T) {
 		st := memstore.New()
 		newer := newRelease(t, st, byEvent, former, func(c *consumer.Config) { c.Retry.InitialDelay = time.Millisecond })
 		newer.fail = errors.New("away")
-		newer.says(source.EndUnknown, said("1", "a", "one"))
+		newer.wantEnding(source.EndUnknown, newOrderEvent("1", "a", "one"))
 		newer.fail = nil
-		newer.says(source.EndApplied, said("1", "a", "one"))
+		newer.wantEnding(source.EndApplied, newOrderEvent("1", "a", "one"))
 	})
 	t.Run("A7_a_batch_with_one_former_identity_twice_loses_nothing", func(t *testing.T) {
 		st := memstore.New()
 		newer := newRelease(t, st, byEvent, former, func(c *consumer.Config) { c.Workers = 1 })
 		var ms []*semel.Message
 		for i := range 40 {
-			ms = append(ms, said(fmt.Sprint(i/2), fmt.Sprint(i), fmt.Sprint("body ", i/4*4+i%2)))
+			ms = append(ms, newOrderEvent(fmt.Sprint(i/2), fmt.Sprint(i), fmt.Sprint("body ", i/4*4+i%2)))
 		}
 		all, err := newer.consumer.ProcessAll(t.Context(), ms)
 		if err != nil {
@@ -228,15 +228,15 @@ func TestADerivationIsRecorded(t *testing.T) {
 		for name, begin := range map[string]func(*consumer.Consumer[*memstore.Tx]) error{
 			"Work": func(c *consumer.Consumer[*memstore.Tx]) error { return c.Work(t.Context()) },
 			"Process": func(c *consumer.Consumer[*memstore.Tx]) error {
-				_, err := c.Process(t.Context(), said("1", "a", "x"))
+				_, err := c.Process(t.Context(), newOrderEvent("1", "a", "x"))
 				return err
 			},
 			"TryMark": func(c *consumer.Consumer[*memstore.Tx]) error {
-				_, err := c.TryMark(t.Context(), b.Tx(store.All), said("1", "a", "x"))
+				_, err := c.TryMark(t.Context(), b.Tx(store.All), newOrderEvent("1", "a", "x"))
 				return err
 			},
 			"Accept": func(c *consumer.Consumer[*memstore.Tx]) error {
-				_, err := c.Accept(t.Context(), b.Tx(store.All), said("1", "a", "x"))
+				_, err := c.Accept(t.Context(), b.Tx(store.All), newOrderEvent("1", "a", "x"))
 				return err
 			},
 		} {

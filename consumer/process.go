@@ -65,7 +65,7 @@ func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]D
 	if i := slices.Index(ms, nil); i >= 0 {
 		return nil, fmt.Errorf("semel: consumer %q: message %d of %d is nil", c.config.Name, i, len(ms))
 	}
-	loop, err := c.looping(ctx)
+	loop, err := c.processSource(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +84,18 @@ func dispositionOf(x *source.Settlement) Disposition {
 // is paused.
 const processAgain = 30 * time.Second
 
-// looping returns the message source that Process uses. The first call of looping starts the engine.
-func (c *Consumer[Tx]) looping(ctx context.Context) (*sources.Calls[Disposition], error) {
+// processSource returns the message source that Process uses. The first call of looping starts the engine.
+func (c *Consumer[Tx]) processSource(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop
 	c.mutex.Unlock()
 	if loop != nil {
 		return loop, nil
 	}
-	if c.config.way == byKey {
+	if c.config.mechanism == byKey {
 		return nil, fmt.Errorf("semel: consumer %q: Process is not for NewKeyed; for a loop of your own use leasedkey.Keys.Do: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	if c.config.way != byTransaction {
+	if c.config.mechanism != byTransaction {
 		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and one that calls out runs when its message is claimed; use Accept of a consumer that New made on the same store, and Work or Run here: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if c.config.steps != nil {

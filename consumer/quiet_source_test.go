@@ -56,12 +56,12 @@ func TestASourceThatFailedAndIsQuiet(t *testing.T) {
 		consumer := mustNew(t, memstore.New(), add, c)
 		run := start(t, consumer)
 		pass(time.Second)
-		if ready, _ := consumer.Ready(); ready || len(seen.of(semel.EventNotReady)) != 1 {
-			t.Errorf("ready %v after the failure, %d events", ready, len(seen.of(semel.EventNotReady)))
+		if ready, _ := consumer.Ready(); ready || len(seen.eventsOf(semel.EventNotReady)) != 1 {
+			t.Errorf("ready %v after the failure, %d events", ready, len(seen.eventsOf(semel.EventNotReady)))
 		}
 		pass(20 * time.Second)
-		if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {
-			t.Errorf("ready %v (%s), told %d times", ready, why, len(seen.of(semel.EventReady)))
+		if ready, why := consumer.Ready(); !ready || len(seen.eventsOf(semel.EventReady)) == 0 {
+			t.Errorf("ready %v (%s), told %d times", ready, why, len(seen.eventsOf(semel.EventReady)))
 		}
 		run.stop()
 		if err := run.wait(); err != nil {
@@ -86,8 +86,8 @@ func TestASourceThatFailedAndIsQuiet(t *testing.T) {
 		run := start(t, consumer)
 		pass(time.Hour)
 		synctest.Wait()
-		if ready, _ := consumer.Ready(); ready || len(seen.of(semel.EventReady)) != 0 {
-			t.Errorf("ready %v, told %d times", ready, len(seen.of(semel.EventReady)))
+		if ready, _ := consumer.Ready(); ready || len(seen.eventsOf(semel.EventReady)) != 0 {
+			t.Errorf("ready %v, told %d times", ready, len(seen.eventsOf(semel.EventReady)))
 		}
 		run.stop()
 		if err := run.wait(); err != nil {

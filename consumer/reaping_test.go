@@ -36,8 +36,8 @@ func (cutOff) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	return nil, errors.New("no broker answers")
 }
 
-// The function standing returns the retention policy that the store has for the consumer "billing".
-func standing(t *testing.T, st store.Reaper) store.StoredRetention {
+// readRetention returns the retention policy that the store has for the consumer "billing".
+func readRetention(t *testing.T, st store.Reaper) store.StoredRetention {
 	t.Helper()
 	all, err := st.Retentions(t.Context(), "billing")
 	if err != nil || len(all) != 1 {
@@ -47,7 +47,7 @@ func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 }
 
 // ran stops a consumer's run and waits until the run has ended.
-func ran(t *testing.T, run *started) {
+func ran(t *testing.T, run *runningConsumer) {
 	t.Helper()
 	run.stop()
 	if err := run.wait(); err != nil {
@@ -58,7 +58,7 @@ func ran(t *testing.T, run *started) {
 func TestARunRecordsItsProgress(t *testing.T) {
 	bubble(t, "H2_of_all_that_was_delivered_since_the_last_record_the_oldest_counts", func(t *testing.T) {
 		store, source := memstore.New(), newFeed()
-		run := start(t, mustNew(t, store, add, keeping(source)))
+		run := start(t, mustNew(t, store, add, retentionConfig(source)))
 		now := time.Now()
 		old := now.Add(-3 * time.Hour).Truncate(time.Second)
 		source.sendAll(map[string]time.Time{"1": now, "2": old, "3": now}, "1", "2", "3")
@@ -67,10 +67,10 @@ func TestARunRecordsItsProgress(t *testing.T) {
 		held := false
 		for range 20 {
 			pass(10 * time.Second)
-			k := standing(t, store)
+			k := readRetention(t, store)
 			held = held || k.Held == "a" && k.Oldest.Equal(old)
 		}
-		if k := standing(t, store); !held || k.Held != "" {
+		if k := readRetention(t, store); !held || k.Held != "" {
 			t.Errorf("the age of the old message was recorded: %t, and finally %+v", held, k)
 		}
 		ran(t, run)
@@ -78,7 +78,7 @@ func TestARunRecordsItsProgress(t *testing.T) {
 	bubble(t, "H2_what_is_still_in_memory_is_no_progress", func(t *testing.T) {
 		store, source := memstore.New(), newFeed()
 		release := make(chan struct{})
-		c := keeping(source)
+		c := retentionConfig(source)
 		c.Timeout = 5 * time.Hour
 		run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			<-release
@@ -87,12 +87,12 @@ func TestARunRecordsItsProgress(t *testing.T) {
 		old := time.Now().Add(-30 * time.Minute).Truncate(time.Second)
 		source.send("1", old)
 		pass(3 * time.Hour)
-		if k := standing(t, store); k.Cutoff.After(old.Add(-time.Hour)) {
+		if k := readRetention(t, store); k.Cutoff.After(old.Add(-time.Hour)) {
 			t.Errorf("the cutoff is %v, although a message of %v is unsettled", k.Cutoff, old)
 		}
 		close(release)
 		pass(5 * time.Minute)
-		if k := standing(t, store); time.Since(k.Cutoff) > 66*time.Minute {
+		if k := readRetention(t, store); time.Since(k.Cutoff) > 66*time.Minute {
 			t.Errorf("everything is settled, and the cutoff is %v", k.Cutoff)
 		}
 		ran(t, run)
@@ -100,24 +100,24 @@ func TestARunRecordsItsProgress(t *testing.T) {
 	bubble(t, "H2_a_run_that_is_stopped_has_not_read_all", func(t *testing.T) {
 		store, source := memstore.New(), newFeed()
 		began := time.Now()
-		run := start(t, mustNew(t, store, add, keeping(source)))
+		run := start(t, mustNew(t, store, add, retentionConfig(source)))
 		source.send("1", time.Now())
 		pass(20 * time.Second) // the consumer has not recorded its progress yet
 		ran(t, run)
-		if k := standing(t, store); k.Progress.After(began) {
+		if k := readRetention(t, store); k.Progress.After(began) {
 			t.Errorf("the recorded progress is %v after the start", k.Progress.Sub(began))
 		}
 	})
 	bubble(t, "H2_a_run_that_hears_nothing_of_its_source_makes_no_progress", func(t *testing.T) {
 		store := memstore.New()
 		began := time.Now()
-		running := mustNew(t, store, add, keeping(cutOff{newBroker()}))
+		running := mustNew(t, store, add, retentionConfig(cutOff{newBroker()}))
 		run := start(t, running)
 		pass(3 * time.Hour)
 		if ready, _ := running.Ready(); ready {
 			t.Fatal("it is ready")
 		}
-		if k := standing(t, store); k.Progress.Sub(began) > time.Minute {
+		if k := readRetention(t, store); k.Progress.Sub(began) > time.Minute {
 			t.Errorf("the recorded progress is %v after the start", k.Progress.Sub(began))
 		}
 		ran(t, run)
@@ -128,29 +128,29 @@ func TestAHorizonThatCannotBeAsked(t *testing.T) {
 	bubble(t, "H1_it_is_asked_again_soon_and_not_an_hour_later", func(t *testing.T) {
 		store, src := memstore.New(), newBroker()
 		src.horizon = source.Horizon{Late: time.Minute, Why: "a topic"}
-		run := start(t, mustNew(t, store, add, keeping(src)))
+		run := start(t, mustNew(t, store, add, retentionConfig(src)))
 		pass(50 * time.Minute)
 		src.set(func() { src.horizon.Late, src.err = 10*time.Hour, errors.New("no broker answers") })
 		pass(20 * time.Minute)
-		if k := standing(t, store); k.Horizon > time.Hour {
+		if k := readRetention(t, store); k.Horizon > time.Hour {
 			t.Errorf("without a response the horizon is %v", k.Horizon)
 		}
 		src.set(func() { src.err = nil })
 		pass(3 * time.Minute)
-		if k := standing(t, store); k.Horizon < 10*time.Hour {
+		if k := readRetention(t, store); k.Horizon < 10*time.Hour {
 			t.Errorf("after a response the horizon is %v", k.Horizon)
 		}
 		ran(t, run)
 	})
 }
 
-// The type busy is a store in which another process removes old markers.
-type busy struct {
+// busyReaper is a store in which another process removes old markers.
+type busyReaper struct {
 	*memstore.Store
 	calls int
 }
 
-func (b *busy) Reap(context.Context, store.Reaping) (store.Reaped, error) {
+func (b *busyReaper) Reap(context.Context, store.Reaping) (store.Reaped, error) {
 	b.calls++
 	pass(10 * time.Millisecond) // virtual time must pass, so that a loop that calls without a pause ends
 	return store.Reaped{Elsewhere: true}, nil
@@ -182,8 +182,8 @@ func (p *places) Reap(_ context.Context, r store.Reaping) (store.Reaped, error) 
 
 func TestTheReaperBesideARun(t *testing.T) {
 	bubble(t, "trap_T66_it_leaves_off_where_another_process_is_at_it", func(t *testing.T) {
-		st := &busy{Store: memstore.New()}
-		run := start(t, mustNew(t, st, add, keeping(newBroker())))
+		st := &busyReaper{Store: memstore.New()}
+		run := start(t, mustNew(t, st, add, retentionConfig(newBroker())))
 		pass(10 * time.Minute)
 		ran(t, run)
 		if st.calls < 9 || st.calls > 10 {
@@ -192,7 +192,7 @@ func TestTheReaperBesideARun(t *testing.T) {
 	})
 	bubble(t, "trap_124_it_goes_on_behind_what_it_has_looked_at", func(t *testing.T) {
 		st := &places{Store: memstore.New()}
-		run := start(t, mustNew(t, st, add, keeping(newBroker())))
+		run := start(t, mustNew(t, st, add, retentionConfig(newBroker())))
 		pass(100 * time.Second)
 		ran(t, run)
 		if st.calls < 5 || st.wrong > 0 {

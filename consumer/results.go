@@ -47,7 +47,7 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 // handler stored no result, or its marker was removed. A stored result of 0 bytes is not nil. If none of Run, Work and
 // Process has begun, or if the store keeps no results, the error is semel.ErrUnsupported.
 func (c *Consumer[Tx]) Result(ctx context.Context, key semel.Key) ([]byte, error) {
-	e := c.running()
+	e := c.currentEngine()
 	if e == nil {
 		return nil, fmt.Errorf("semel: consumer %q: Result is for a consumer that has begun to Run, Work or Process: %w", c.config.Name, semel.ErrUnsupported)
 	}

@@ -15,7 +15,7 @@ import (
 func TestResultsOfEveryForm(t *testing.T) {
 	twice := append(numbered("m", 3), numbered("m", 3)...)
 	bubble(t, "C12_a_handler_of_a_whole_batch_keeps_one_for_each_message", func(t *testing.T) {
-		heard := told{}
+		heard := duplicateResults{}
 		c := config(newListSource(twice...))
 		c.OnDuplicate = heard.hook
 		running, err := consumer.NewBatch(memstore.New(), func(ctx context.Context, tx *memstore.Tx, ms []*semel.Message) error {
@@ -34,7 +34,7 @@ func TestResultsOfEveryForm(t *testing.T) {
 		}
 	})
 	bubble(t, "C12_the_last_step_keeps_it", func(t *testing.T) {
-		store, heard := memstore.New(), told{}
+		store, heard := memstore.New(), duplicateResults{}
 		last := func(ctx context.Context, tx *memstore.Tx, m *semel.Message, _ consumer.Done) ([]byte, error) {
 			return nil, consumer.KeepResult(ctx, tx, m, []byte("made of "+m.Identity.ID))
 		}
@@ -48,10 +48,10 @@ func TestResultsOfEveryForm(t *testing.T) {
 		}
 	})
 	bubble(t, "C12_one_that_was_processed_under_a_former_identity_has_its_result", func(t *testing.T) {
-		store, heard := memstore.New(), told{}
+		store, heard := memstore.New(), duplicateResults{}
 		run := func(change func(*consumer.Config)) {
 			t.Helper()
-			c := config(newListSource(said("o1", "e1", "1")))
+			c := config(newListSource(newOrderEvent("o1", "e1", "1")))
 			c.OnDuplicate = heard.hook
 			change(&c)
 			if _, err := consume(t, store, makes, c); err != nil {

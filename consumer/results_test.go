@@ -25,10 +25,10 @@ func makes(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return add(ctx, tx, m)
 }
 
-// The type told contains, by the id of the message, the results that OnDuplicate got.
-type told map[string][]string
+// duplicateResults contains, by the id of the message, the results that OnDuplicate got.
+type duplicateResults map[string][]string
 
-func (o told) hook(_ context.Context, m *semel.Message, result []byte) error {
+func (o duplicateResults) hook(_ context.Context, m *semel.Message, result []byte) error {
 	text := string(result)
 	if result == nil {
 		text = "nothing"
@@ -42,7 +42,7 @@ func TestADuplicateGetsItsResult(t *testing.T) {
 		bubble(t, "C12_the_result_of_its_first_processing_in_one_batch_and_later_"+strings.ReplaceAll(strategy.String(), " ", "_"), func(t *testing.T) {
 			store := memstore.New()
 			for range 2 {
-				heard := told{}
+				heard := duplicateResults{}
 				c := config(newListSource(append(numbered("m", 20), numbered("m", 20)...)...))
 				c.Strategy, c.OnDuplicate = strategy, heard.hook
 				counts, err := consume(t, store, makes, c)
@@ -98,7 +98,7 @@ func TestADuplicateGetsItsResult(t *testing.T) {
 			}
 			return nil
 		}))
-		heard := told{}
+		heard := duplicateResults{}
 		c := config(newListSource(append(numbered("m", 5), numbered("m", 5)...)...))
 		c.OnDuplicate = heard.hook
 		if counts, err := consume(t, store, makes, c); err != nil || counts.Duplicates != 5 || len(flat(heard)) != 5 || down != 3 {
@@ -106,7 +106,7 @@ func TestADuplicateGetsItsResult(t *testing.T) {
 		}
 	})
 	bubble(t, "C12_what_kept_nothing_or_was_parked_has_none", func(t *testing.T) {
-		store, heard := memstore.New(), told{}
+		store, heard := memstore.New(), duplicateResults{}
 		c := config(newListSource(append(numbered("m", 3), numbered("m", 3)...)...))
 		c.OnDuplicate = heard.hook
 		_, err := consume(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -125,7 +125,7 @@ func TestADuplicateGetsItsResult(t *testing.T) {
 	})
 }
 
-func flat(o told) (all []string) {
+func flat(o duplicateResults) (all []string) {
 	for _, results := range o {
 		all = append(all, results...)
 	}
@@ -170,7 +170,7 @@ func TestAResultThatCannotBeKept(t *testing.T) {
 	})
 	t.Run("C12_a_hook_that_no_duplicate_could_be_told_by_is_refused", func(t *testing.T) {
 		c := config(nil)
-		c.OnDuplicate = told{}.hook
+		c.OnDuplicate = duplicateResults{}.hook
 		c.Strategy, c.NaturalReason = consumer.StrategyNatural, "a test"
 		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "no marker tells which messages are duplicates") {
 			t.Error(err)
@@ -203,7 +203,7 @@ func TestProcessAndResults(t *testing.T) {
 		closed(t, running)
 	})
 	bubble(t, "C12_of_an_answer_that_is_applied_once_the_result_is_kept_once", func(t *testing.T) {
-		store, heard := memstore.New(), told{}
+		store, heard := memstore.New(), duplicateResults{}
 		c := config(newListSource(numbered("m", 3)...))
 		c.Strategy, c.AckOnReceipt, c.OnDuplicate = consumer.StrategyInbox, true, heard.hook
 		call := func(_ context.Context, m *semel.Message) (string, error) { return "answer to " + m.Identity.ID, nil }
@@ -258,7 +258,7 @@ func TestAResultAtEachPointOfDeath(t *testing.T) {
 			if err := run.wait(); err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			heard := told{}
+			heard := duplicateResults{}
 			again := config(newListSource(append(numbered("m", 4), numbered("m", 4)...)...))
 			again.OnDuplicate = heard.hook
 			if _, err := consume(t, st, makes, again); err != nil {

@@ -25,7 +25,7 @@ type forgetful struct {
 
 func TestTheRetentionOfCalls(t *testing.T) {
 	leased := func(src source.Source) consumer.Config {
-		c := keeping(src)
+		c := retentionConfig(src)
 		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		return c
 	}

@@ -101,15 +101,15 @@ func (b *broker) set(do func()) {
 	do()
 }
 
-// The function now returns a message that was written now.
-func now(id string) *semel.Message {
+// writtenNow returns a message that was written now.
+func writtenNow(id string) *semel.Message {
 	m := message(id, `{}`)
 	m.Origin.Written = uint32(time.Now().Unix())
 	return m
 }
 
-// keeping returns a configuration that keeps markers for an hour.
-func keeping(src source.Source) consumer.Config {
+// retentionConfig returns a configuration that keeps markers for an hour.
+func retentionConfig(src source.Source) consumer.Config {
 	c := config(src)
 	c.Retention.Keep = time.Hour
 	return c
@@ -118,7 +118,7 @@ func keeping(src source.Source) consumer.Config {
 func TestRetentionBesideARun(t *testing.T) {
 	bubble(t, "H3_H4_trap_14_what_is_past_its_retention_goes_and_its_copies_are_parked", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
-		c := mustNew(t, st, add, keeping(src))
+		c := mustNew(t, st, add, retentionConfig(src))
 		run := start(t, c)
 		first := time.Now()
 		src.send("1", first)
@@ -151,7 +151,7 @@ func TestRetentionBesideARun(t *testing.T) {
 	bubble(t, "trap_T63_an_outage_that_is_longer_than_the_retention_loses_no_protection", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
 		first := time.Now()
-		run := start(t, mustNew(t, st, add, keeping(src)))
+		run := start(t, mustNew(t, st, add, retentionConfig(src)))
 		for _, id := range []string{"1", "2", "3"} {
 			src.send(id, first)
 		}
@@ -163,7 +163,7 @@ func TestRetentionBesideARun(t *testing.T) {
 		pass(5 * time.Hour) // no consumer is running in this time
 		again := newBroker()
 		again.lanes = []source.LaneAge{{Lane: "a", Oldest: first.Add(4 * time.Minute)}} // the oldest unread message
-		run = start(t, mustNew(t, st, add, keeping(again)))
+		run = start(t, mustNew(t, st, add, retentionConfig(again)))
 		pass(10 * time.Minute)
 		again.send("1", first.Add(4*time.Minute)) // duplicate that was sent before the outage
 		pass(time.Minute)
@@ -183,7 +183,7 @@ func TestRetentionBesideARun(t *testing.T) {
 	bubble(t, "H2_what_is_not_known_of_a_lane_is_no_progress", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
 		src.known = false // a lane was assigned and has delivered no message yet
-		run := start(t, mustNew(t, st, add, keeping(src)))
+		run := start(t, mustNew(t, st, add, retentionConfig(src)))
 		src.send("1", time.Now())
 		pass(3 * time.Hour)
 		if v := outcome(t, st, "1"); v.Kind != store.Seen {
@@ -201,7 +201,7 @@ func TestRetentionBesideARun(t *testing.T) {
 	})
 	bubble(t, "H2_a_source_that_tells_no_ages_is_as_far_as_what_it_delivered", func(t *testing.T) {
 		st, src := memstore.New(), newFeed()
-		run := start(t, mustNew(t, st, add, keeping(src)))
+		run := start(t, mustNew(t, st, add, retentionConfig(src)))
 		old := time.Now().Add(-3 * time.Hour)
 		for range 200 { // the backlog is read slowly
 			src.send("1", old)
@@ -221,7 +221,7 @@ func TestRetentionBesideARun(t *testing.T) {
 	})
 	bubble(t, "trap_T72_the_reaper_can_be_switched_off", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
-		c := keeping(src)
+		c := retentionConfig(src)
 		c.Retention.Off = true
 		run := start(t, mustNew(t, st, add, c))
 		src.send("1", time.Now())
@@ -264,13 +264,13 @@ func TestRetentionBesideARun(t *testing.T) {
 	})
 	bubble(t, "H2_a_run_that_ends_because_nothing_is_left_records_that", func(t *testing.T) {
 		st := memstore.New()
-		counts, err := consume(t, st, add, keeping(newListSource(now("1"))))
+		counts, err := consume(t, st, add, retentionConfig(newListSource(writtenNow("1"))))
 		if err != nil || counts.Applied != 1 {
 			t.Fatal(counts, err)
 		}
 		began := time.Now()
 		pass(10 * time.Minute)
-		if _, err = consume(t, st, add, keeping(newListSource())); err != nil {
+		if _, err = consume(t, st, add, retentionConfig(newListSource())); err != nil {
 			t.Fatal(err)
 		}
 		if all, err := st.Retentions(t.Context(), "billing"); err != nil || all[0].Progress.Sub(began) < 10*time.Minute {
@@ -303,7 +303,7 @@ func TestTheHorizonOfARetention(t *testing.T) {
 	bubble(t, "H1_a_horizon_that_grows_stops_the_reaper_and_one_that_shrinks_lets_it_go_on", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
 		src.horizon = source.Horizon{Late: time.Minute, Why: "a topic"}
-		run := start(t, mustNew(t, st, add, keeping(src)))
+		run := start(t, mustNew(t, st, add, retentionConfig(src)))
 		src.send("1", time.Now())
 		pass(10 * time.Minute)
 		src.set(func() { src.horizon.Late = 10 * time.Hour })
@@ -338,7 +338,7 @@ func TestAReaperThatDies(t *testing.T) {
 			first := time.Now()
 			var died atomic.Bool
 			thaw := make(chan struct{})
-			run := start(t, mustNew(t, store, add, keeping(source), faults.Plan{At: func(p faults.Point, _ int) {
+			run := start(t, mustNew(t, store, add, retentionConfig(source), faults.Plan{At: func(p faults.Point, _ int) {
 				if p == point && time.Since(first) > 2*time.Hour && died.CompareAndSwap(false, true) {
 					<-thaw // as in a process that is frozen at this point
 				}
@@ -349,7 +349,7 @@ func TestAReaperThatDies(t *testing.T) {
 				t.Fatal("the reaper never reached the point")
 			}
 			again := newBroker()
-			other := start(t, mustNew(t, store, add, keeping(again)))
+			other := start(t, mustNew(t, store, add, retentionConfig(again)))
 			again.send("1", first)
 			pass(time.Hour)
 			if effect(t, store, "1") != "1" {

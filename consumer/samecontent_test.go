@@ -40,7 +40,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 	}
 	bubble(t, "A8_is_counted_and_told_and_decides_nothing", func(t *testing.T) {
 		plain, _, none, quiet := runsOver(t, identity.FingerprintNone())
-		if plain.SameContent != 0 || len(none.of(eventkind.SameContent)) != 0 || strings.Contains(quiet, "same content") {
+		if plain.SameContent != 0 || len(none.eventsOf(eventkind.SameContent)) != 0 || strings.Contains(quiet, "same content") {
 			t.Errorf("without fingerprints %+v\n%s", plain, quiet)
 		}
 		counts, store, seen, log := runsOver(t, identity.FingerprintBody())
@@ -56,7 +56,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 				t.Errorf("the effect of %s happened %q times", id, effect(t, store, string(id)))
 			}
 		}
-		told := seen.of(eventkind.SameContent)
+		told := seen.eventsOf(eventkind.SameContent)
 		if len(told) != 16 || told[0].Key.ID != "0-1" || told[0].Consumer != "billing" {
 			t.Errorf("%d events, first %+v", len(told), told)
 		}
@@ -66,7 +66,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 	})
 	bubble(t, "A8_what_was_received_is_looked_at_when_it_is_applied", func(t *testing.T) {
 		store := memstore.New()
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.Source, c.AckOnReceipt = newListSource(minted(3)...), true
 		if counts := runs(t, store, add, c); counts.Received != 12 || counts.Inbox.Applied != 12 || counts.SameContent != 8 {
 			t.Errorf("%+v", counts)

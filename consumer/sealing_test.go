@@ -82,7 +82,7 @@ func TestARunSealsActs(t *testing.T) {
 	})
 	bubble(t, "G6_also_while_the_reaper_has_much_to_remove", func(t *testing.T) {
 		store := &slowReaper{Store: memstore.New()}
-		run := start(t, mustNew(t, store, add, keeping(newBroker())))
+		run := start(t, mustNew(t, store, add, retentionConfig(newBroker())))
 		for n := int64(1); store.calls.Load() < 3; n++ {
 			recordActs(t, store.Store, 1)
 			pass(17 * time.Second) // the duration of one call of the reaper plus the interval between two calls of the sealer

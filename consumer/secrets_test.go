@@ -16,9 +16,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// The constant hidden is part of every body and header of the test messages. hidden must not appear in anything that
+// secretText is part of every body and header of the test messages. hidden must not appear in anything that
 // the consumer reports.
-const hidden = "4915162342"
+const secretText = "4915162342"
 
 // payment is the type that a handler decodes.
 type payment struct {
@@ -28,9 +28,9 @@ type payment struct {
 
 // secretive returns a message whose values must not appear in any report of the consumer.
 func secretive(id, body string) *semel.Message {
-	m := message(id, strings.ReplaceAll(body, "HIDDEN", hidden))
-	m.Key = []byte("key-" + hidden)
-	m.Headers = append(m.Headers, semel.Header{Name: "authorization", Value: []byte("Bearer " + hidden)}, semel.Header{Name: hidden, Value: []byte("x")})
+	m := message(id, strings.ReplaceAll(body, "HIDDEN", secretText))
+	m.Key = []byte("key-" + secretText)
+	m.Headers = append(m.Headers, semel.Header{Name: "authorization", Value: []byte("Bearer " + secretText)}, semel.Header{Name: secretText, Value: []byte("x")})
 	return m
 }
 
@@ -121,7 +121,7 @@ func TestNoPayloadIsReported(t *testing.T) {
 		}
 		text := told.String()
 		for _, line := range strings.Split(text, "\n") {
-			if strings.Contains(line, hidden) {
+			if strings.Contains(line, secretText) {
 				t.Errorf("told: %.300s", line)
 			}
 		}

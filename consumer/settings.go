@@ -25,10 +25,10 @@ type settings struct {
 	public string
 	// rules are the rules for reading deliveries.
 	rules delivery.Rules
-	// The field way says which method makes each effect happen only once. The field keys configures the leased keys if
-	// way is byKey.
-	way  way
-	keys KeyPolicy
+	// mechanism says which method makes each effect happen only once. The field keys configures the leased keys if
+	// mechanism is byKey.
+	mechanism mechanism
+	keys      KeyPolicy
 	// guard calls functions of users, sources and stores.
 	guard guard.Guard
 	// steps contains the names of the steps; nil if the handler has no steps.
@@ -45,7 +45,7 @@ type settings struct {
 
 // needs contains the arguments of a consumer's constructor other than the Config.
 type needs struct {
-	way way
+	mechanism mechanism
 	// store is nil if the caller passed none.
 	store any
 	keys  KeyPolicy
@@ -57,8 +57,8 @@ type needs struct {
 
 // needsOf returns the needs for a handler, a way and a store. If the handler is incomplete, noHandler of the result is
 // the error.
-func needsOf[Tx any](h *engine.Handler[Tx], w way, store any) needs {
-	n := needs{way: w, store: store}
+func needsOf[Tx any](h *engine.Handler[Tx], w mechanism, store any) needs {
+	n := needs{mechanism: w, store: store}
 	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
 		n.noHandler = errors.New("the handler is nil; pass a function")
 	}
@@ -80,7 +80,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
 	setDefault(&c.Provider.Window, defaultWindow) // after the check, because without calls it may be shorter than Timeout
-	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store)}
+	s := &settings{Config: c, public: c.Name, mechanism: n.mechanism, keys: n.keys, guard: guard.Guard{Plan: faults.Of(plans...)}, steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.mechanism, n.store)}
 	if err == nil {
 		err = s.fits(n.store)
 	}
@@ -111,7 +111,7 @@ func (c *settings) resolve(st any) {
 		Guard: c.guard, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Delay: c.Retention.Delay, Retries: c.ladder(),
 		IDTime: c.Retention.IDTime, DailyPartitions: c.Retention.DailyPartitions, Off: c.Retention.Off,
 	}
-	switch c.way {
+	switch c.mechanism {
 	case byTransaction:
 		if most := c.limits.Batch; most > 0 && most < c.Batch.MaxSize {
 			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
@@ -125,13 +125,13 @@ func (c *settings) resolve(st any) {
 	c.run = c.runOptions()
 }
 
-// The type way is the method by which each effect of a consumer happens once. Each constructor has its own way. The way
+// mechanism is the method by which each effect of a consumer happens once. Each constructor has its own way. The way
 // determines how the runner processes a batch.
-type way uint8
+type mechanism uint8
 
 const (
 	// byTransaction: the marker and the handler's writes are committed together (New, NewBatch, NewSteps).
-	byTransaction way = iota
+	byTransaction mechanism = iota
 	// byClaim: the inbox row is claimed, the handler calls another system, and the claim ends (NewLeased,
 	// NewLeasedSteps).
 	byClaim
@@ -147,7 +147,7 @@ const (
 
 // overRows reports whether handlers call other systems for messages of the store's inbox. A batch of a consumer whose
 // handlers call other systems has one message.
-func (w way) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
+func (w mechanism) overRows() bool { return w == byClaim || w == byAnswer || w == byLookup }
 
 // deliveryRules returns the rules for reading deliveries, except the rules that depend on the store.
 func (c *Config) deliveryRules() delivery.Rules {

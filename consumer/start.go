@@ -80,7 +80,7 @@ func inboxOnly(src source.Source) bool { return src == sources.None{Ends: true} 
 
 // checkSource checks that the source fits the policy, and prepares the store for the source.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
-	keyed := c.config.way == byKey
+	keyed := c.config.mechanism == byKey
 	if keyed {
 		if err := c.config.coversKeys(ctx, info); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error 
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions, but its store cannot keep them: %w", c.config.Name, semel.ErrUnsupported)
 		}
-		if err := c.config.guard.Source("Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
+		if err := c.config.guard.Source("Positions", func() error { info.Positions(c.config.controlName(), positions); return nil }); err != nil {
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}

@@ -78,7 +78,7 @@ func TestStepsOfTheKilled(t *testing.T) {
 				c.Workers, c.Drain = 1, time.Second
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				received(t, st, 1)
+				fillInbox(t, st, 1)
 				killed, err := consumer.NewSteps(st, k.steps(), c, k.plan(stop))
 				if err != nil {
 					t.Fatal(err)

@@ -212,7 +212,7 @@ func TestAStopOfASource(t *testing.T) {
 			if err := run.wait(); err != nil {
 				t.Fatal(err)
 			}
-			messages = src.left(messages)
+			messages = src.unacked(messages)
 		}
 		for i := range 300 {
 			if id := fmt.Sprint("m", i); effect(t, store, id) != "1" {

@@ -81,10 +81,10 @@ func TestTheSystemThatAHandlerCallsIsDown(t *testing.T) {
 		if meanwhile < 100 || meanwhile > consumer.Defaults().Retry.SerialAfter+consumer.Defaults().Workers+60*consumer.Defaults().Retry.Budget.PerSecond {
 			t.Errorf("%d tries in the minute in which all failed", meanwhile)
 		}
-		if n := seen.of(eventkind.Trial); len(n) != 1 || n[0].Messages < consumer.Defaults().Retry.SerialAfter || !errors.Is(n[0].Err, errAway) {
+		if n := seen.eventsOf(eventkind.Trial); len(n) != 1 || n[0].Messages < consumer.Defaults().Retry.SerialAfter || !errors.Is(n[0].Err, errAway) {
 			t.Errorf("%+v", n)
 		}
-		if n := seen.of(eventkind.TrialEnds); len(n) != 1 {
+		if n := seen.eventsOf(eventkind.TrialEnds); len(n) != 1 {
 			t.Errorf("%+v", n)
 		}
 		if took := time.Since(began); counts.Parked > 0 || took > 10*time.Minute {
@@ -121,8 +121,8 @@ func TestTheSystemThatAHandlerCallsIsDown(t *testing.T) {
 				t.Fatalf("%d retries within a minute, and the budget is %d", n, most)
 			}
 		}
-		if len(seen.of(eventkind.RetriesWait)) == 0 || counts.Parked > 0 {
-			t.Errorf("%+v; told %d times", counts, len(seen.of(eventkind.RetriesWait)))
+		if len(seen.eventsOf(eventkind.RetriesWait)) == 0 || counts.Parked > 0 {
+			t.Errorf("%+v; told %d times", counts, len(seen.eventsOf(eventkind.RetriesWait)))
 		}
 	})
 }

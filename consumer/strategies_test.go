@@ -52,12 +52,12 @@ func TestAUniqueBusinessKey(t *testing.T) {
 		c := config(newListSource(message("1", `a`), message("2", `b`)))
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, st, create, c)
-		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(eventkind.Backstop)) != 1 || seen.of(eventkind.Backstop)[0].Key.ID != "1" || !outcome(t, st, "1").Already(store.Applied) {
+		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.eventsOf(eventkind.Backstop)) != 1 || seen.eventsOf(eventkind.Backstop)[0].Key.ID != "1" || !outcome(t, st, "1").Already(store.Applied) {
 			t.Errorf("%+v, events %+v", counts, seen.events)
 		}
 		again := config(newListSource(message("1", `a`)))
 		again.Observers = []semel.Observer{seen}
-		if counts := runs(t, st, create, again); counts.Duplicates != 1 || len(seen.of(eventkind.Backstop)) != 1 {
+		if counts := runs(t, st, create, again); counts.Duplicates != 1 || len(seen.eventsOf(eventkind.Backstop)) != 1 {
 			t.Errorf("again: %+v, events %+v", counts, seen.events)
 		}
 	})
@@ -100,8 +100,8 @@ func TestNaturalIdempotency(t *testing.T) {
 	})
 }
 
-// guarded is a handler that pays an invoice if the invoice awaits payment.
-func guarded(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+// payIfOpen is a handler that pays an invoice if the invoice awaits payment.
+func payIfOpen(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	status, err := tx.Get("status " + m.Identity.ID)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func TestAGuardedEffect(t *testing.T) {
 	bubble(t, "B6_a_guard_that_meets_nothing_parks_by_default", func(t *testing.T) {
 		st := memstore.New()
 		awaiting(t, st, "1")
-		counts := runs(t, st, guarded, config(newListSource(message("1", `{}`), message("2", `{}`))))
+		counts := runs(t, st, payIfOpen, config(newListSource(message("1", `{}`), message("2", `{}`))))
 		if r := row(t, st, "2"); counts.Applied != 1 || counts.Parked != 1 || r.Reason != semel.ReasonPrecondition || r.Attempts != 1 || !strings.Contains(r.LastError, "changed 0 rows, not 1") {
 			t.Errorf("%+v, %+v", counts, r)
 		}
@@ -141,7 +141,7 @@ func TestAGuardedEffect(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnPrecondition = consumer.ActionDiscard
-		if counts := runs(t, st, guarded, c); counts.Discarded != 1 || row(t, st, "2").State != store.StateDiscarded || !outcome(t, st, "2").Already(store.Discarded) {
+		if counts := runs(t, st, payIfOpen, c); counts.Discarded != 1 || row(t, st, "2").State != store.StateDiscarded || !outcome(t, st, "2").Already(store.Discarded) {
 			t.Errorf("%+v, %+v", counts, rows(t, st))
 		}
 	})
@@ -149,7 +149,7 @@ func TestAGuardedEffect(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnPrecondition, c.Retry.MaxAttempts = consumer.ActionRetry, 100
-		run := start(t, mustNew(t, st, guarded, c))
+		run := start(t, mustNew(t, st, payIfOpen, c))
 		pass(5 * time.Second)
 		awaiting(t, st, "2")
 		if err := run.wait(); err != nil || string(st.Get("status 2")) != "paid" || len(rows(t, st)) != 0 {
@@ -160,7 +160,7 @@ func TestAGuardedEffect(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnPrecondition, c.Retry.MaxAttempts = consumer.ActionRetry, 3
-		if counts := runs(t, st, guarded, c); counts.Parked != 1 || counts.Retried != 2 || row(t, st, "2").Attempts != 3 {
+		if counts := runs(t, st, payIfOpen, c); counts.Parked != 1 || counts.Retried != 2 || row(t, st, "2").Attempts != 3 {
 			t.Errorf("%+v, %+v", counts, rows(t, st))
 		}
 	})

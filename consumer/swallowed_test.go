@@ -118,16 +118,16 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 		st := &breaking{watchedStore: watch(memstore.New()), knows: true}
 		seen := &witness{}
 		counts, attempts := swallowing(t, st, store.ClassContended, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
-		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(eventkind.Contended)) != 2 {
-			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(eventkind.Contended)))
+		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.eventsOf(eventkind.Contended)) != 2 {
+			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.eventsOf(eventkind.Contended)))
 		}
 	})
 	bubble(t, "law_13_a_lost_connection_that_a_handler_swallowed_is_nobodys_attempt", func(t *testing.T) {
 		st := &breaking{watchedStore: watch(memstore.New()), knows: true}
 		seen := &witness{}
 		counts, attempts := swallowing(t, st, store.ClassDown, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
-		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(semel.EventNotReady)) == 0 {
-			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(semel.EventNotReady)))
+		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.eventsOf(semel.EventNotReady)) == 0 {
+			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.eventsOf(semel.EventNotReady)))
 		}
 	})
 	bubble(t, "trap_95_of_a_handler_of_the_whole_batch_is_halved_to_its_message", func(t *testing.T) {

@@ -74,9 +74,9 @@ func (s scribesMessage) End(e measure.MessageEnd) {
 	s.write("%d %s %s %t", s.at.SpanID[0], e.Ending, measure.ReasonClass(e.Reason), e.Failed)
 }
 
-// sampled returns a message whose trace is sampled. unsampled returns a message whose trace is not sampled.
-func sampled(id string) *semel.Message   { return withParent(id, "01") }
-func unsampled(id string) *semel.Message { return withParent(id, "00") }
+// newSampledMessage returns a message whose trace is sampled. unsampled returns a message whose trace is not sampled.
+func newSampledMessage(id string) *semel.Message   { return withParent(id, "01") }
+func newUnsampledMessage(id string) *semel.Message { return withParent(id, "00") }
 
 func withParent(id, flags string) *semel.Message {
 	m := message(id, `{}`)
@@ -87,8 +87,8 @@ func withParent(id, flags string) *semel.Message {
 func TestATracerGetsSampledMessages(t *testing.T) {
 	bubble(t, "K4_the_handler_runs_within_the_span_of_its_message", func(t *testing.T) {
 		told := &scribe{}
-		original := sampled("1")
-		c := config(newListSource(original, unsampled("2"), message("3", `{}`)))
+		original := newSampledMessage("1")
+		c := config(newListSource(original, newUnsampledMessage("2"), message("3", `{}`)))
 		c.Observers = []semel.Observer{told}
 		seen := map[string]string{}
 		runs(t, memstore.New(), func(ctx context.Context, _ *memstore.Tx, m *semel.Message) error {
@@ -116,7 +116,7 @@ func TestATracerGetsSampledMessages(t *testing.T) {
 		told := &scribe{}
 		st := memstore.New()
 		runs(t, st, add, config(newListSource(message("0", `{}`))))
-		c := config(newListSource(sampled("0"), sampled("1"), sampled("2")))
+		c := config(newListSource(newSampledMessage("0"), newSampledMessage("1"), newSampledMessage("2")))
 		c.Observers, c.Batch.MaxSize, c.Workers, c.Retry.MaxAttempts = []semel.Observer{told}, 1, 1, 2
 		runs(t, st, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "2" {
@@ -136,7 +136,7 @@ func TestATracerGetsSampledMessages(t *testing.T) {
 	})
 	bubble(t, "K4_who_fell_with_another_did_not_fail_itself", func(t *testing.T) {
 		told, failed := &scribe{}, false
-		c := config(newListSource(sampled("1"), sampled("2")))
+		c := config(newListSource(newSampledMessage("1"), newSampledMessage("2")))
 		c.Observers = []semel.Observer{told}
 		runs(t, memstore.New(), func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "2" && !failed {
@@ -159,7 +159,7 @@ func TestATracerGetsSampledMessages(t *testing.T) {
 			}
 			return r
 		}
-		c := config(newListSource(sampled("1")))
+		c := config(newListSource(newSampledMessage("1")))
 		c.Observers = []semel.Observer{told}
 		runs(t, st, add, c)
 		if got := strings.Join(told.lines, ", "); got != "1 unknown none false, batch of 1 unknown, 2 applied none false, batch of 1 committed" {
@@ -168,7 +168,7 @@ func TestATracerGetsSampledMessages(t *testing.T) {
 	})
 	bubble(t, "K4_a_handler_of_all_runs_within_the_span_of_the_batch", func(t *testing.T) {
 		told := &scribe{}
-		c := config(newListSource(sampled("1"), unsampled("2"), sampled("3")))
+		c := config(newListSource(newSampledMessage("1"), newUnsampledMessage("2"), newSampledMessage("3")))
 		c.Observers = []semel.Observer{told}
 		all, err := consumer.NewBatch(memstore.New(), func(ctx context.Context, _ *memstore.Tx, ms []*semel.Message) error {
 			at, _ := ms[2].TraceContext()
@@ -187,7 +187,7 @@ func TestATracerGetsSampledMessages(t *testing.T) {
 	})
 	bubble(t, "K4_one_that_records_nothing_changes_nothing", func(t *testing.T) {
 		told := &scribe{silent: true}
-		c := config(newListSource(sampled("1"), sampled("2")))
+		c := config(newListSource(newSampledMessage("1"), newSampledMessage("2")))
 		c.Observers = []semel.Observer{told}
 		runs(t, memstore.New(), func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			if at, _ := m.TraceContext(); at.SpanID[0] != 0xb7 {
@@ -209,7 +209,7 @@ func (*fallen) TraceBatch(measure.Begun) measure.BatchTrace { panic("no") }
 func TestATracerIsOneAndCanFallOut(t *testing.T) {
 	bubble(t, "trap_T90_one_that_panics_is_logged_once", func(t *testing.T) {
 		said := &strings.Builder{}
-		c := config(newListSource(sampled("1"), sampled("2")))
+		c := config(newListSource(newSampledMessage("1"), newSampledMessage("2")))
 		c.Observers, c.Logger, c.Batch.MaxSize = []semel.Observer{&fallen{}}, slog.New(slog.NewTextHandler(said, nil)), 1
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 2 || strings.Count(said.String(), "the tracer panicked") != 1 {
 			t.Errorf("%+v: %s", counts, said)

@@ -16,12 +16,12 @@ import (
 
 // eventOf returns a message whose type is in the header event-type.
 func eventOf(kind, id string) *semel.Message {
-	return typedAs("", id, semel.Header{Name: "event-type", Value: []byte(kind)})
+	return newTypedMessage("", id, semel.Header{Name: "event-type", Value: []byte(kind)})
 }
 
 func TestATypeIsReadWhereItIsSaidToBe(t *testing.T) {
 	bubble(t, "a_handler_only_and_ByType_see_a_type_in_a_header", func(t *testing.T) {
-		c := config(newListSource(eventOf("paid", "1"), eventOf("refunded", "2"), eventOf("mailed", "3"), typedAs("paid", "4")))
+		c := config(newListSource(eventOf("paid", "1"), eventOf("refunded", "2"), eventOf("mailed", "3"), newTypedMessage("paid", "4")))
 		c.Type, c.Filter = "header:Event-Type", consumer.Filter{Types: []string{"paid", "refunded"}}
 		seen := map[string]string{}
 		counts := runs(t, memstore.New(), consumer.ByType(map[string]func(context.Context, *memstore.Tx, *semel.Message) error{
@@ -64,7 +64,7 @@ func TestATypeIsReadWhereItIsSaidToBe(t *testing.T) {
 	bubble(t, "it_changes_neither_identity_nor_fingerprint", func(t *testing.T) {
 		store := memstore.New()
 		for _, kind := range []string{"", "header:event-type"} {
-			c := config(newListSource(typedAs("order", "1", semel.Header{Name: "event-type", Value: []byte("paid")})))
+			c := config(newListSource(newTypedMessage("order", "1", semel.Header{Name: "event-type", Value: []byte("paid")})))
 			c.Type, c.Identity, c.Fingerprint = kind, identity.By("type", "header:id"), identity.FingerprintOf("type", "header:id")
 			if counts := runs(t, store, add, c); counts.Applied+counts.Duplicates != 1 || kind != "" && counts.Duplicates != 1 {
 				t.Errorf("%q: %+v", kind, counts)
@@ -116,7 +116,7 @@ func TestTypesThatNoMessageHasAreWarnedAboutOnce(t *testing.T) {
 			for i := range c.messages {
 				m := eventOf("paid", fmt.Sprint(i))
 				if i == c.typed {
-					m = typedAs("paid", fmt.Sprint(i))
+					m = newTypedMessage("paid", fmt.Sprint(i))
 				}
 				all = append(all, m)
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The variable lost is the result of a commit whose response did not arrive.
-var lost = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("connection reset")}
+// lostCommit is the result of a commit whose response did not arrive.
+var lostCommit = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("connection reset")}
 
 // lostReplies contains the possible outcomes of a commit whose response does not arrive. The field runs is how often a
 // handler must run.
@@ -27,17 +27,17 @@ var lostReplies = []struct {
 	runs int
 }{
 	{"committed", func(ctx context.Context, commit func(context.Context) store.Result) { commit(ctx) }, 1},
-	{"not committed", func(ctx context.Context, commit func(context.Context) store.Result) { commit(ended()) }, 2},
+	{"not committed", func(ctx context.Context, commit func(context.Context) store.Result) { commit(cancelledContext()) }, 2},
 	{"committed later", func(_ context.Context, commit func(context.Context) store.Result) {
 		time.AfterFunc(2*time.Second, func() { commit(context.Background()) })
 	}, 1},
 	{"rolled back later", func(_ context.Context, commit func(context.Context) store.Result) {
-		time.AfterFunc(2*time.Second, func() { commit(ended()) })
+		time.AfterFunc(2*time.Second, func() { commit(cancelledContext()) })
 	}, 2},
 }
 
-// The function ended returns a cancelled context, with which a memstore rejects the commit.
-func ended() context.Context {
+// cancelledContext returns a cancelled context, with which a memstore rejects the commit.
+func cancelledContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -50,8 +50,8 @@ func TestACommitThatLastsTooLongForItsBatch(t *testing.T) {
 		st.onBegin = func(_ context.Context, marks []store.Mark) error { size = len(marks); return nil }
 		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if commits++; size > 10 && commits < 100 {
-				commit(ended())
-				return lost
+				commit(cancelledContext())
+				return lostCommit
 			}
 			return commit(ctx)
 		}
@@ -78,7 +78,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 						return commit(ctx)
 					}
 					reply.what(ctx, commit)
-					return lost
+					return lostCommit
 				}
 				source := newListSource(numbered("m", 10)...)
 				c := config(source)
@@ -88,8 +88,8 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 					ran[m.Identity.ID]++
 					return add(ctx, tx, m)
 				}, c)
-				if counts.Applied != 10 || counts.Duplicates != 0 || counts.Retried != 0 || len(source.settled) != 10 || len(seen.of(eventkind.Unknown)) != 1 {
-					t.Errorf("%s: %+v, %d settled, %d events", reply.name, counts, len(source.settled), len(seen.of(eventkind.Unknown)))
+				if counts.Applied != 10 || counts.Duplicates != 0 || counts.Retried != 0 || len(source.settled) != 10 || len(seen.eventsOf(eventkind.Unknown)) != 1 {
+					t.Errorf("%s: %+v, %d settled, %d events", reply.name, counts, len(source.settled), len(seen.eventsOf(eventkind.Unknown)))
 				}
 				for i := range 10 {
 					if id := fmt.Sprint("m", i); effect(t, st.Store, id) != "1" || ran[id] != reply.runs {
@@ -106,8 +106,8 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 			if done.Load() {
 				return commit(ctx)
 			}
-			commit(ended())
-			return lost
+			commit(cancelledContext())
+			return lostCommit
 		}
 		source := newListSource(numbered("m", 10)...)
 		run := start(t, mustNew(t, st, add, config(source)))
@@ -128,7 +128,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 					return commit(ctx)
 				}
 				reply.what(ctx, commit)
-				return lost
+				return lostCommit
 			}
 			counts := runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
 			if all := rows(t, st.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {
@@ -157,7 +157,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 				if culprit < 0 {
 					return commit(ctx)
 				}
-				commit(ended())
+				commit(cancelledContext())
 				out := store.Result{Outcome: store.NotCommitted, Class: store.ClassPermanent, Culprit: store.NoCulprit, Err: errors.New("deferred constraint")}
 				if named {
 					out.Culprit = culprit
@@ -185,7 +185,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 			if refuse--; refuse < 0 {
 				return commit(ctx)
 			}
-			commit(ended())
+			commit(cancelledContext())
 			return store.Result{Outcome: store.NotCommitted, Class: store.ClassContended, Culprit: store.NoCulprit, Err: errTest}
 		}
 		counts := runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))

@@ -170,8 +170,8 @@ func (s *watchedSource) Close(ctx context.Context) error {
 	return s.listSource.Close(ctx)
 }
 
-// The method left returns the messages that are not acked, and that a broker would therefore deliver again.
-func (s *listSource) left(all []*semel.Message) []*semel.Message {
+// unacked returns the messages that are not acked, and that a broker would therefore deliver again.
+func (s *listSource) unacked(all []*semel.Message) []*semel.Message {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var out []*semel.Message
@@ -267,21 +267,21 @@ func ranToItsEnd[Tx any](t *testing.T, c *consumer.Consumer[Tx]) semel.Counts {
 	return c.Counts()
 }
 
-// The type started is a consumer that runs concurrently with the test.
-type started struct {
+// runningConsumer is a consumer that runs concurrently with the test.
+type runningConsumer struct {
 	stop  context.CancelFunc
 	ended chan error
 }
 
-func start[Tx any](t *testing.T, c *consumer.Consumer[Tx]) *started {
+func start[Tx any](t *testing.T, c *consumer.Consumer[Tx]) *runningConsumer {
 	ctx, stop := context.WithCancel(t.Context())
-	s := &started{stop: stop, ended: make(chan error, 1)}
+	s := &runningConsumer{stop: stop, ended: make(chan error, 1)}
 	go func() { s.ended <- c.Run(ctx) }()
 	return s
 }
 
 // wait returns the result of Run.
-func (s *started) wait() error {
+func (s *runningConsumer) wait() error {
 	err := <-s.ended
 	s.stop()
 	return err
@@ -362,7 +362,7 @@ func (w *witness) Observe(e semel.Event) {
 	w.events = append(w.events, e)
 }
 
-func (w *witness) of(kind semel.EventKind) []semel.Event {
+func (w *witness) eventsOf(kind semel.EventKind) []semel.Event {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	var out []semel.Event

@@ -65,8 +65,8 @@ func (b turned) Rollback(ctx context.Context) {
 func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 	bubble(t, "T4_C5_a_handler_of_three_leases_that_fails_has_had_an_attempt_and_keeps_its_claim", func(t *testing.T) {
 		st := &opening{Store: memstore.New()}
-		received(t, st.Store, 1)
-		c := working(config(nil))
+		fillInbox(t, st.Store, 1)
+		c := withoutSource(config(nil))
 		c.Inbox.Lease, c.Retry.InitialDelay, c.IdleExit = 2*time.Second, time.Millisecond, time.Minute
 		entries := 0
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -83,9 +83,9 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 	})
 	bubble(t, "D3_handlers_that_take_a_lease_each_wait_their_turn_outside_of_the_store_and_lose_nothing", func(t *testing.T) {
 		st := &oneWriter{opening: &opening{Store: memstore.New()}, turn: make(chan struct{}, 1)}
-		received(t, st.Store, 12)
+		fillInbox(t, st.Store, 12)
 		dies(t, st.Store, 2*time.Second) // now the store has recorded that a process started the message
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.Workers, c.Inbox.Lease, c.IdleExit = 4, 9*time.Second, time.Minute
 		var said []string
 		c.Observers = append(c.Observers, observerFunc(func(e semel.Event) {
@@ -109,7 +109,7 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 	})
 	bubble(t, "D3_a_claim_that_waits_for_a_connection_keeps_its_lease", func(t *testing.T) {
 		st := watch(memstore.New())
-		received(t, st.Store, 1)
+		fillInbox(t, st.Store, 1)
 		waited := false
 		st.onBegin = func(context.Context, []store.Mark) error {
 			if !waited {
@@ -118,7 +118,7 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 			}
 			return nil
 		}
-		c := working(config(nil))
+		c := withoutSource(config(nil))
 		c.Inbox.Lease, c.IdleExit = 6*time.Second, time.Minute
 		counts := runs(t, st, add, c)
 		if !waited || counts.Inbox.Applied != 1 || counts.Inbox.Lost != 0 || counts.Inbox.Claimed != 1 {
@@ -127,8 +127,8 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 	})
 	bubble(t, "C6_D5_what_waits_to_be_tried_is_given_back_in_time_and_counts_as_no_start", func(t *testing.T) {
 		st := memstore.New()
-		received(t, st, 60)
-		c := working(config(nil))
+		fillInbox(t, st, 60)
+		c := withoutSource(config(nil))
 		c.Workers, c.Inbox.Lease, c.IdleExit, c.Retry.SerialAfter, c.Retry.MaxAttempts, c.Retry.Budget.PerSecond = 2, 3*time.Second, time.Minute, 3, 100, 1
 		c.Retry.InitialDelay, c.Retry.MaxDelay = time.Millisecond, time.Second
 		began := time.Now()

@@ -23,8 +23,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a folder of files, with the store of the processes that read these files.
-type shelf struct {
+// causesFixture is a folder of files, with the store of the processes that read these files.
+type causesFixture struct {
 	t      *testing.T
 	folder string
 	store  *memstore.Store
@@ -33,7 +33,7 @@ type shelf struct {
 }
 
 // put appends the events with the numbers from first to last to a file.
-func (s *shelf) put(name string, first, last int) {
+func (s *causesFixture) put(name string, first, last int) {
 	s.t.Helper()
 	var text strings.Builder
 	for n := first; n <= last; n++ {
@@ -49,11 +49,11 @@ func (s *shelf) put(name string, first, last int) {
 	}
 }
 
-func (s *shelf) path(name string) string { return filepath.Join(s.folder, name) }
+func (s *causesFixture) path(name string) string { return filepath.Join(s.folder, name) }
 
 // process runs a consumer until the end of a file. If point is not empty, the process dies when the consumer's second
 // batch passes that point.
-func (s *shelf) process(name string, point faults.Point) semel.Counts {
+func (s *causesFixture) process(name string, point faults.Point) semel.Counts {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -120,29 +120,29 @@ func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p
 // Each subtest has one cause of duplicate deliveries that occurs with files. The function of a subtest returns the
 // counts of the last process.
 func TestCausesOfDuplicates(t *testing.T) {
-	for name, happens := range map[string]func(*shelf) semel.Counts{
-		"L7_producer_retry": func(s *shelf) semel.Counts { // a writer that does not know whether its line was written
+	for name, happens := range map[string]func(*causesFixture) semel.Counts{
+		"L7_producer_retry": func(s *causesFixture) semel.Counts { // a writer that does not know whether its line was written
 			s.put("orders", 1, 1)
 			s.put("orders", 1, 30)
 			return s.process("orders", "")
 		},
-		"L7_relay_retry": func(s *shelf) semel.Counts { // a relay that died before it stored which lines it had written
+		"L7_relay_retry": func(s *causesFixture) semel.Counts { // a relay that died before it stored which lines it had written
 			s.put("orders", 1, 20)
 			s.process("orders", "")
 			s.put("orders", 11, 30)
 			return s.process("orders", "")
 		},
-		"L7_crash_after_effect":      func(s *shelf) semel.Counts { return s.crash(faults.AfterCommit) },
-		"L7_crash_before_settle":     func(s *shelf) semel.Counts { return s.crash(faults.BeforeSettle) },
+		"L7_crash_after_effect":      func(s *causesFixture) semel.Counts { return s.crash(faults.AfterCommit) },
+		"L7_crash_before_settle":     func(s *causesFixture) semel.Counts { return s.crash(faults.BeforeSettle) },
 		"L7_rebalance":               twoAtOnce,
 		"L7_time_out_hiding_success": hiddenSuccess,
-		"L7_retry_topic": func(s *shelf) semel.Counts { // another application has copied its failed messages to a second file
+		"L7_retry_topic": func(s *causesFixture) semel.Counts { // another application has copied its failed messages to a second file
 			s.put("orders", 1, 30)
 			s.process("orders", "")
 			s.put("again", 5, 10)
 			return s.process("again", "")
 		},
-		"L7_offset_reset": func(s *shelf) semel.Counts { // the file was replaced by another file with the same events
+		"L7_offset_reset": func(s *causesFixture) semel.Counts { // the file was replaced by another file with the same events
 			s.put("orders", 1, 30)
 			s.process("orders", "")
 			if err := os.Remove(s.path("orders")); err != nil {
@@ -154,7 +154,7 @@ func TestCausesOfDuplicates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &shelf{t: t, folder: t.TempDir(), store: memstore.New()}
+				s := &causesFixture{t: t, folder: t.TempDir(), store: memstore.New()}
 				c := happens(s)
 				if c.Duplicates == 0 || c.Conflicts != 0 || c.Parked != 0 || c.InFlight != 0 {
 					t.Errorf("%+v", c)
@@ -169,7 +169,7 @@ func TestCausesOfDuplicates(t *testing.T) {
 	}
 }
 
-func (s *shelf) crash(point faults.Point) semel.Counts {
+func (s *causesFixture) crash(point faults.Point) semel.Counts {
 	s.put("orders", 1, 30)
 	s.process("orders", point)
 	return s.process("orders", "")
@@ -177,7 +177,7 @@ func (s *shelf) crash(point faults.Point) semel.Counts {
 
 // twoAtOnce runs two processes that both read the file. Each process waits until both processes have fetched lines.
 // Without this wait, a quick process could save its position at the end of the file before the other process starts.
-func twoAtOnce(s *shelf) semel.Counts {
+func twoAtOnce(s *causesFixture) semel.Counts {
 	s.put("orders", 1, 30)
 	var reading sync.WaitGroup
 	reading.Add(2)
@@ -199,7 +199,7 @@ func twoAtOnce(s *shelf) semel.Counts {
 
 // hiddenSuccess loses the responses to commits that have succeeded. A writer that got no response then writes its
 // events again.
-func hiddenSuccess(s *shelf) semel.Counts {
+func hiddenSuccess(s *causesFixture) semel.Counts {
 	lost := 0
 	s.store = memstore.New(memstore.Fail(func(op string) error {
 		if op == "commit-after" && lost < 3 {

@@ -13,11 +13,11 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// delivered is a message with the data that Settle needs. A delivered is the Handle of its delivery, and also the
+// deliveryHandle is a message with the data that Settle needs. A delivered is the Handle of its delivery, and also the
 // decoder of that delivery.
-type delivered struct {
+type deliveryHandle struct {
 	message    semel.Message
-	from       *generation
+	generation *generation
 	start, end int64
 	format     Format
 	// The mutex decoding guards the result of decoding. A source that wraps this source may deliver the same delivery
@@ -37,8 +37,8 @@ type decoder struct {
 }
 
 // begin converts a line to a message that is decoded later. begin refuses a line that is too long at once.
-func (c *decoder) begin(l line) *delivered {
-	d := &delivered{start: l.start, end: l.end, format: c.format, undecoded: true}
+func (c *decoder) begin(l line) *deliveryHandle {
+	d := &deliveryHandle{start: l.start, end: l.end, format: c.format, undecoded: true}
 	m := &d.message
 	m.Topic = c.topic
 	m.Origin = semel.Origin{Partition: -1, Offset: l.start}
@@ -55,7 +55,7 @@ func (c *decoder) begin(l line) *delivered {
 
 // Decode decodes the line in the body. The decoded message is never larger than the line, so Fetch can count
 // the bytes of the line.
-func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
+func (d *deliveryHandle) Decode(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
 	d.decoding.Lock()
 	defer d.decoding.Unlock()
 	if d.undecoded {
@@ -70,18 +70,18 @@ func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.
 	return d.refused, d.detail()
 }
 
-// The method again returns a copy of a nacked message for its next delivery.
-func (d *delivered) again() *delivered {
+// copyForRedelivery returns a copy of a nacked message for its next delivery.
+func (d *deliveryHandle) copyForRedelivery() *deliveryHandle {
 	d.decoding.Lock()
 	defer d.decoding.Unlock()
-	return &delivered{
-		message: d.message, from: d.from, start: d.start, end: d.end, format: d.format,
+	return &deliveryHandle{
+		message: d.message, generation: d.generation, start: d.start, end: d.end, format: d.format,
 		undecoded: d.undecoded, refused: d.refused,
 	}
 }
 
 // detail describes why a line was refused.
-func (d *delivered) detail() string {
+func (d *deliveryHandle) detail() string {
 	if d.refused == reasonname.None {
 		return ""
 	}
@@ -89,9 +89,9 @@ func (d *delivered) detail() string {
 	return string(text)
 }
 
-// The method whole reports whether a line without a line end is complete. A complete line is a JSON object or array, so
+// isComplete reports whether a line without a line end is complete. A complete line is a JSON object or array, so
 // further bytes cannot change its meaning.
-func (c *decoder) whole(l line) bool {
+func (c *decoder) isComplete(l line) bool {
 	if l.length > int64(len(l.text)) {
 		return false
 	}
@@ -103,7 +103,7 @@ func (c *decoder) whole(l line) bool {
 	return kind == strictjson.Object || kind == strictjson.Array
 }
 
-func (d *delivered) decode(room *reading.Room, m *semel.Message) error {
+func (d *deliveryHandle) decode(room *reading.Room, m *semel.Message) error {
 	text := m.Body
 	if d.format == CloudEvents {
 		m.Body = nil

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-func decoded(f Format, text string) (*semel.Message, semel.Reason) {
+func decodeText(f Format, text string) (*semel.Message, semel.Reason) {
 	d := (&decoder{format: f, topic: "topic"}).begin(line{text: []byte(text), start: 7, end: 8 + int64(len(text)), length: int64(len(text))})
 	reason, _ := d.Decode(new(reading.Room), &d.message)
 	return &d.message, reason
@@ -49,7 +49,7 @@ func TestGoodLinesBecomeMessages(t *testing.T) {
 		"plain JSON that is no object":     {JSON, `"x"`, "", "", `"x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, reason := decoded(c.format, c.line)
+			m, reason := decodeText(c.format, c.line)
 			if reason != reasonname.None {
 				t.Fatalf("refused, %s: %s", reason, headersOf(m))
 			}
@@ -65,7 +65,7 @@ func TestGoodLinesBecomeMessages(t *testing.T) {
 
 func TestAnEventWithoutIdentityIsNotMalformed(t *testing.T) {
 	t.Run("A4_the_engine_judges_what_the_event_lacks", func(t *testing.T) {
-		m, reason := decoded(CloudEvents, `{"specversion":"1.0","type":"t","data":1}`)
+		m, reason := decodeText(CloudEvents, `{"specversion":"1.0","type":"t","data":1}`)
 		if reason != reasonname.None || m.ID() != "" || m.Source() != "" || m.Type() != "t" {
 			t.Errorf("reason %q, id %q, source %q, type %q", reason, m.ID(), m.Source(), m.Type())
 		}
@@ -104,35 +104,35 @@ func TestBadLinesAreRefusedWithTheirRawBytesAndAReason(t *testing.T) {
 		"an envelope with headers differing by case": {Envelope, `{"headers":{"Id":"1","id":"2"}}`, "differ only in case"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused(t, c.format, c.line, c.detail)
+			expectRefused(t, c.format, c.line, c.detail)
 		})
 	}
 	t.Run("trap_17_an_undecodable_line_is_kept_raw", func(t *testing.T) {
-		refused(t, JSON, `{"a":`, "ends")
+		expectRefused(t, JSON, `{"a":`, "ends")
 	})
 	t.Run("trap_80_a_raw_NUL_is_malformed", func(t *testing.T) {
-		refused(t, JSON, "{\"a\":\"\x00\"}", "control character")
+		expectRefused(t, JSON, "{\"a\":\"\x00\"}", "control character")
 	})
 	t.Run("trap_81_a_lone_surrogate_is_malformed", func(t *testing.T) {
-		refused(t, JSON, `{"a":"\ud800"}`, "lone surrogate")
+		expectRefused(t, JSON, `{"a":"\ud800"}`, "lone surrogate")
 	})
 	t.Run("trap_81_invalid_UTF-8_is_malformed", func(t *testing.T) {
-		refused(t, JSON, "{\"a\":\"\xff\"}", "UTF-8")
+		expectRefused(t, JSON, "{\"a\":\"\xff\"}", "UTF-8")
 	})
 	t.Run("A4_an_event_whose_id_is_a_number_is_malformed", func(t *testing.T) {
-		refused(t, CloudEvents, `{"id":1}`, "id must be a string")
+		expectRefused(t, CloudEvents, `{"id":1}`, "id must be a string")
 	})
 	t.Run("trap_80_an_escaped_NUL_in_an_identity_is_a_character_like_others", func(t *testing.T) {
-		m, reason := decoded(CloudEvents, `{"specversion":"1.0","type":"t","id":"a\u0000b"}`)
+		m, reason := decodeText(CloudEvents, `{"specversion":"1.0","type":"t","id":"a\u0000b"}`)
 		if reason != reasonname.None || m.ID() != "a\x00b" {
 			t.Errorf("id %q, reason %q", m.ID(), reason)
 		}
 	})
 }
 
-func refused(t *testing.T, f Format, text, why string) {
+func expectRefused(t *testing.T, f Format, text, why string) {
 	t.Helper()
-	m, reason := decoded(f, text)
+	m, reason := decodeText(f, text)
 	if reason != semel.ReasonMalformed || string(m.Body) != text || m.Key != nil {
 		t.Errorf("reason %q, body %q, key %q", reason, m.Body, m.Key)
 	}
@@ -144,7 +144,7 @@ func refused(t *testing.T, f Format, text, why string) {
 func TestADetailCarriesNoValueOfTheLine(t *testing.T) {
 	t.Run("law_15_no_payload_in_what_is_logged", func(t *testing.T) {
 		for _, text := range []string{`{"id":"1","data_base64":"secret"}`, `{"id":"secret",}`, `{"id":["secret"]}`, `{"x":"secret\ud800"}`} {
-			m, reason := decoded(CloudEvents, text)
+			m, reason := decodeText(CloudEvents, text)
 			detail, _ := m.Headers.Get(HeaderDetail)
 			if reason == reasonname.None || bytes.Contains(detail, []byte("secret")) {
 				t.Errorf("%s: reason %q, detail %q", text, reason, detail)

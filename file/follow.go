@@ -13,26 +13,26 @@ import (
 func (s *Source) atEnd() (bool, error) {
 	switch {
 	case !s.options.Follow:
-		more := !s.final
-		s.over = s.final
-		s.final = true
-		if s.over {
-			s.reportTorn("if a program is still writing the file, read the file again when it has finished; otherwise add the line end")
+		more := !s.atLastLine
+		s.finished = s.atLastLine
+		s.atLastLine = true
+		if s.finished {
+			s.reportIncompleteLine("if a program is still writing the file, read the file again when it has finished; otherwise add the line end")
 		}
 		return more, nil
-	case s.final:
-		return s.leave()
+	case s.atLastLine:
+		return s.switchFile()
 	case s.replaced:
-		s.final = true // the writer will not write the missing line end
+		s.atLastLine = true // the writer will not write the missing line end
 		return true, nil
 	}
-	return s.look()
+	return s.checkReplaced()
 }
 
-// look checks whether the path now belongs to another file. If the path belongs to another file, the old file is read
+// checkReplaced checks whether the path now belongs to another file. If the path belongs to another file, the old file is read
 // once more, because its writer may have written until the file was replaced.
-func (s *Source) look() (bool, error) {
-	s.tail.take(s.current.file, s.scan.read())
+func (s *Source) checkReplaced() (bool, error) {
+	s.tail.take(s.current.file, s.scan.readOffset())
 	there, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // the old file was renamed and the new file does not exist yet
@@ -48,13 +48,13 @@ func (s *Source) look() (bool, error) {
 	return s.replaced, nil
 }
 
-// leave switches from a replaced file, after its end was read, to the file that has the path now.
-func (s *Source) leave() (bool, error) {
-	f, err := s.open()
+// switchFile switches from a replaced file, after its end was read, to the file that has the path now.
+func (s *Source) switchFile() (bool, error) {
+	f, err := s.openFile()
 	if err != nil {
 		return false, err
 	}
-	s.reportTorn("the line is in the file that was replaced, which is not read again; if the line is complete, write it into the new file")
+	s.reportIncompleteLine("the line is in the file that was replaced, which is not read again; if the line is complete, write it into the new file")
 	s.install(f, 0)
 	s.options.Notice(fmt.Sprintf("file %s: was replaced; the new file is read from its start", s.path))
 	return true, nil
@@ -63,7 +63,7 @@ func (s *Source) leave() (bool, error) {
 // restart reads a truncated or rewritten file from its start.
 func (s *Source) restart() (bool, error) {
 	old := s.current
-	f, err := s.open()
+	f, err := s.openFile()
 	if err != nil {
 		return false, err
 	}
@@ -80,29 +80,29 @@ func (s *Source) restart() (bool, error) {
 // tail contains the bytes before an offset of a file. At the next check, the bytes of the tail show whether the file
 // was truncated. The size alone does not show a truncation, because the file may have grown again.
 type tail struct {
-	at    int64
-	bytes []byte
+	offset int64
+	bytes  []byte
 }
 
-// The method known reports whether the tail has the bytes before this offset.
-func (t *tail) known(at int64) bool { return t.bytes != nil && t.at == at }
+// isAt reports whether the tail has the bytes before this offset.
+func (t *tail) isAt(at int64) bool { return t.bytes != nil && t.offset == at }
 
 // take reads the bytes before an offset, unless the tail has them.
 func (t *tail) take(f *os.File, at int64) {
-	if t.known(at) {
+	if t.isAt(at) {
 		return
 	}
-	t.at, t.bytes = at, before(f, at)
+	t.offset, t.bytes = at, readBefore(f, at)
 }
 
-// The method unchanged reports whether the file still has the bytes of the tail at the tail's offset.
-func (t *tail) unchanged(f *os.File) bool {
-	now := before(f, t.at)
+// isUnchanged reports whether the file still has the bytes of the tail at the tail's offset.
+func (t *tail) isUnchanged(f *os.File) bool {
+	now := readBefore(f, t.offset)
 	return now != nil && bytes.Equal(now, t.bytes)
 }
 
-// The function before reads the bytes before an offset; nil if the file does not have them.
-func before(f *os.File, at int64) []byte {
+// readBefore reads the bytes before an offset; nil if the file does not have them.
+func readBefore(f *os.File, at int64) []byte {
 	b := make([]byte, min(checked, at))
 	if n, _ := f.ReadAt(b, at-int64(len(b))); n < len(b) {
 		return nil

@@ -14,27 +14,27 @@ import (
 func (l *lane) isIdle(context.Context) (idle bool, left []semel.Unfinished, err error) {
 	paused, _ := l.flags()
 	switch {
-	case !l.begun, l.waitsBack():
+	case !l.begun, l.hasNacked():
 		return false, nil, nil
-	case paused && l.over:
+	case paused && l.finished:
 		return true, nil, nil
 	case paused:
 		return true, []semel.Unfinished{{Lane: l.id.ID, Messages: -1, Reason: "its lane is paused, and what follows was not read"}}, nil
 	case l.held != nil, !l.caughtUp:
 		return false, nil, nil
 	}
-	more, err := l.look()
-	return !more && l.caughtUp, l.torn(), err
+	more, err := l.checkForMore()
+	return !more && l.caughtUp, l.incompleteLine(), err
 }
 
 // Info implements source.Source.
 func (l *lane) Info() source.Info {
-	return source.Info{Idle: l.isIdle, Bounded: l.bounded(), AtEnd: l.atEnd}
+	return source.Info{Idle: l.isIdle, Bounded: l.isBounded(), AtEnd: l.atEnd}
 }
 
-// The method torn returns the last line of a followed file if the line has no line end. The writer of the file may not
+// incompleteLine returns the last line of a followed file if the line has no line end. The writer of the file may not
 // have finished its last line.
-func (l *lane) torn() []semel.Unfinished {
+func (l *lane) incompleteLine() []semel.Unfinished {
 	rest, some := l.scan.rest()
 	if !some || !l.options.Follow {
 		return nil
@@ -42,13 +42,13 @@ func (l *lane) torn() []semel.Unfinished {
 	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// The method bounded reports whether the source has an end. Standard input counts as endless, because its end cannot be
+// isBounded reports whether the source has an end. Standard input counts as endless, because its end cannot be
 // known in advance.
-func (l *lane) bounded() bool { return !l.options.Follow && !l.endless }
+func (l *lane) isBounded() bool { return !l.options.Follow && !l.endless }
 
 // atEnd implements source.Info.AtEnd. A file that is not followed is at its end when it was read completely,
 // or while its lane is paused.
 func (l *lane) atEnd() bool {
 	paused, _ := l.flags()
-	return !l.options.Follow && l.over || paused && l.bounded()
+	return !l.options.Follow && l.finished || paused && l.isBounded()
 }

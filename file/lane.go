@@ -16,27 +16,27 @@ type generation struct {
 	number int
 	file   *os.File
 	track  tracker
-	// The field gone is true if the lines of the file cannot be read again.
-	gone bool
-	// The field torn is 0, or 1 plus the offset of an incomplete last line that Notice has reported. Only Fetch uses
+	// abandoned is true if the lines of the file cannot be read again.
+	abandoned bool
+	// reportedLine is 0, or 1 plus the offset of an incomplete last line that Notice has reported. Only Fetch uses
 	// the field.
-	torn int64
+	reportedLine int64
 }
 
 // input reads the bytes of a lane.
 type input interface {
 	// begin opens the input. The lane calls begin until the call succeeds.
 	begin(ctx context.Context) error
-	// more adds bytes to the scanner, and reports whether the caller must ask the scanner again. The method more does
+	// fill adds bytes to the scanner, and reports whether the caller must ask the scanner again. fill does
 	// not wait.
-	more() (bool, error)
-	// The method again reads a nacked line once more.
-	again(b *handedBack) (line, error)
+	fill() (bool, error)
+	// reread reads a nacked line once more.
+	reread(b *nackedLine) (line, error)
 	// The lane calls idle if there was nothing to read. idle returns the time of the next check, or the zero time if
 	// the caller must wait for a wake-up.
-	idle(ctx context.Context) time.Time
+	nextCheck(ctx context.Context) time.Time
 	// Each Fetch at the end of the data calls ended after all lines are acked.
-	ended(ctx context.Context)
+	onEnd(ctx context.Context)
 }
 
 // lane is the common part of Source and Stream. A lane converts lines to deliveries and tracks the deliveries.
@@ -54,9 +54,9 @@ type lane struct {
 	begun   bool
 	scan    *scanner
 	current *generation
-	// The field final is true if the bytes that are left in the scanner seem to be the last line. The field over is
+	// atLastLine is true if the bytes that are left in the scanner seem to be the last line. finished is
 	// true if a second read found the end of the file at the same offset.
-	final, over bool
+	atLastLine, finished bool
 	// The field caughtUp is true if the last check found no new bytes.
 	caughtUp bool
 	// A delivery that was too large for the last Fetch.
@@ -84,7 +84,7 @@ func (l *lane) Flow(which source.Lane, on bool) {
 	l.mu.Lock()
 	l.paused = !on
 	l.mu.Unlock()
-	l.rouse()
+	l.wakeUp()
 }
 
 // Fetch waits for lines and returns them. Fetch returns source.ErrEnd when all lines were read and acked, and an error
@@ -143,69 +143,69 @@ func (l *lane) take(ctx context.Context, b *batch) (time.Time, error) {
 	if l.held != nil && l.add(b, *l.held) {
 		l.held = nil
 	}
-	due, err := l.takeBack(b)
+	due, err := l.takeNacked(b)
 	if err == nil {
 		err = l.takeLines(ctx, b)
 	}
 	if err != nil || len(b.out) > 0 || ctx.Err() != nil {
 		return time.Time{}, err
 	}
-	if l.over && l.settledAll() {
-		l.input.ended(ctx)
+	if l.finished && l.isSettled() {
+		l.input.onEnd(ctx)
 		return time.Time{}, source.ErrEnd
 	}
-	return earlier(due, l.input.idle(ctx)), nil
+	return minTime(due, l.input.nextCheck(ctx)), nil
 }
 
-func earlier(a, b time.Time) time.Time {
+func minTime(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// takeBack adds the nacked lines whose delay has passed, and returns the time of the next nacked line.
-func (l *lane) takeBack(b *batch) (time.Time, error) {
-	for l.held == nil && !b.full() {
+// takeNacked adds the nacked lines whose delay has passed, and returns the time of the next nacked line.
+func (l *lane) takeNacked(b *batch) (time.Time, error) {
+	for l.held == nil && !b.isFull() {
 		back, next := l.takeDue()
 		if back == nil {
 			return next, nil
 		}
 		if back.message != nil {
-			l.put(b, l.delivery(back.message.again()))
+			l.addOrHold(b, l.delivery(back.message.copyForRedelivery()))
 			continue
 		}
-		found, err := l.input.again(back)
+		found, err := l.input.reread(back)
 		if err != nil {
 			l.putBack(back)
 			return time.Time{}, err
 		}
-		l.put(b, l.read(found, back.from))
+		l.addOrHold(b, l.read(found, back.generation))
 	}
 	return time.Time{}, nil
 }
 
 func (l *lane) takeLines(ctx context.Context, b *batch) error {
-	if l.tooManyBack() {
+	if l.hasTooManyNacked() {
 		return nil
 	}
-	for l.held == nil && !b.full() && ctx.Err() == nil {
+	for l.held == nil && !b.isFull() && ctx.Err() == nil {
 		if found, ok := l.nextLine(); ok {
 			d := l.read(found, l.current)
-			l.deliver(d.Handle.(*delivered))
-			l.put(b, d)
+			l.deliver(d.Handle.(*deliveryHandle))
+			l.addOrHold(b, d)
 			continue
 		}
-		if more, err := l.look(); !more {
+		if more, err := l.checkForMore(); !more {
 			return err
 		}
 	}
 	return nil
 }
 
-// look checks for more bytes after all known bytes were read.
-func (l *lane) look() (more bool, err error) {
-	more, err = l.input.more()
+// checkForMore checks for more bytes after all known bytes were read.
+func (l *lane) checkForMore() (more bool, err error) {
+	more, err = l.input.fill()
 	l.caughtUp = !more && err == nil
 	return more, err
 }
@@ -213,23 +213,23 @@ func (l *lane) look() (more bool, err error) {
 // nextLine returns the next line that has a line end. At the end of the data it also returns a complete line
 // without a line end.
 func (l *lane) nextLine() (line, bool) {
-	found, ok := l.scan.next(false)
-	if ok || !l.final {
+	found, ok := l.scan.nextLine(false)
+	if ok || !l.atLastLine {
 		return found, ok
 	}
-	if rest, some := l.scan.rest(); some && !l.decoder.whole(rest) {
+	if rest, some := l.scan.rest(); some && !l.decoder.isComplete(rest) {
 		return line{}, false
 	}
-	return l.scan.next(true)
+	return l.scan.nextLine(true)
 }
 
-// reportTorn reports an incomplete last line to Notice, once.
-func (l *lane) reportTorn(remedy string) {
+// reportIncompleteLine reports an incomplete last line to Notice, once.
+func (l *lane) reportIncompleteLine(remedy string) {
 	rest, some := l.scan.rest()
-	if !some || l.current.torn == rest.start+1 {
+	if !some || l.current.reportedLine == rest.start+1 {
 		return
 	}
-	l.current.torn = rest.start + 1
+	l.current.reportedLine = rest.start + 1
 	l.options.Notice(fmt.Sprintf("file %s: the last line, from byte %d, has no line end and is no whole JSON object or array; it is left unread: %s",
 		l.id.ID, rest.start, remedy))
 }
@@ -237,11 +237,11 @@ func (l *lane) reportTorn(remedy string) {
 // read converts a line to a delivery.
 func (l *lane) read(found line, from *generation) source.Delivery {
 	d := l.decoder.begin(found)
-	d.from = from
+	d.generation = from
 	return l.delivery(d)
 }
 
-func (l *lane) delivery(d *delivered) source.Delivery {
+func (l *lane) delivery(d *deliveryHandle) source.Delivery {
 	out := source.Delivery{Message: &d.message, Lane: l.id, Before: source.Unknown, Refused: d.refused, Detail: d.detail(), Handle: d}
 	if d.undecoded {
 		out.Undecoded = d
@@ -249,8 +249,8 @@ func (l *lane) delivery(d *delivered) source.Delivery {
 	return out
 }
 
-// put adds a delivery to the batch. If the delivery does not fit, put keeps it for the next batch.
-func (l *lane) put(b *batch, d source.Delivery) {
+// addOrHold adds a delivery to the batch. If the delivery does not fit, put keeps it for the next batch.
+func (l *lane) addOrHold(b *batch, d source.Delivery) {
 	if !l.add(b, d) {
 		l.held = &d
 	}
@@ -271,12 +271,12 @@ type batch struct {
 	out   []source.Delivery
 }
 
-func (b *batch) full() bool { return len(b.out) >= max(1, b.most.Messages) }
+func (b *batch) isFull() bool { return len(b.out) >= max(1, b.most.Messages) }
 
 // add adds a delivery if it fits into the batch, and reports whether the delivery was added. The first delivery always
 // fits.
 func (b *batch) add(d source.Delivery, size int64) bool {
-	if len(b.out) > 0 && (b.full() || b.bytes+size > b.most.Bytes) {
+	if len(b.out) > 0 && (b.isFull() || b.bytes+size > b.most.Bytes) {
 		return false
 	}
 	b.bytes += size
@@ -304,7 +304,7 @@ func (l *lane) wait(ctx context.Context, until time.Time) {
 func (l *lane) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {
-		d, ok := s.Delivery.Handle.(*delivered)
+		d, ok := s.Delivery.Handle.(*deliveryHandle)
 		switch {
 		case !ok || s.Delivery.Lane != l.id:
 		case s.Kind == semel.DeadLetter:
@@ -313,7 +313,7 @@ func (l *lane) Settle(_ context.Context, all []source.Settlement) ([]int, error)
 			l.settle(d, s)
 		}
 	}
-	l.rouse()
+	l.wakeUp()
 	if left != nil {
 		return left, fmt.Errorf("file %s: %w: a file has no dead letters; park the message instead", l.id.ID, semel.ErrUnsupported)
 	}

@@ -174,7 +174,7 @@ func (p *positions) SavePosition(_ context.Context, consumer, lane string, v sou
 	return p.fail
 }
 
-func (p *positions) of(lane string) source.Position {
+func (p *positions) position(lane string) source.Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.all["consumer\x00"+lane]

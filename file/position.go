@@ -55,7 +55,7 @@ func (s *Source) load(ctx context.Context, f *os.File) (int64, error) {
 	if !ok || p.Offset <= 0 {
 		return 0, nil
 	}
-	if stood := before(f, p.Offset); stood == nil || !bytes.Equal(check(stood), p.Check) {
+	if stood := readBefore(f, p.Offset); stood == nil || !bytes.Equal(check(stood), p.Check) {
 		s.options.Notice(fmt.Sprintf("file %s: is another file than the one read to byte %d; it is read from its start", s.path, p.Offset))
 		return 0, nil
 	}
@@ -95,7 +95,7 @@ func (s *Source) save(ctx context.Context) error {
 
 func (s *Source) saveNow(ctx context.Context) error {
 	v := &s.saver
-	g, offset := s.reached()
+	g, offset := s.ackedPosition()
 	if v.store == nil || g == nil || g.number == v.number && offset == v.offset {
 		return nil
 	}
@@ -116,8 +116,8 @@ func (s *Source) saveNow(ctx context.Context) error {
 	return nil
 }
 
-// The method reached returns the current file, and the offset up to which all its lines are acked.
-func (s *Source) reached() (*generation, int64) {
+// ackedPosition returns the current file, and the offset up to which all its lines are acked.
+func (s *Source) ackedPosition() (*generation, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.files) == 0 {
@@ -132,7 +132,7 @@ func positionOf(f *os.File, offset int64) (source.Position, error) {
 	if err != nil {
 		return source.Position{}, err
 	}
-	stood := before(f, offset)
+	stood := readBefore(f, offset)
 	if stood == nil {
 		return source.Position{}, fmt.Errorf("the file is shorter than what was read of it")
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestTheLogHasTheFileAndWhereReadingBegan(t *testing.T) {
-	d := newDesk(t, "1\n22\n", file.Options{Format: file.JSON})
+	d := newFixture(t, "1\n22\n", file.Options{Format: file.JSON})
 	if about := d.LogValue().String(); about != "[file="+d.path+"]" {
 		t.Errorf("before it is open: %s", about)
 	}
@@ -31,11 +31,11 @@ func TestTheLogHasTheFileAndWhereReadingBegan(t *testing.T) {
 func TestAFileIsReadOnFromItsPosition(t *testing.T) {
 	plain := file.Options{Format: file.JSON}
 	t.Run("case_13_it_is_the_offset_after_the_last_contiguous_settled_line_with_length_and_hash", func(t *testing.T) {
-		d := newDesk(t, "1\n22\n333\n", plain)
+		d := newFixture(t, "1\n22\n333\n", plain)
 		got := d.expect("1", "22", "333")
 		d.ack(got[2], got[0])
 		d.close()
-		if p := d.store.of(d.path); p.Offset != 2 || p.Length != 9 || len(p.Check) != 16 {
+		if p := d.store.position(d.path); p.Offset != 2 || p.Length != 9 || len(p.Check) != 16 {
 			t.Errorf("the position is %+v", p)
 		}
 		d.open(plain)
@@ -46,7 +46,7 @@ func TestAFileIsReadOnFromItsPosition(t *testing.T) {
 		d.expectEnd()
 	})
 	t.Run("case_13_lines_that_were_appended_are_read", func(t *testing.T) {
-		d := newDesk(t, strings.Repeat("1234567\n", 2000), plain)
+		d := newFixture(t, strings.Repeat("1234567\n", 2000), plain)
 		all, err := d.fetch(time.Minute)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestAFileIsReadOnFromItsPosition(t *testing.T) {
 		}
 	})
 	t.Run("case_13_a_last_line_without_end_is_settled_and_what_follows_its_end_is_read", func(t *testing.T) {
-		d := newDesk(t, "1\n[2]", plain)
+		d := newFixture(t, "1\n[2]", plain)
 		d.ack(d.expect("1", "[2]")...)
 		d.close()
 		d.append("\n3\n")
@@ -71,7 +71,7 @@ func TestAFileIsReadOnFromItsPosition(t *testing.T) {
 		d.expect("3")
 	})
 	t.Run("case_13_the_name_of_the_lane_is_the_path_as_it_was_written", func(t *testing.T) {
-		d := newDesk(t, "1\n", file.Options{Format: file.JSON, Lane: "mine"})
+		d := newFixture(t, "1\n", file.Options{Format: file.JSON, Lane: "mine"})
 		if got := d.expect("1"); got[0].Lane.ID != "mine" {
 			t.Errorf("the lane is %q", got[0].Lane.ID)
 		}
@@ -92,19 +92,19 @@ func TestAnotherFileIsReadFromItsStartAndSaidSo(t *testing.T) {
 		"a longer one":                     "9\n8\n7\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, "1\n2\n", plain)
+			d := newFixture(t, "1\n2\n", plain)
 			d.ack(d.expect("1", "2")...)
 			d.close()
 			write(t, d.path, text)
 			d.open(plain)
 			d.expect(strings.Fields(text)...)
-			d.noticed("another file", d.path, "byte 4", "from its start")
+			d.expectNotice("another file", d.path, "byte 4", "from its start")
 		})
 	}
 	t.Run("case_13_a_change_before_the_hashed_4_KiB_is_not_seen_and_one_inside_is", func(t *testing.T) {
 		text := strings.Repeat("1234567\n", 1024)
 		for at, seen := range map[int]bool{0: false, 4095: false, 4096: true, 8190: true} {
-			d := newDesk(t, text, plain)
+			d := newFixture(t, text, plain)
 			for range 2 {
 				got, _ := d.fetch(time.Minute)
 				d.ack(got...)
@@ -125,7 +125,7 @@ func TestAnotherFileIsReadFromItsStartAndSaidSo(t *testing.T) {
 func TestThePositionIsSavedWhenItIsWorthIt(t *testing.T) {
 	t.Run("case_13_at_most_once_a_second_at_the_end_and_at_close", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, strings.Repeat("1\n", 100), file.Options{Format: file.JSON})
+			d := newFixture(t, strings.Repeat("1\n", 100), file.Options{Format: file.JSON})
 			got, err := d.fetch(time.Minute)
 			if err != nil || len(got) != 100 {
 				t.Fatal(len(got), err)
@@ -140,7 +140,7 @@ func TestThePositionIsSavedWhenItIsWorthIt(t *testing.T) {
 			d.ack(got[90:]...)
 			d.expectEnd()
 			saves := d.store.saves
-			if p := d.store.of(d.path); p.Offset != 200 {
+			if p := d.store.position(d.path); p.Offset != 200 {
 				t.Errorf("at the end the position is %d", p.Offset)
 			}
 			d.close()
@@ -150,29 +150,29 @@ func TestThePositionIsSavedWhenItIsWorthIt(t *testing.T) {
 		})
 	})
 	t.Run("case_13_at_the_end_without_waiting", func(t *testing.T) {
-		d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+		d := newFixture(t, "1\n", file.Options{Format: file.JSON})
 		d.ack(d.expect("1")...)
 		d.expectEnd()
-		if p := d.store.of(d.path); p.Offset != 2 {
+		if p := d.store.position(d.path); p.Offset != 2 {
 			t.Errorf("the position is %d", p.Offset)
 		}
 	})
 	t.Run("a followed file saves while it waits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, "1\n", file.Options{Format: file.JSON, Follow: true})
+			d := newFixture(t, "1\n", file.Options{Format: file.JSON, Follow: true})
 			d.ack(d.expect("1")...)
-			if _, err := d.fetch(3 * time.Second); err != nil || d.store.of(d.path).Offset != 2 {
-				t.Errorf("the position is %d: %v", d.store.of(d.path).Offset, err)
+			if _, err := d.fetch(3 * time.Second); err != nil || d.store.position(d.path).Offset != 2 {
+				t.Errorf("the position is %d: %v", d.store.position(d.path).Offset, err)
 			}
 			d.close()
 		})
 	})
 	t.Run("a file that is read saves while one line stays unsettled", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, "1\n2\n", file.Options{Format: file.JSON})
+			d := newFixture(t, "1\n2\n", file.Options{Format: file.JSON})
 			d.ack(d.expect("1", "2")[0])
-			if _, err := d.fetch(3 * time.Second); err != nil || d.store.of(d.path).Offset != 2 {
-				t.Errorf("the position is %d: %v", d.store.of(d.path).Offset, err)
+			if _, err := d.fetch(3 * time.Second); err != nil || d.store.position(d.path).Offset != 2 {
+				t.Errorf("the position is %d: %v", d.store.position(d.path).Offset, err)
 			}
 		})
 	})
@@ -181,7 +181,7 @@ func TestThePositionIsSavedWhenItIsWorthIt(t *testing.T) {
 func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 	broken := errors.New("the disk is full")
 	t.Run("law_13_a_store_that_is_down_at_the_first_Fetch_is_an_error_and_nothing_is_delivered", func(t *testing.T) {
-		d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+		d := newFixture(t, "1\n", file.Options{Format: file.JSON})
 		d.store.failWith(broken)
 		if got, err := d.fetch(time.Minute); !errors.Is(err, broken) || len(got) > 0 || len(d.given) > 0 {
 			t.Fatalf("%v with %d deliveries", err, len(got))
@@ -191,25 +191,25 @@ func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 	})
 	t.Run("settlements_hold_in_memory_and_the_position_is_saved_later", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, "1\n2\n3\n", file.Options{Format: file.JSON})
+			d := newFixture(t, "1\n2\n3\n", file.Options{Format: file.JSON})
 			got := d.expect("1", "2", "3")
 			d.store.failWith(broken)
 			for _, v := range got[:2] {
 				wait(t, 2*time.Second)
 				d.ack(v)
 			}
-			d.noticed("byte 2", "not saved", "the disk is full")
+			d.expectNotice("byte 2", "not saved", "the disk is full")
 			d.store.failWith(nil)
 			wait(t, 2*time.Second)
 			d.ack(got[2])
-			if p := d.store.of(d.path); p.Offset != 6 {
+			if p := d.store.position(d.path); p.Offset != 6 {
 				t.Errorf("the position is %d", p.Offset)
 			}
 		})
 	})
 	t.Run("each_time_that_it_begins_to_fail_is_told_once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, "1\n2\n3\n4\n5\n", file.Options{Format: file.JSON})
+			d := newFixture(t, "1\n2\n3\n4\n5\n", file.Options{Format: file.JSON})
 			for i, v := range d.expect("1", "2", "3", "4", "5") {
 				d.store.failWith([]error{broken, broken, nil, broken, broken}[i])
 				wait(t, 2*time.Second)
@@ -221,7 +221,7 @@ func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 		})
 	})
 	t.Run("Close_says_that_it_was_not_saved", func(t *testing.T) {
-		d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+		d := newFixture(t, "1\n", file.Options{Format: file.JSON})
 		d.ack(d.expect("1")...)
 		d.store.failWith(broken)
 		if err := d.Close(t.Context()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "lines come again") {
@@ -232,7 +232,7 @@ func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 		}
 	})
 	t.Run("without_a_store_the_file_is_read_from_its_start", func(t *testing.T) {
-		d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+		d := newFixture(t, "1\n", file.Options{Format: file.JSON})
 		for range 2 {
 			s := file.Open(d.path, file.Options{Format: file.JSON})
 			if got, err := s.Fetch(t.Context(), wide); err != nil || len(got) != 1 {

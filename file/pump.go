@@ -11,12 +11,12 @@ import (
 // supports no deadlines for files that another program opened. A goroutine of the pump waits instead of the caller, and
 // reads only when the caller asks for data.
 type pump struct {
-	reader io.Reader
-	rouse  func()
-	group  worker.Group
-	wanted chan struct{}
-	got    chan piece
-	asked  bool
+	reader    io.Reader
+	rouse     func()
+	group     worker.Group
+	wanted    chan struct{}
+	got       chan piece
+	requested bool
 }
 
 type piece struct {
@@ -41,16 +41,16 @@ func (p *pump) run() {
 	}
 }
 
-// The method next returns a piece of data if one is available. If no piece is available, next requests one. A piece is
+// nextPiece returns a piece of data if one is available. If no piece is available, next requests one. A piece is
 // valid until the following call of next.
-func (p *pump) next() (piece, bool) {
-	if !p.asked {
-		p.asked = true
+func (p *pump) nextPiece() (piece, bool) {
+	if !p.requested {
+		p.requested = true
 		p.wanted <- struct{}{}
 	}
 	select {
 	case got := <-p.got:
-		p.asked = false
+		p.requested = false
 		return got, true
 	default:
 		return piece{}, false

@@ -21,8 +21,8 @@ import (
 
 var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
-// desk reads one file in a test.
-type desk struct {
+// fixture reads one file in a test.
+type fixture struct {
 	*file.Source
 	t       *testing.T
 	path    string
@@ -31,19 +31,19 @@ type desk struct {
 	given   []source.Lane
 }
 
-func (d *desk) Given(l source.Lane)                       { d.given = append(d.given, l) }
-func (d *desk) Lost(source.Lane)                          {}
-func (d *desk) Revoking(_ context.Context, _ source.Lane) {}
+func (d *fixture) Given(l source.Lane)                       { d.given = append(d.given, l) }
+func (d *fixture) Lost(source.Lane)                          {}
+func (d *fixture) Revoking(_ context.Context, _ source.Lane) {}
 
-func newDesk(t *testing.T, text string, o file.Options) *desk {
+func newFixture(t *testing.T, text string, o file.Options) *fixture {
 	t.Helper()
-	d := &desk{t: t, path: filepath.Join(t.TempDir(), "orders.jsonl"), store: newPositions()}
+	d := &fixture{t: t, path: filepath.Join(t.TempDir(), "orders.jsonl"), store: newPositions()}
 	write(t, d.path, text)
 	d.open(o)
 	return d
 }
 
-func (d *desk) open(o file.Options) {
+func (d *fixture) open(o file.Options) {
 	o.Notice = func(s string) { d.notices = append(d.notices, s) }
 	d.Source = file.Open(d.path, o)
 	d.Info().Positions("consumer", d.store)
@@ -51,7 +51,7 @@ func (d *desk) open(o file.Options) {
 	d.t.Cleanup(func() { _ = d.Close(context.Background()) })
 }
 
-func (d *desk) append(text string) {
+func (d *fixture) append(text string) {
 	d.t.Helper()
 	f, err := os.OpenFile(d.path, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
@@ -64,7 +64,7 @@ func (d *desk) append(text string) {
 }
 
 // fetch calls Fetch once, with the timeout wait.
-func (d *desk) fetch(wait time.Duration) ([]source.Delivery, error) {
+func (d *fixture) fetch(wait time.Duration) ([]source.Delivery, error) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), wait)
 	defer cancel()
 	got, err := d.Fetch(ctx, wide)
@@ -80,7 +80,7 @@ func decodedAll(all []source.Delivery) []source.Delivery {
 }
 
 // expect fetches once and fails unless the deliveries have the given bodies.
-func (d *desk) expect(bodies ...string) []source.Delivery {
+func (d *fixture) expect(bodies ...string) []source.Delivery {
 	d.t.Helper()
 	got, err := d.fetch(time.Minute)
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *desk) expect(bodies ...string) []source.Delivery {
 	return got
 }
 
-func (d *desk) settle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) {
+func (d *fixture) settle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) {
 	d.t.Helper()
 	s := make([]source.Settlement, len(all))
 	for i := range all {
@@ -107,24 +107,24 @@ func (d *desk) settle(kind semel.SettleKind, after time.Duration, all ...source.
 	}
 }
 
-func (d *desk) ack(all ...source.Delivery) { d.t.Helper(); d.settle(semel.Ack, 0, all...) }
+func (d *fixture) ack(all ...source.Delivery) { d.t.Helper(); d.settle(semel.Ack, 0, all...) }
 
-func (d *desk) expectEnd() {
+func (d *fixture) expectEnd() {
 	d.t.Helper()
 	if got, err := d.fetch(time.Minute); !errors.Is(err, source.ErrEnd) || len(got) > 0 {
 		d.t.Fatalf("%d deliveries and %v, not the end", len(got), err)
 	}
 }
 
-func (d *desk) close() {
+func (d *fixture) close() {
 	d.t.Helper()
 	if err := d.Close(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-// The method noticed fails unless there was exactly one notice, with the given words.
-func (d *desk) noticed(words ...string) {
+// expectNotice fails unless there was exactly one notice, with the given words.
+func (d *fixture) expectNotice(words ...string) {
 	d.t.Helper()
 	if len(d.notices) != 1 {
 		d.t.Fatalf("notices: %q", d.notices)
@@ -149,16 +149,16 @@ func TestLinesAreFoundWithAllKindsOfLineEnds(t *testing.T) {
 		"space after the last of all": "1\n2\n[3]\n   ",
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, text, file.Options{Format: file.JSON})
+			d := newFixture(t, text, file.Options{Format: file.JSON})
 			d.ack(d.expect("1", "2", "[3]")...)
 			d.expectEnd()
 		})
 	}
 	t.Run("an empty file", func(t *testing.T) {
-		newDesk(t, "", file.Options{}).expectEnd()
+		newFixture(t, "", file.Options{}).expectEnd()
 	})
 	t.Run("a byte-order mark in the middle is malformed", func(t *testing.T) {
-		d := newDesk(t, "1\n\xef\xbb\xbf2\n", file.Options{Format: file.JSON})
+		d := newFixture(t, "1\n\xef\xbb\xbf2\n", file.Options{Format: file.JSON})
 		if got := d.expect("1", "\xef\xbb\xbf2"); got[1].Refused != semel.ReasonMalformed {
 			t.Errorf("refused as %q", got[1].Refused)
 		}
@@ -166,7 +166,7 @@ func TestLinesAreFoundWithAllKindsOfLineEnds(t *testing.T) {
 }
 
 func TestADeliverySaysWhereItIsFrom(t *testing.T) {
-	d := newDesk(t, "{}\n\n{}\n", file.Options{Format: file.JSON})
+	d := newFixture(t, "{}\n\n{}\n", file.Options{Format: file.JSON})
 	if got, err := d.Fetch(t.Context(), source.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
@@ -183,7 +183,7 @@ func TestADeliverySaysWhereItIsFrom(t *testing.T) {
 func TestABadLineIsDeliveredAsRefusedAndHarmsNoNeighbour(t *testing.T) {
 	t.Run("trap_17_it_is_delivered_raw_and_the_next_line_follows", func(t *testing.T) {
 		bad := []string{`{"a":1,"a":2}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\xfe\"}", `nonsense`, `{"cut":`}
-		d := newDesk(t, "1\n"+strings.Join(bad, "\n")+"\n2\n", file.Options{Format: file.JSON})
+		d := newFixture(t, "1\n"+strings.Join(bad, "\n")+"\n2\n", file.Options{Format: file.JSON})
 		got := d.expect(append(append([]string{"1"}, bad...), "2")...)
 		for i, v := range got {
 			want := semel.ReasonMalformed
@@ -202,16 +202,16 @@ func TestABadLineIsDeliveredAsRefusedAndHarmsNoNeighbour(t *testing.T) {
 func TestALineOverTheLimitIsDeliveredWithItsBeginningAndLength(t *testing.T) {
 	t.Run("a line of exactly the limit is a message", func(t *testing.T) {
 		text := `"` + strings.Repeat("x", 64<<10-2) + `"`
-		d := newDesk(t, text+"\r\n"+text+"\n"+text+"\n", file.Options{Format: file.JSON, MaxLine: 64 << 10})
+		d := newFixture(t, text+"\r\n"+text+"\n"+text+"\n", file.Options{Format: file.JSON, MaxLine: 64 << 10})
 		d.expect(text, text, text)
 	})
 	t.Run("one byte more is too large", func(t *testing.T) {
 		text := `"` + strings.Repeat("x", 64<<10-1) + `"`
-		d := newDesk(t, text+"\r\n1\n", file.Options{Format: file.JSON, MaxLine: 64 << 10})
-		tooLarge(t, d.expect(text[:64<<10], "1")[0], 0, 64<<10+1)
+		d := newFixture(t, text+"\r\n1\n", file.Options{Format: file.JSON, MaxLine: 64 << 10})
+		expectTooLarge(t, d.expect(text[:64<<10], "1")[0], 0, 64<<10+1)
 	})
 	t.Run("a line of 64 MiB is passed over in little memory", func(t *testing.T) {
-		d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+		d := newFixture(t, "1\n", file.Options{Format: file.JSON})
 		if err := os.Truncate(d.path, 2+64<<20); err != nil {
 			t.Fatal(err)
 		}
@@ -220,16 +220,16 @@ func TestALineOverTheLimitIsDeliveredWithItsBeginningAndLength(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		got := d.expect("1", strings.Repeat("\x00", 64<<10), "2")
 		runtime.ReadMemStats(&after)
-		tooLarge(t, got[1], 2, 64<<20)
+		expectTooLarge(t, got[1], 2, 64<<20)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 56<<20 {
 			t.Errorf("reading it allocated %d bytes", used)
 		}
 		d.settle(semel.Nack, 0, got[1])
-		tooLarge(t, d.expect(strings.Repeat("\x00", 64<<10))[0], 2, 64<<20)
+		expectTooLarge(t, d.expect(strings.Repeat("\x00", 64<<10))[0], 2, 64<<20)
 	})
 }
 
-func tooLarge(t *testing.T, d source.Delivery, offset, length int64) {
+func expectTooLarge(t *testing.T, d source.Delivery, offset, length int64) {
 	t.Helper()
 	said, _ := d.Message.Headers.Get(file.HeaderLength)
 	if d.Refused != semel.ReasonTooLarge || d.Message.Origin.Offset != offset || string(said) != strconv.FormatInt(length, 10) {
@@ -288,7 +288,7 @@ func TestAMissingFileIsNamedAsGivenWithTheFolderItWasLookedForIn(t *testing.T) {
 }
 
 func TestASourceThatCouldNotOpenItsFileTriesAgain(t *testing.T) {
-	d := newDesk(t, "", file.Options{Format: file.JSON})
+	d := newFixture(t, "", file.Options{Format: file.JSON})
 	if err := os.Remove(d.path); err != nil {
 		t.Fatal(err)
 	}
@@ -303,9 +303,9 @@ func TestSeveralReadersOfOneConsumerHaveEachTheirOwnFile(t *testing.T) {
 	t.Run("trap_38_a_key_stays_in_the_lane_of_its_file_whatever_other_files_are_read", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := newPositions()
-			first := newDesk(t, "1\n2\n", file.Options{Format: file.JSON})
-			second := newDesk(t, "3\n4\n", file.Options{Format: file.JSON})
-			for _, d := range []*desk{first, second} {
+			first := newFixture(t, "1\n2\n", file.Options{Format: file.JSON})
+			second := newFixture(t, "3\n4\n", file.Options{Format: file.JSON})
+			for _, d := range []*fixture{first, second} {
 				d.store = store
 				d.Info().Positions("consumer", store)
 			}
@@ -317,7 +317,7 @@ func TestSeveralReadersOfOneConsumerHaveEachTheirOwnFile(t *testing.T) {
 			second.ack(b[0])
 			first.close()
 			second.close()
-			if p, q := store.of(first.path), store.of(second.path); p.Offset != 4 || q.Offset != 2 {
+			if p, q := store.position(first.path), store.position(second.path); p.Offset != 4 || q.Offset != 2 {
 				t.Errorf("the positions are %d and %d", p.Offset, q.Offset)
 			}
 			second.open(file.Options{Format: file.JSON})
@@ -327,7 +327,7 @@ func TestSeveralReadersOfOneConsumerHaveEachTheirOwnFile(t *testing.T) {
 }
 
 func TestADeadLetterIsRefused(t *testing.T) {
-	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+	d := newFixture(t, "1\n", file.Options{Format: file.JSON})
 	got := d.expect("1")
 	left, err := d.Settle(t.Context(), []source.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter}})
 	if len(left) != 1 || !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "park") {
@@ -336,7 +336,7 @@ func TestADeadLetterIsRefused(t *testing.T) {
 }
 
 func TestFlowOfAnotherLaneChangesNothing(t *testing.T) {
-	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+	d := newFixture(t, "1\n", file.Options{Format: file.JSON})
 	d.Flow(source.Lane{ID: "another", Epoch: 1}, false)
 	d.Flow(source.Lane{ID: d.path, Epoch: 7}, false)
 	d.expect("1")
@@ -346,7 +346,7 @@ func TestNoFurtherLineIsReadWhileTooManyAreHandedBack(t *testing.T) {
 	t.Run("law_11_nothing_grows_for_ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const most = 10_000
-			d := newDesk(t, strings.Repeat("1\n", most)+"2\n", file.Options{Format: file.JSON})
+			d := newFixture(t, strings.Repeat("1\n", most)+"2\n", file.Options{Format: file.JSON})
 			for taken := 0; taken < most; {
 				got, err := d.fetch(time.Minute)
 				if err != nil || len(got) == 0 {

@@ -19,14 +19,14 @@ type line struct {
 // and then calls filled. If a line is longer than limit, scanner keeps its beginning and counts the other bytes.
 type scanner struct {
 	limit int
-	// The smallest size of a new buffer. The method space makes room for at least half of the field piece.
+	// The smallest size of a new buffer. freeSpace makes room for at least half of the field piece.
 	piece  int
 	buffer []byte
 	// The fields from and to are the range of unread bytes in buffer. The bytes before the index in the field searched
 	// contain no line end.
 	from, searched, to int
 	// The offset of buffer[from] in the file.
-	at int64
+	offset int64
 	// If not nil, the field long is the beginning of a line over the limit whose other bytes are being skipped; longAt
 	// is the offset of that line. The field carriage is true if the last skipped byte was a carriage return.
 	long     []byte
@@ -34,13 +34,15 @@ type scanner struct {
 	carriage bool
 }
 
-func newScanner(limit int, at int64) *scanner { return &scanner{limit: limit, piece: chunk, at: at} }
+func newScanner(limit int, at int64) *scanner {
+	return &scanner{limit: limit, piece: chunk, offset: at}
+}
 
-// The method read returns the offset after all bytes that were read so far.
-func (s *scanner) read() int64 { return s.at + int64(s.to-s.from) }
+// readOffset returns the offset after all bytes that were read so far.
+func (s *scanner) readOffset() int64 { return s.offset + int64(s.to-s.from) }
 
-// The method space returns the part of the buffer into which the caller must write, at most chunk bytes.
-func (s *scanner) space() []byte {
+// freeSpace returns the part of the buffer into which the caller must write, at most chunk bytes.
+func (s *scanner) freeSpace() []byte {
 	if s.from > 0 {
 		copy(s.buffer, s.buffer[s.from:s.to])
 		s.to -= s.from
@@ -55,21 +57,21 @@ func (s *scanner) space() []byte {
 	return s.buffer[s.to:min(len(s.buffer), s.to+chunk)]
 }
 
-// filled must be called after the caller has written n bytes into the slice that space returned.
-func (s *scanner) filled(n int) { s.to += n }
+// addFilled must be called after the caller has written n bytes into the slice that space returned.
+func (s *scanner) addFilled(n int) { s.to += n }
 
-// The method next returns the next line that has a line end. If the parameter final is true, the bytes after the last
+// nextLine returns the next line that has a line end. If the parameter final is true, the bytes after the last
 // line end also count as a line.
-func (s *scanner) next(final bool) (line, bool) {
+func (s *scanner) nextLine(final bool) (line, bool) {
 	for {
-		l, ok := s.raw(final)
-		if !ok || !blank(l) {
+		l, ok := s.nextRawLine(final)
+		if !ok || !isBlank(l) {
 			return l, ok
 		}
 	}
 }
 
-func blank(l line) bool {
+func isBlank(l line) bool {
 	if l.length > int64(len(l.text)) {
 		return false
 	}
@@ -81,18 +83,18 @@ func blank(l line) bool {
 	return true
 }
 
-// The method raw returns the next line like the method next, but also blank lines.
-func (s *scanner) raw(final bool) (line, bool) {
+// nextRawLine returns the next line like nextLine, but also blank lines.
+func (s *scanner) nextRawLine(final bool) (line, bool) {
 	i := bytes.IndexByte(s.buffer[s.searched:s.to], '\n')
 	switch {
 	case i >= 0:
-		return s.cut(s.searched+i, 1), true
+		return s.cutLine(s.searched+i, 1), true
 	case final && (s.to > s.from || s.long != nil):
-		return s.cut(s.to, 0), true
+		return s.cutLine(s.to, 0), true
 	}
 	s.searched = s.to
 	if s.long != nil || s.to-s.from > s.limit+len(mark)+1 {
-		s.pass()
+		s.skipLong()
 	}
 	return line{}, false
 }
@@ -104,24 +106,24 @@ func (s *scanner) rest() (line, bool) {
 		return line{}, false
 	}
 	unread := *s
-	l := s.cut(s.to, 0)
+	l := s.cutLine(s.to, 0)
 	*s = unread
-	return l, !blank(l)
+	return l, !isBlank(l)
 }
 
-// The method cut returns the line that ends before buffer[end], and removes the line with its line end.
-func (s *scanner) cut(end, lineEnd int) line {
-	text, start := s.buffer[s.from:end], s.at
+// cutLine returns the line that ends before buffer[end], and removes the line with its line end.
+func (s *scanner) cutLine(end, lineEnd int) line {
+	text, start := s.buffer[s.from:end], s.offset
 	s.from, s.searched = end+lineEnd, end+lineEnd
-	s.at += int64(len(text) + lineEnd)
+	s.offset += int64(len(text) + lineEnd)
 	if s.long != nil {
 		return s.cutLong(text, lineEnd)
 	}
-	text = unmarked(text, start)
+	text = trimByteOrderMark(text, start)
 	if n := len(text); lineEnd > 0 && n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]
 	}
-	l := line{text: text, start: start, end: s.at, length: int64(len(text))}
+	l := line{text: text, start: start, end: s.offset, length: int64(len(text))}
 	if len(text) > s.limit {
 		l.text = text[:kept]
 	}
@@ -130,40 +132,40 @@ func (s *scanner) cut(end, lineEnd int) line {
 
 // cutLong returns a line over the limit when its end was found.
 func (s *scanner) cutLong(rest []byte, lineEnd int) line {
-	length := s.at - s.longAt - int64(lineEnd)
+	length := s.offset - s.longAt - int64(lineEnd)
 	if len(rest) > 0 {
 		s.carriage = rest[len(rest)-1] == '\r'
 	}
 	if s.carriage && lineEnd > 0 {
 		length--
 	}
-	l := line{text: unmarked(s.long, s.longAt), start: s.longAt, end: s.at}
+	l := line{text: trimByteOrderMark(s.long, s.longAt), start: s.longAt, end: s.offset}
 	l.length = length - int64(len(s.long)-len(l.text))
 	l.text = l.text[:kept]
 	s.long = nil
 	return l
 }
 
-// pass drops the unread bytes of a line over the limit, but keeps the beginning of the line.
-func (s *scanner) pass() {
+// skipLong drops the unread bytes of a line over the limit, but keeps the beginning of the line.
+func (s *scanner) skipLong() {
 	unread := s.buffer[s.from:s.to]
 	if s.long == nil {
 		s.long = bytes.Clone(unread[:kept+len(mark)])
-		s.longAt = s.at
+		s.longAt = s.offset
 		s.buffer = nil // a large buffer is not needed again
 	}
 	if n := len(unread); n > 0 {
 		s.carriage = unread[n-1] == '\r'
 	}
-	s.at += int64(len(unread))
+	s.offset += int64(len(unread))
 	s.from, s.searched, s.to = 0, 0, 0
 }
 
 // mark is the UTF-8 byte-order mark.
 var mark = []byte("\xef\xbb\xbf")
 
-// The function unmarked removes the byte-order mark from the first line of a file.
-func unmarked(text []byte, start int64) []byte {
+// trimByteOrderMark removes the byte-order mark from the first line of a file.
+func trimByteOrderMark(text []byte, start int64) []byte {
 	if start == 0 {
 		return bytes.TrimPrefix(text, mark)
 	}

@@ -12,14 +12,14 @@ import (
 func cutAll(s *scanner, text string, piece func() int) []line {
 	var out []line
 	collect := func(final bool) {
-		for l, ok := s.next(final); ok; l, ok = s.next(final) {
+		for l, ok := s.nextLine(final); ok; l, ok = s.nextLine(final) {
 			l.text = bytes.Clone(l.text)
 			out = append(out, l)
 		}
 	}
 	for rest := text; rest != ""; {
-		n := copy(s.space(), rest[:min(piece(), len(rest))])
-		s.filled(n)
+		n := copy(s.freeSpace(), rest[:min(piece(), len(rest))])
+		s.addFilled(n)
 		rest = rest[n:]
 		collect(false)
 	}
@@ -121,16 +121,16 @@ func TestALineAroundTheLimitIsCutTheSameWhenItsEndComesLate(t *testing.T) {
 func TestALineThatDoesNotEndUsesNoMoreMemoryThanItsLimit(t *testing.T) {
 	s := newScanner(1<<20, 0)
 	for range 1000 {
-		s.filled(len(s.space()))
-		if _, ok := s.next(false); ok {
+		s.addFilled(len(s.freeSpace()))
+		if _, ok := s.nextLine(false); ok {
 			t.Fatal("there is no line end yet")
 		}
 		if len(s.buffer) > 1<<20+2*chunk {
 			t.Fatalf("the buffer has %d bytes", len(s.buffer))
 		}
 	}
-	l, ok := s.next(true)
-	if !ok || len(l.text) != kept || l.length != s.read() {
-		t.Errorf("kept %d of %d bytes, %d were read", len(l.text), l.length, s.read())
+	l, ok := s.nextLine(true)
+	if !ok || len(l.text) != kept || l.length != s.readOffset() {
+		t.Errorf("kept %d of %d bytes, %d were read", len(l.text), l.length, s.readOffset())
 	}
 }

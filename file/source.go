@@ -25,7 +25,7 @@ type Source struct {
 	files []*generation
 	// The offset at which reading of the first file began; nil until the file is open. The mutex ledger.mu guards this
 	// field.
-	from *int64
+	startOffset *int64
 	// The field replaced is true if the path now belongs to another file. Reading then first continues to the end of
 	// the current file.
 	replaced bool
@@ -57,16 +57,16 @@ func (s *Source) Validate() error {
 	if s.fault != nil {
 		return s.fault
 	}
-	f, err := s.open()
+	f, err := s.openFile()
 	if err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-// The method open opens the file. Only regular files are allowed, because a read of another kind of file could block,
+// openFile opens the file. Only regular files are allowed, because a read of another kind of file could block,
 // and such a file has no positions.
-func (s *Source) open() (*os.File, error) {
+func (s *Source) openFile() (*os.File, error) {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return nil, s.explain(err)
@@ -90,8 +90,8 @@ func (s *Source) LogValue() slog.Value {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	about := []slog.Attr{slog.String("file", s.path)}
-	if s.from != nil {
-		about = append(about, slog.Int64("from", *s.from))
+	if s.startOffset != nil {
+		about = append(about, slog.Int64("from", *s.startOffset))
 	}
 	return slog.GroupValue(about...)
 }
@@ -99,16 +99,16 @@ func (s *Source) LogValue() slog.Value {
 func (s *Source) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("file %s: there is none%s; %s: %w", s.path, s.lookedIn(), s.comes(), err)
+		return fmt.Errorf("file %s: there is none%s; %s: %w", s.path, s.folderHint(), s.missingFileAdvice(), err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("file %s: no permission to read it; allow this user to read the file and enter its folders: %w", s.path, err)
 	}
 	return fmt.Errorf("file %s: cannot be opened; correct the path: %w", s.path, err)
 }
 
-// lookedIn returns a text with the folder that a relative path refers to; empty if the working folder is
+// folderHint returns a text with the folder that a relative path refers to; empty if the working folder is
 // unknown.
-func (s *Source) lookedIn() string {
+func (s *Source) folderHint() string {
 	full, err := filepath.Abs(s.path)
 	if err != nil {
 		return ""
@@ -116,8 +116,8 @@ func (s *Source) lookedIn() string {
 	return " in " + filepath.Dir(full)
 }
 
-// The method comes returns advice for an operator whose file does not exist.
-func (s *Source) comes() string {
+// missingFileAdvice returns advice for an operator whose file does not exist.
+func (s *Source) missingFileAdvice() string {
 	if s.options.Follow {
 		return "create it or correct the path"
 	}
@@ -125,7 +125,7 @@ func (s *Source) comes() string {
 }
 
 func (s *Source) begin(ctx context.Context) error {
-	f, err := s.open()
+	f, err := s.openFile()
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func (s *Source) install(f *os.File, at int64) {
 	if !closed {
 		s.files = append(s.files, g)
 	}
-	if s.from == nil {
-		s.from = &at
+	if s.startOffset == nil {
+		s.startOffset = &at
 	}
 	s.mu.Unlock()
 	if closed {
@@ -158,19 +158,19 @@ func (s *Source) install(f *os.File, at int64) {
 	}
 	s.current = g
 	s.scan = newScanner(s.options.MaxLine, at)
-	s.replaced, s.final, s.tail = false, false, tail{}
+	s.replaced, s.atLastLine, s.tail = false, false, tail{}
 }
 
-func (s *Source) more() (bool, error) {
-	if s.options.Follow && !s.final && s.tail.known(s.scan.read()) && !s.tail.unchanged(s.current.file) {
+func (s *Source) fill() (bool, error) {
+	if s.options.Follow && !s.atLastLine && s.tail.isAt(s.scan.readOffset()) && !s.tail.isUnchanged(s.current.file) {
 		return s.restart()
 	}
-	n, err := s.current.file.ReadAt(s.scan.space(), s.scan.read())
-	s.scan.filled(n)
+	n, err := s.current.file.ReadAt(s.scan.freeSpace(), s.scan.readOffset())
+	s.scan.addFilled(n)
 	switch {
 	case n > 0:
 		// The file has grown, so the line that seemed to be the last line may continue.
-		s.final = false
+		s.atLastLine = false
 		return true, nil
 	case errors.Is(err, io.EOF):
 		return s.atEnd()
@@ -179,17 +179,17 @@ func (s *Source) more() (bool, error) {
 	}
 }
 
-// The method again reads a line once more, from the file of the line's generation.
-func (s *Source) again(b *handedBack) (line, error) {
+// reread reads a line once more, from the file of the line's generation.
+func (s *Source) reread(b *nackedLine) (line, error) {
 	scan := newScanner(s.options.MaxLine, b.start)
 	scan.piece = int(min(chunk, b.end-b.start))
-	section := io.NewSectionReader(b.from.file, b.start, b.end-b.start)
+	section := io.NewSectionReader(b.generation.file, b.start, b.end-b.start)
 	for final := false; ; {
-		if found, ok := scan.next(final); ok {
+		if found, ok := scan.nextLine(final); ok {
 			return found, nil
 		}
-		n, err := section.Read(scan.space())
-		scan.filled(n)
+		n, err := section.Read(scan.freeSpace())
+		scan.addFilled(n)
 		if n == 0 && final {
 			return line{}, fmt.Errorf("file %s: the line at byte %d cannot be read again: %w", s.path, b.start, io.ErrUnexpectedEOF)
 		}
@@ -200,10 +200,10 @@ func (s *Source) again(b *handedBack) (line, error) {
 	}
 }
 
-func (s *Source) idle(ctx context.Context) time.Time {
+func (s *Source) nextCheck(ctx context.Context) time.Time {
 	s.closeRead()
 	s.saveIfDue(ctx)
-	if s.over {
+	if s.finished {
 		return time.Now().Add(saveEvery)
 	}
 	return time.Now().Add(s.options.Poll)
@@ -213,7 +213,7 @@ func (s *Source) idle(ctx context.Context) time.Time {
 func (s *Source) closeRead() {
 	var done []*generation
 	s.mu.Lock()
-	for len(s.files) > 1 && s.files[0].track.unsettled() == 0 {
+	for len(s.files) > 1 && s.files[0].track.countUnsettled() == 0 {
 		done = append(done, s.files[0])
 		s.files = s.files[1:]
 	}
@@ -223,7 +223,7 @@ func (s *Source) closeRead() {
 	}
 }
 
-func (s *Source) ended(ctx context.Context) { _ = s.save(ctx) } // Close tries again and returns the error
+func (s *Source) onEnd(ctx context.Context) { _ = s.save(ctx) } // Close tries again and returns the error
 
 // Settle implements source.Source, and saves the position at most once a second. If the position cannot be saved, the
 // acks and nacks still count, and the next Settle tries to save the position again. If the process ends before the
@@ -241,7 +241,7 @@ func (s *Source) Close(ctx context.Context) error {
 	closed, files := s.closed, s.files
 	s.closed = true
 	s.mu.Unlock()
-	s.rouse()
+	s.wakeUp()
 	if closed {
 		return nil
 	}

@@ -56,7 +56,7 @@ func (s *Stream) Close(context.Context) error {
 	closed, p := s.closed, s.pump
 	s.closed = true
 	s.mu.Unlock()
-	s.rouse()
+	s.wakeUp()
 	if !closed && p != nil {
 		p.close()
 	}
@@ -65,45 +65,45 @@ func (s *Stream) Close(context.Context) error {
 
 func (s *Stream) begin(context.Context) error {
 	s.scan = newScanner(s.options.MaxLine, s.from)
-	s.current = &generation{gone: true}
+	s.current = &generation{abandoned: true}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.pump = newPump(s.reader, s.rouse)
+		s.pump = newPump(s.reader, s.wakeUp)
 	}
 	return nil
 }
 
-func (s *Stream) more() (bool, error) {
-	if s.final {
-		s.over = true
-		s.reportTorn("its writer must send it again, with a line end")
+func (s *Stream) fill() (bool, error) {
+	if s.atLastLine {
+		s.finished = true
+		s.reportIncompleteLine("its writer must send it again, with a line end")
 		return false, nil
 	}
 	s.mu.Lock()
 	got, ok := piece{}, false
 	if !s.closed {
-		got, ok = s.pump.next()
+		got, ok = s.pump.nextPiece()
 	}
 	s.mu.Unlock()
 	if !ok {
 		return false, nil
 	}
 	for rest := got.bytes; len(rest) > 0; {
-		n := copy(s.scan.space(), rest)
-		s.scan.filled(n)
+		n := copy(s.scan.freeSpace(), rest)
+		s.scan.addFilled(n)
 		rest = rest[n:]
 	}
-	s.final = errors.Is(got.err, io.EOF)
-	if got.err != nil && !s.final {
+	s.atLastLine = errors.Is(got.err, io.EOF)
+	if got.err != nil && !s.atLastLine {
 		return false, fmt.Errorf("file %s: reading: %w", s.id.ID, got.err)
 	}
 	return true, nil
 }
 
-// again would read a nacked line a second time. again is never called, because a Stream keeps nacked lines in memory.
-func (s *Stream) again(*handedBack) (line, error) { return line{}, io.ErrUnexpectedEOF }
+// reread would read a nacked line a second time. again is never called, because a Stream keeps nacked lines in memory.
+func (s *Stream) reread(*nackedLine) (line, error) { return line{}, io.ErrUnexpectedEOF }
 
-func (s *Stream) idle(context.Context) time.Time { return time.Time{} }
+func (s *Stream) nextCheck(context.Context) time.Time { return time.Time{} }
 
-func (s *Stream) ended(context.Context) {}
+func (s *Stream) onEnd(context.Context) {}

@@ -28,17 +28,17 @@ func TestALastLineWithoutItsEnd(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				o := file.Options{Format: file.JSON, MaxLine: 64 << 10}
-				d := newDesk(t, "1\n2\n"+torn, o)
+				d := newFixture(t, "1\n2\n"+torn, o)
 				d.ack(d.expect("1", "2")...)
 				d.expectEnd()
-				d.noticed(d.path, "byte 4", "no line end", "left unread")
+				d.expectNotice(d.path, "byte 4", "no line end", "left unread")
 				d.close()
-				if p := d.store.of(d.path); p.Offset != 4 {
+				if p := d.store.position(d.path); p.Offset != 4 {
 					t.Errorf("the position is %+v", p)
 				}
 			})
 		}
-		d := newDesk(t, "1\n"+`{"a":`, plain)
+		d := newFixture(t, "1\n"+`{"a":`, plain)
 		d.ack(d.expect("1")...)
 		d.expectEnd()
 		d.close()
@@ -48,7 +48,7 @@ func TestALastLineWithoutItsEnd(t *testing.T) {
 	})
 	t.Run("a whole object or array is read", func(t *testing.T) {
 		for _, whole := range []string{`{"a":1}`, `[1]`, "{}\r", " {} "} {
-			d := newDesk(t, "1\n"+whole, plain)
+			d := newFixture(t, "1\n"+whole, plain)
 			d.ack(d.expect("1", whole)...)
 			d.expectEnd()
 			if len(d.notices) > 0 {
@@ -57,7 +57,7 @@ func TestALastLineWithoutItsEnd(t *testing.T) {
 		}
 	})
 	t.Run("what is written while the rest is settled is read, in whole lines", func(t *testing.T) {
-		d := newDesk(t, "1\n"+`{"a":`, plain)
+		d := newFixture(t, "1\n"+`{"a":`, plain)
 		first := d.expect("1")
 		if got, err := d.fetch(time.Millisecond); err != nil || len(got) > 0 {
 			t.Fatal(got, err)
@@ -71,14 +71,14 @@ func TestALastLineWithoutItsEnd(t *testing.T) {
 		d.expectEnd()
 	})
 	t.Run("a followed file waits for the end, whatever is there", func(t *testing.T) {
-		following(t, `{"a":1}`, func(t *testing.T, d *desk) {
-			d.nothing()
+		runFollowed(t, `{"a":1}`, func(t *testing.T, d *fixture) {
+			d.expectNoDelivery()
 			d.append("\n")
 			d.expect(`{"a":1}`)
 		})
 	})
 	t.Run("of a followed file that was replaced a torn line is told and left", func(t *testing.T) {
-		following(t, "1\n{", func(t *testing.T, d *desk) {
+		runFollowed(t, "1\n{", func(t *testing.T, d *fixture) {
 			d.expect("1")
 			d.rename()
 			write(t, d.path, "2\n")

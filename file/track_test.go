@@ -59,8 +59,8 @@ func settleRandomly(t *testing.T, random *rand.Rand) {
 		for o := range open {
 			want = min(want, o)
 		}
-		if got := track.position(); got != want || track.unsettled() != len(open) {
-			t.Fatalf("position %d with %d unsettled; want %d with %d", got, track.unsettled(), want, len(open))
+		if got := track.position(); got != want || track.countUnsettled() != len(open) {
+			t.Fatalf("position %d with %d unsettled; want %d with %d", got, track.countUnsettled(), want, len(open))
 		}
 	}
 }
@@ -72,24 +72,24 @@ func TestSettledLinesUseNoMemoryBehindAnUnsettledLine(t *testing.T) {
 		track.deliver(i+1, i+2)
 		track.settle(i + 1)
 	}
-	if len(track.open) > 4 || cap(track.open) > 64 {
-		t.Errorf("%d entries, room for %d", len(track.open), cap(track.open))
+	if len(track.openLines) > 4 || cap(track.openLines) > 64 {
+		t.Errorf("%d entries, room for %d", len(track.openLines), cap(track.openLines))
 	}
 }
 
 func TestAMessageSettledLateIsNotDeliveredAgain(t *testing.T) {
 	l := newLedger()
 	g := &generation{}
-	d := &delivered{from: g, start: 0, end: 9}
+	d := &deliveryHandle{generation: g, start: 0, end: 9}
 	l.deliver(d)
 	handOver := source.Settlement{Delivery: &source.Delivery{}, Kind: semel.Nack, After: -time.Second}
 	l.settle(d, handOver)
 	l.settle(d, handOver) // a second nack changes nothing
-	if len(l.back) != 1 {
-		t.Fatalf("%d are handed back, not 1", len(l.back))
+	if len(l.nackedLines) != 1 {
+		t.Fatalf("%d are handed back, not 1", len(l.nackedLines))
 	}
 	l.settle(d, source.Settlement{Kind: semel.Ack})
-	if b, _ := l.takeDue(); b != nil || !l.settledAll() {
+	if b, _ := l.takeDue(); b != nil || !l.isSettled() {
 		t.Error("a line that was settled after it was handed back comes again")
 	}
 }

@@ -30,9 +30,9 @@ var errNewer = errors.New("httpkey: the answer is kept in a form of a newer rele
 // errCut means that the kept bytes are not an answer.
 var errCut = errors.New("httpkey: what is kept is no answer")
 
-// keep encodes the answer with the allowed headers only. If the result is too large, keep returns
+// encode encodes the answer with the allowed headers only. If the result is too large, keep returns
 // ErrAnswerTooLarge.
-func (a *answer) keep(allowed []string) ([]byte, error) {
+func (a *answer) encode(allowed []string) ([]byte, error) {
 	b := binary.AppendUvarint([]byte{form}, uint64(a.status))
 	if b = append(appendHeaders(b, a.header, allowed), a.body...); len(b) > min(admin.MaxResult, keystore.MaxResult) {
 		return nil, ErrAnswerTooLarge
@@ -44,30 +44,30 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// The function kept decodes an answer that keep encoded.
-func kept(b []byte) (*answer, error) {
+// decodeAnswer decodes an answer that keep encoded.
+func decodeAnswer(b []byte) (*answer, error) {
 	switch {
 	case len(b) == 0:
 		return nil, errCut
 	case b[0] != form:
 		return nil, fmt.Errorf("%w: %d", errNewer, b[0])
 	}
-	r := reading{b[1:], nil}
-	a := &answer{status: int(r.number(999))}
-	a.header = r.headers()
+	r := decoder{b[1:], nil}
+	a := &answer{status: int(r.readNumber(999))}
+	a.header = r.readHeaders()
 	if a.body = r.rest; r.err != nil || a.status < 200 {
 		return nil, errCut
 	}
 	return a, nil
 }
 
-// reading is the part of a kept answer that is not decoded yet.
-type reading struct {
+// decoder is the part of a kept answer that is not decoded yet.
+type decoder struct {
 	rest []byte
 	err  error
 }
 
-func (r *reading) number(most int) int {
+func (r *decoder) readNumber(most int) int {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 || n > uint64(most) {
 		r.rest, r.err = nil, errCut
@@ -77,8 +77,8 @@ func (r *reading) number(most int) int {
 	return int(n)
 }
 
-func (r *reading) text() string {
-	n := r.number(len(r.rest))
+func (r *decoder) readText() string {
+	n := r.readNumber(len(r.rest))
 	if n > len(r.rest) { // after the number's own bytes
 		r.rest, r.err = nil, errCut
 		return ""
@@ -116,8 +116,8 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// The method filtered returns the answer with only the headers that keep would keep.
-func (a *answer) filtered(allowed []string) *answer {
+// filterHeaders returns the answer with only the headers that keep would keep.
+func (a *answer) filterHeaders(allowed []string) *answer {
 	header := http.Header{}
 	for _, name := range allowed {
 		if values := a.header[name]; len(values) > 0 {

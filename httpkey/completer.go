@@ -35,9 +35,9 @@ const (
 	mostAfter       = time.Hour
 )
 
-// The method completes returns the store of requests, or nil if Completion is not set or the store cannot store
+// requestStore returns the store of requests, or nil if Completion is not set or the store cannot store
 // requests.
-func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
+func (l *LeaseConfig) requestStore(st keystore.Store) admin.RequestStore {
 	if l.Completion == nil {
 		return nil
 	}
@@ -45,8 +45,8 @@ func (l *LeaseConfig) completes(st keystore.Store) admin.RequestStore {
 	return notes
 }
 
-// The method fits returns an error for faults of Stepped and Completion, and sets the defaults.
-func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
+// validate returns an error for faults of Stepped and Completion, and sets the defaults.
+func (l *LeaseConfig) validate(c *Config, keeps bool) (err error) {
 	if l.Stepped && l.FailOpen != "" {
 		err = errors.New("FailOpen and Stepped are both set; without the store, completed steps are unknown; remove one of them")
 	}
@@ -70,8 +70,8 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	return err
 }
 
-// The method due reports whether a Completer should run the request of a key now.
-func (c *Completion) due(k *admin.AbandonedKey) bool {
+// isDue reports whether a Completer should run the request of a key now.
+func (c *Completion) isDue(k *admin.AbandonedKey) bool {
 	wait := c.After
 	for n := 1; n < k.Started && wait < mostAfter; n++ {
 		wait *= 2
@@ -84,7 +84,7 @@ type Completer struct {
 	guard   *Guard
 	notes   admin.RequestStore
 	handler http.Handler
-	place   []byte // where the next call of look starts reading
+	nextKey []byte // where the next call of look starts reading
 }
 
 // Completer returns a Completer that runs abandoned requests through handler. The parameter handler must be the handler
@@ -92,7 +92,7 @@ type Completer struct {
 // in Attempt.Caller. If the guard is not from NewLeased with LeaseConfig.Completion, the error wraps
 // semel.ErrUnsupported.
 func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
-	l, is := g.door.(*leased)
+	l, is := g.strategy.(*leased)
 	if !is || g.completion == nil {
 		return nil, fmt.Errorf("httpkey: a Completer is for a guard of NewLeased with LeaseConfig.Completion: %w", semel.ErrUnsupported)
 	}
@@ -101,10 +101,10 @@ func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 
 const (
 	completeEvery = 15 * time.Second
-	// The constant lookMost is the number of keys that one call of the store reads. The constant passMost is the number
+	// keysPerCall is the number of keys that one call of the store reads. callsPerPass is the number
 	// of calls of the store in a pass. So the cost of a pass does not depend on the size of the table.
-	lookMost = 500
-	passMost = 20
+	keysPerCall  = 500
+	callsPerPass = 20
 )
 
 // Run calls Pass now and every fifteen seconds until ctx ends. If not nil, the function failed is called with each
@@ -125,9 +125,9 @@ func (c *Completer) Run(ctx context.Context, failed func(error)) {
 // abandoned request. If a request fails, Pass continues with the other requests and returns the joined errors.
 func (c *Completer) Pass(ctx context.Context) error {
 	var failed []error
-	for range passMost {
+	for range callsPerPass {
 		looked, past := time.Now(), false
-		left, err := c.look(ctx)
+		left, err := c.readAbandoned(ctx)
 		if err != nil {
 			return errors.Join(append(failed, fmt.Errorf("httpkey: cannot read abandoned requests from the key store: %w", err))...)
 		}
@@ -147,17 +147,17 @@ func (c *Completer) Pass(ctx context.Context) error {
 		if past {
 			continue
 		}
-		if c.place = left.Next; c.place == nil {
+		if c.nextKey = left.Next; c.nextKey == nil {
 			break
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func (c *Completer) look(ctx context.Context) (admin.AbandonedKeys, error) {
+func (c *Completer) readAbandoned(ctx context.Context) (admin.AbandonedKeys, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return c.notes.AbandonedKeys(ctx, admin.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
+	return c.notes.AbandonedKeys(ctx, admin.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.nextKey, Most: keysPerCall})
 }
 
 // UnfinishedError reports a request that a Completer could not finish. Guard.Resolve needs Caller and Key. The text of
@@ -184,25 +184,25 @@ func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // finish runs the request of a key.
 func (c *Completer) finish(ctx context.Context, k *admin.AbandonedKey) error {
-	if !c.guard.completion.due(k) {
+	if !c.guard.completion.isDue(k) {
 		return nil
 	}
 	fail := func(err error) error {
 		attempts := k.Started + 1
 		return &UnfinishedError{Caller: k.Key.Source, Key: k.Key.ID, Attempts: attempts, Left: attempts >= c.guard.completion.Attempts, Err: err}
 	}
-	r, err := noted(k.Note)
+	r, err := decodeRequest(k.Note)
 	if err != nil {
 		return fail(err)
 	}
-	f := &finishing{guard: c.guard, caller: k.Key.Source, key: k.Key.ID, seen: k.Started}
+	f := &finishingRequest{guard: c.guard, caller: k.Key.Source, key: k.Key.ID, claims: k.Started}
 	to := newRecorder(MostAnswer)
 	_, failed := call(c.handler, to, r.WithContext(context.WithValue(ctx, finishingKey{}, f)))
 	o := f.outcome
 	switch {
 	case o == nil:
 		return fail(errors.Join(failed, fmt.Errorf("the handler of the Completer answers with %d before the guard is reached; give it one without authentication", to.answer.status)))
-	case o.kept || o.fate == Replayed || o.inFlight():
+	case o.stored || o.fate == Replayed || o.isInFlight():
 		return nil
 	case o.problem != nil:
 		return fail(errors.Join(fmt.Errorf("it is answered with %d %s", o.problem.status, o.problem.code), o.err))
@@ -210,33 +210,33 @@ func (c *Completer) finish(ctx context.Context, k *admin.AbandonedKey) error {
 	return fail(errors.Join(fmt.Errorf("its handler answers with %d", o.answer.status), o.err))
 }
 
-// finishing is a request that a Completer runs through the handler and the guard.
-type finishing struct {
+// finishingRequest is a request that a Completer runs through the handler and the guard.
+type finishingRequest struct {
 	guard       *Guard
 	caller, key string
-	seen        int      // number of claims of the key so far
+	claims      int      // number of claims of the key so far
 	outcome     *outcome // set by the guard
 }
 
 type finishingKey struct{}
 
 // finishingOf returns the request of this guard's Completer, or nil for a request of a client.
-func (g *Guard) finishingOf(ctx context.Context) *finishing {
-	if f, is := ctx.Value(finishingKey{}).(*finishing); is && f.guard == g {
+func (g *Guard) finishingOf(ctx context.Context) *finishingRequest {
+	if f, is := ctx.Value(finishingKey{}).(*finishingRequest); is && f.guard == g {
 		return f
 	}
 	return nil
 }
 
 // serveLeft runs the handler of an abandoned request.
-func (g *Guard) serveLeft(w http.ResponseWriter, r *http.Request, next http.Handler, f *finishing, began time.Time) {
-	q := &request{http: r, caller: f.caller, key: f.key, finishing: true, seen: f.seen}
+func (g *Guard) serveLeft(w http.ResponseWriter, r *http.Request, next http.Handler, f *finishingRequest, began time.Time) {
+	q := &request{http: r, caller: f.caller, key: f.key, finishing: true, claims: f.claims}
 	o := outcome{}
 	if p := q.readBody(w, g.config.MaxBody); p != nil {
-		o = refused(p, nil)
+		o = newRefusal(p, nil)
 	} else {
 		q.fingerprint = fingerprint(r, q.body)
-		o = g.fly(q, next)
+		o = g.serveOnce(q, next)
 	}
 	if o.fate == Ran {
 		o.fate = Finished

@@ -21,18 +21,18 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// forsaken returns a test server and its store with an abandoned request "k", whose process died. All later requests
+// newAbandoned returns a test server and its store with an abandoned request "k", whose process died. All later requests
 // are handled by the function handler.
-func forsaken(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *shop {
+func newAbandoned(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *fixture {
 	t.Helper()
 	keys := memstore.NewKeys()
 	first := &process{Keys: keys, dies: 5} // after the claim and the stored request
-	lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(`"k"`, "tea", with...)
-	return lend(t, keys, handler, change)
+	newLeasedFixture(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(`"k"`, "tea", with...)
+	return newLeasedFixture(t, keys, handler, change)
 }
 
-func completing(c *httpkey.Config, l *httpkey.LeaseConfig) {
-	stepped(c, l)
+func enableCompletion(c *httpkey.Config, l *httpkey.LeaseConfig) {
+	enableSteps(c, l)
 	l.Completion.Headers = []string{"x-currency"}
 }
 
@@ -41,12 +41,12 @@ func TestF2ACompleterSendsTheClientsRequestWithoutSecrets(t *testing.T) {
 		var got *http.Request
 		var body []byte
 		var a httpkey.Attempt
-		s := forsaken(t, func(w http.ResponseWriter, r *http.Request) {
+		s := newAbandoned(t, func(w http.ResponseWriter, r *http.Request) {
 			got = r
 			body, _ = io.ReadAll(r.Body)
 			a, _ = httpkey.AttemptFrom(r.Context())
 			w.WriteHeader(201)
-		}, completing, func(r *http.Request) {
+		}, enableCompletion, func(r *http.Request) {
 			*r = *httptest.NewRequest(http.MethodPost, "/accounts/7/orders?gift=1", strings.NewReader("tea")) // as a server does
 			r.Host = "shop.example"
 			r.Header = http.Header{"X-Account": {"a"}, "Idempotency-Key": {`"k"`}, "Content-Type": {"text/plain"}, "Content-Encoding": {"br"}, "X-Currency": {"EUR"},
@@ -55,8 +55,8 @@ func TestF2ACompleterSendsTheClientsRequestWithoutSecrets(t *testing.T) {
 		mux := http.NewServeMux()
 		mux.Handle("POST shop.example/accounts/{account}/orders", s.handler)
 		s.handler = mux
-		pass(3 * time.Minute)
-		if err := s.completed(t); err != nil {
+		advanceTime(3 * time.Minute)
+		if err := s.finishAbandoned(t); err != nil {
 			t.Fatal(err)
 		}
 		if got == nil {
@@ -89,10 +89,10 @@ func TestF2ACompleterFinishesOnlyAbandonedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys := memstore.NewKeys()
-				lend(t, keys, (&calls{status: c.status}).serve, completing).post(`"k"`, "tea")
-				pass(c.after)
+				newLeasedFixture(t, keys, (&calls{status: c.status}).serve, enableCompletion).post(`"k"`, "tea")
+				advanceTime(c.after)
 				made := &calls{status: 201}
-				if err := lend(t, keys, made.serve, completing).completed(t); err != nil || (made.made.Load() == 1) != c.ran {
+				if err := newLeasedFixture(t, keys, made.serve, enableCompletion).finishAbandoned(t); err != nil || (made.made.Load() == 1) != c.ran {
 					t.Errorf("%v, after %d calls", err, made.made.Load())
 				}
 			})
@@ -108,8 +108,8 @@ func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				made := &calls{status: c.status}
-				s := forsaken(t, made.serve, func(to *httpkey.Config, l *httpkey.LeaseConfig) {
-					completing(to, l)
+				s := newAbandoned(t, made.serve, func(to *httpkey.Config, l *httpkey.LeaseConfig) {
+					enableCompletion(to, l)
 					l.Completion.Attempts = c.attempts
 				})
 				done, err := s.Completer(s.handler)
@@ -126,7 +126,7 @@ func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
 						t.Errorf("the error is %v: %+v", err, u)
 					}
 				})
-				pass(48 * time.Hour)
+				advanceTime(48 * time.Hour)
 				stop()
 				synctest.Wait()
 				if n := made.made.Load(); int(n) != c.attempts-1 || len(at) != c.attempts-1 || at[1]-at[0] < 2*time.Minute || at[3]-at[2] < 2*(at[1]-at[0]) {
@@ -149,18 +149,18 @@ func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
 func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := &calls{status: 201}
-		s := forsaken(t, func(w http.ResponseWriter, r *http.Request) {
-			pass(time.Second)
+		s := newAbandoned(t, func(w http.ResponseWriter, r *http.Request) {
+			advanceTime(time.Second)
 			made.serve(w, r)
 		}, func(c *httpkey.Config, l *httpkey.LeaseConfig) {
-			completing(c, l)
+			enableCompletion(c, l)
 			c.Observe, l.Completion.After = nil, 10*time.Second
 		})
-		pass(3 * time.Minute)
+		advanceTime(3 * time.Minute)
 		var done sync.WaitGroup
 		for range 10 {
 			done.Go(func() {
-				if err := s.completed(t); err != nil {
+				if err := s.finishAbandoned(t); err != nil {
 					t.Error(err)
 				}
 			})
@@ -175,10 +175,10 @@ func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
 	})
 }
 
-// paged is a store that returns one key at a time. A real store returns some hundred keys.
-type paged struct{ *memstore.Keys }
+// pagedKeys is a store that returns one key at a time. A real store returns some hundred keys.
+type pagedKeys struct{ *memstore.Keys }
 
-func (p paged) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (admin.AbandonedKeys, error) {
+func (p pagedKeys) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (admin.AbandonedKeys, error) {
 	of.Most = 1
 	return p.Keys.AbandonedKeys(ctx, of)
 }
@@ -189,11 +189,11 @@ func TestF2ACompleterWalksThroughAllKeysAndBeginsAnew(t *testing.T) {
 		leave := func(name string, n int) {
 			for i := range n {
 				died := &process{Keys: keys, dies: 5}
-				lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, completing).post(fmt.Sprintf(`"%s %d"`, name, i), "tea")
+				newLeasedFixture(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, enableCompletion).post(fmt.Sprintf(`"%s %d"`, name, i), "tea")
 			}
-			pass(3 * time.Minute)
+			advanceTime(3 * time.Minute)
 		}
-		s := lend(t, paged{keys}, made.serve, completing)
+		s := newLeasedFixture(t, pagedKeys{keys}, made.serve, enableCompletion)
 		c, err := s.Completer(s.handler)
 		if err != nil {
 			t.Fatal(err)
@@ -221,11 +221,11 @@ func TestF2ACompleterWalksThroughAllKeysAndBeginsAnew(t *testing.T) {
 func TestF2ACompleterThatReachesNoGuardSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := &calls{status: 201}
-		s := forsaken(t, made.serve, completing)
+		s := newAbandoned(t, made.serve, enableCompletion)
 		s.handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", http.StatusUnauthorized) })
-		pass(3 * time.Minute)
+		advanceTime(3 * time.Minute)
 		var u *httpkey.UnfinishedError
-		if err := s.completed(t); !errors.As(err, &u) || !strings.Contains(err.Error(), "401 before the guard is reached") {
+		if err := s.finishAbandoned(t); !errors.As(err, &u) || !strings.Contains(err.Error(), "401 before the guard is reached") {
 			t.Errorf("it says %v", err)
 		}
 		made.want(t, 0)
@@ -234,7 +234,7 @@ func TestF2ACompleterThatReachesNoGuardSaysSo(t *testing.T) {
 
 func TestF2ARequestThatIsTooLargeToBeStoredIsRefused(t *testing.T) {
 	made := &calls{status: 201}
-	s := lend(t, memstore.NewKeys(), made.serve, completing)
+	s := newLeasedFixture(t, memstore.NewKeys(), made.serve, enableCompletion)
 	wantProblem(t, s.post(`"k"`, strings.Repeat("x", keystore.MaxResult)), http.StatusRequestEntityTooLarge, "request-body-too-large")
 	made.want(t, 0)
 	if w := s.post(`"k"`, strings.Repeat("x", keystore.MaxResult-100)); w.Code != 201 {
@@ -260,10 +260,10 @@ func TestF2ACompletionThatDoesNotFitIsRefused(t *testing.T) {
 	if _, err := httpkey.NewLeased(struct{ keystore.Store }{memstore.NewKeys()}, config(), l); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("a store without notes: %v", err)
 	}
-	if _, err := lend(t, memstore.NewKeys(), effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {
+	if _, err := newLeasedFixture(t, memstore.NewKeys(), effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("a guard without a completion: %v", err)
 	}
-	if _, err := open(t, effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {
+	if _, err := newFixture(t, effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("a guard of New: %v", err)
 	}
 }

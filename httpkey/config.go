@@ -152,8 +152,8 @@ const (
 	defaultLeased = 256
 )
 
-// The method fits returns an error with all faults of the configuration, and sets the defaults.
-func (c *Config) fits(leased bool) error {
+// validate returns an error with all faults of the configuration, and sets the defaults.
+func (c *Config) validate(leased bool) error {
 	c.Retries = cmp.Or(c.Retries, day)
 	c.Timeout = cmp.Or(c.Timeout, defaultTime)
 	c.MaxKey, c.MaxBody, c.MaxAnswer = cmp.Or(c.MaxKey, mostKey), cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.MaxAnswer, MostAnswer)
@@ -195,11 +195,11 @@ func (c *Config) fits(leased bool) error {
 	fault(c.Optional && !leased, "Optional is set: a request without a key would have no transaction; route it to a handler of its own")
 	_, err := url.Parse(c.Problems)
 	fault(err != nil, "Problems is no beginning of a URI: %v", err)
-	return errors.Join(append(faults, c.headersFit(), c.rulesFit(leased))...)
+	return errors.Join(append(faults, c.validateHeaders(), c.validateRules(leased))...)
 }
 
-// headersFit returns an error for headers that must not be kept, and sets the default of Headers.
-func (c *Config) headersFit() error {
+// validateHeaders returns an error for headers that must not be kept, and sets the default of Headers.
+func (c *Config) validateHeaders() error {
 	if c.Headers == nil {
 		c.Headers = KeptHeaders()
 	}
@@ -225,8 +225,8 @@ func keptNames(field string, headers []string) ([]string, error) {
 // contentType is always kept, because a client cannot read a body without it.
 const contentType = "Content-Type"
 
-// rulesFit returns an error for unknown rules, and sets the default rules.
-func (c *Config) rulesFit(leased bool) error {
+// validateRules returns an error for unknown rules, and sets the default rules.
+func (c *Config) validateRules(leased bool) error {
 	unsure := ReleaseKey
 	if leased {
 		unsure = InDoubt
@@ -239,17 +239,17 @@ func (c *Config) rulesFit(leased bool) error {
 		if status < 200 || status > 599 {
 			return fmt.Errorf("status %d in Statuses is out of range; use 200 to 599", status)
 		}
-		if err := rule.fits(leased); err != nil {
+		if err := rule.validate(leased); err != nil {
 			return fmt.Errorf("status %d in Statuses: %w", status, err)
 		}
 		if status < 300 && rule != KeepAnswer {
 			return fmt.Errorf("status %d in Statuses: a success is always kept; a handler that did nothing must answer with an error", status)
 		}
 	}
-	return errors.Join(c.ClientErrors.fits(leased), c.ServerErrors.fits(leased))
+	return errors.Join(c.ClientErrors.validate(leased), c.ServerErrors.validate(leased))
 }
 
-func (r Rule) fits(leased bool) error {
+func (r Rule) validate(leased bool) error {
 	switch {
 	case r == 0 || r > InDoubt:
 		return fmt.Errorf("there is no rule %d", r)
@@ -273,8 +273,8 @@ func (c *Config) rule(status int) Rule {
 	return KeepAnswer
 }
 
-// The method places divides Config.MostOpen among callers. The method bodies divides Config.MostBytes among callers.
-func (c *Config) places() *shares {
+// handlerShares divides Config.MostOpen among callers. bodyShares divides Config.MostBytes among callers.
+func (c *Config) handlerShares() *shares {
 	each := min(cmp.Or(c.MostOfCaller, (c.MostOpen+1)/2), c.MostOpen)
 	if c.OneTenant {
 		each = c.MostOpen
@@ -282,7 +282,7 @@ func (c *Config) places() *shares {
 	return &shares{most: int64(c.MostOpen), each: int64(each)}
 }
 
-func (c *Config) bodies() *shares {
+func (c *Config) bodyShares() *shares {
 	each := c.MostBytes / 2
 	if c.OneTenant {
 		each = c.MostBytes
@@ -293,8 +293,8 @@ func (c *Config) bodies() *shares {
 // defaultOpen is the default of Config.MostOpen if the pool is unlimited or its size is unknown.
 const defaultOpen = 8
 
-// poolFits returns an error if MostOpen is not smaller than the connection pool, and sets the default of MostOpen.
-func (c *Config) poolFits(st any) error {
+// validatePool returns an error if MostOpen is not smaller than the connection pool, and sets the default of MostOpen.
+func (c *Config) validatePool(st any) error {
 	size := 0
 	if limited, tells := st.(interface{ Limits() store.Limits }); tells {
 		size = limited.Limits().Connections

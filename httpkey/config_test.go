@@ -85,13 +85,13 @@ type plain struct {
 	store.TxStore[*memstore.Tx]
 }
 
-// pooled is a store with a connection pool of the given size.
-type pooled struct {
+// pooledStore is a store with a connection pool of the given size.
+type pooledStore struct {
 	*memstore.Store
 	size int
 }
 
-func (p pooled) Limits() store.Limits { return store.Limits{Connections: p.size} }
+func (p pooledStore) Limits() store.Limits { return store.Limits{Connections: p.size} }
 
 // daily is a store that partitions its markers by day.
 type daily struct {
@@ -119,7 +119,7 @@ func TestTrap131OpenKeysStayBelowThePool(t *testing.T) {
 	}{{1, 0, false}, {2, 0, true}, {10, 9, true}, {10, 10, false}, {10, 11, false}, {0, 1000, true}} {
 		to := config()
 		to.MostOpen = c.open
-		_, err := httpkey.New[*memstore.Tx](pooled{memstore.New(), c.size}, to)
+		_, err := httpkey.New[*memstore.Tx](pooledStore{memstore.New(), c.size}, to)
 		if (err == nil) != c.fits {
 			t.Errorf("%d open keys in a pool of %d: %v", c.open, c.size, err)
 		}
@@ -131,7 +131,7 @@ func TestTxFromSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 	var err error
-	s := open(t, func(_ http.ResponseWriter, r *http.Request) { _, err = httpkey.TxFrom[string](r.Context()) }, nil)
+	s := newFixture(t, func(_ http.ResponseWriter, r *http.Request) { _, err = httpkey.TxFrom[string](r.Context()) }, nil)
 	if s.post(`"k"`, ""); err == nil || !strings.Contains(err.Error(), "*memstore.Tx") {
 		t.Errorf("it says %v", err)
 	}

@@ -18,12 +18,12 @@ import (
 )
 
 func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
-	for name, open := range map[string]func(*testing.T, http.HandlerFunc) *shop{
-		"F2_in_a_transaction": func(t *testing.T, h http.HandlerFunc) *shop {
-			return open(t, h, func(c *httpkey.Config) { c.Wait, c.Observe = 20*time.Second, nil })
+	for name, open := range map[string]func(*testing.T, http.HandlerFunc) *fixture{
+		"F2_in_a_transaction": func(t *testing.T, h http.HandlerFunc) *fixture {
+			return newFixture(t, h, func(c *httpkey.Config) { c.Wait, c.Observe = 20*time.Second, nil })
 		},
-		"F1_with_a_lease": func(t *testing.T, h http.HandlerFunc) *shop {
-			return lend(t, memstore.NewKeys(), h, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Wait, c.Observe = 20*time.Second, nil })
+		"F1_with_a_lease": func(t *testing.T, h http.HandlerFunc) *fixture {
+			return newLeasedFixture(t, memstore.NewKeys(), h, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Wait, c.Observe = 20*time.Second, nil })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
 				var ran atomic.Int64
 				s := open(t, func(w http.ResponseWriter, r *http.Request) {
 					n := ran.Add(1)
-					pass(10 * time.Second) // all repeated requests have arrived
+					advanceTime(10 * time.Second) // all repeated requests have arrived
 					w.Header().Set("Set-Cookie", "session=secret")
 					w.WriteHeader(201)
 					_, _ = fmt.Fprintf(w, "run %d", n)
@@ -65,7 +65,7 @@ func TestF1CopiesInOneProcessTakeUpOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := atomic.Int64{}
 		leave := make(chan struct{})
-		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 			<-leave
 			effect(w, r)
 		}, func(c *httpkey.Config) { c.MostOpen, c.Observe = 2, nil }, memstore.Fail(func(op string) error {
@@ -98,7 +98,7 @@ func TestF1CopiesInOneProcessTakeUpOneConnection(t *testing.T) {
 func TestF1CallersWithOneKeyDoNotWaitForEachOther(t *testing.T) {
 	t.Run("F1_trap_T74_each_runs_and_gets_its_own_answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				<-time.After(time.Second) // both requests have arrived
 				a, _ := httpkey.AttemptFrom(r.Context())
 				_, _ = io.WriteString(w, "of "+a.Caller)
@@ -119,8 +119,8 @@ func TestF1CallersWithOneKeyDoNotWaitForEachOther(t *testing.T) {
 
 func TestF1ACopyDoesNotWaitAfterItsClientDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, func(w http.ResponseWriter, r *http.Request) {
-			pass(20 * time.Second)
+		s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
+			advanceTime(20 * time.Second)
 			effect(w, r)
 		}, func(c *httpkey.Config) { c.Wait, c.Observe = time.Minute, nil })
 		first := make(chan int)
@@ -142,8 +142,8 @@ func TestF1ACopyDoesNotWaitAfterItsClientDisconnected(t *testing.T) {
 // If an answer was not kept, a repeated request does not get this answer.
 func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, func(w http.ResponseWriter, r *http.Request) {
-			pass(time.Second)
+		s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
+			advanceTime(time.Second)
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, func(c *httpkey.Config) { c.Wait, c.Observe = time.Minute, nil })
 		codes := make(chan int, 2)
@@ -159,35 +159,35 @@ func TestF1ACopyOfAReleasedRequestMayBeRepeated(t *testing.T) {
 // After the effect of a failed request is rolled back, and before the error answer is committed, another process may
 // answer the request.
 func TestF2AnErrorIsNotKeptIfAnotherAnswerExists(t *testing.T) {
-	s := open(t, nil, nil)
+	s := newFixture(t, nil, nil)
 	other, err := httpkey.New[*memstore.Tx](s.store, config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := &shop{Guard: other, store: s.store, handler: other.ProtectFunc(effect)}
-	raced := raced{Store: s.store, between: func() { there.post(`"k"`, "tea") }}
+	there := &fixture{Guard: other, store: s.store, handler: other.ProtectFunc(effect)}
+	raced := racingStore{Store: s.store, between: func() { there.post(`"k"`, "tea") }}
 	g, err := httpkey.New[*memstore.Tx](&raced, config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := &shop{Guard: g, store: s.store, handler: g.ProtectFunc(func(w http.ResponseWriter, r *http.Request) {
+	here := &fixture{Guard: g, store: s.store, handler: g.ProtectFunc(func(w http.ResponseWriter, r *http.Request) {
 		raced.armed = true
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	})}
 	w := here.post(`"k"`, "tea")
-	if w.Code != 201 || w.Header().Get(httpkey.ReplayedHeader) != "true" || here.effects() != "1" {
-		t.Errorf("%d %v, %s effects", w.Code, w.Header(), here.effects())
+	if w.Code != 201 || w.Header().Get(httpkey.ReplayedHeader) != "true" || here.countEffects() != "1" {
+		t.Errorf("%d %v, %s effects", w.Code, w.Header(), here.countEffects())
 	}
 }
 
-// raced is a store with which another process acts before the next transaction begins.
-type raced struct {
+// racingStore is a store with which another process acts before the next transaction begins.
+type racingStore struct {
 	*memstore.Store
 	armed   bool
 	between func()
 }
 
-func (r *raced) Begin(ctx context.Context, o store.TxOptions, m []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
+func (r *racingStore) Begin(ctx context.Context, o store.TxOptions, m []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if r.armed {
 		r.armed = false
 		r.between()

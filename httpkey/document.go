@@ -20,7 +20,7 @@ type Contract struct {
 // Contract returns the contract with the clients of this guard, for the documentation of the API.
 func (g *Guard) Contract() Contract {
 	c := Contract{config: g.config}
-	if l, is := g.door.(*leased); is {
+	if l, is := g.strategy.(*leased); is {
 		c.lease = &l.config
 	}
 	return c

@@ -20,8 +20,8 @@ func TestF1TheContractWithClients(t *testing.T) {
 		c.InFlightStatus, c.MismatchStatus = 423, 409
 	}
 	for name, g := range map[string]*httpkey.Guard{
-		"new":    open(t, effect, nil).Guard,
-		"leased": lend(t, memstore.NewKeys(), effect, everything).Guard,
+		"new":    newFixture(t, effect, nil).Guard,
+		"leased": newLeasedFixture(t, memstore.NewKeys(), effect, everything).Guard,
 	} {
 		t.Run("F1_of_"+name, func(t *testing.T) {
 			c := g.Contract()

@@ -26,7 +26,7 @@ func TestTrap133AHandlerWithoutAnAnswerHasNoEffect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends := true
-			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				effect(w, r)
 				if ends {
 					c.end()
@@ -38,23 +38,23 @@ func TestTrap133AHandlerWithoutAnAnswerHasNoEffect(t *testing.T) {
 			if o.Err == nil || !strings.Contains(o.Err.Error(), c.says) || strings.Contains(o.Err.Error()+w.Body.String(), "4111") {
 				t.Errorf("the observed error is %v: %s", o.Err, w.Body)
 			}
-			if s.effects() != "0" {
-				t.Errorf("%s effects", s.effects())
+			if s.countEffects() != "0" {
+				t.Errorf("%s effects", s.countEffects())
 			}
 			ends = false
-			if w := s.post(`"k"`, "tea"); w.Code != 201 || s.effects() != "1" {
-				t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+			if w := s.post(`"k"`, "tea"); w.Code != 201 || s.countEffects() != "1" {
+				t.Errorf("the second: %d, %s effects", w.Code, s.countEffects())
 			}
 		})
 	}
 	t.Run("F1_trap_133_it_wants_the_connection_cut", func(t *testing.T) {
-		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 			effect(w, r)
 			panic(http.ErrAbortHandler)
 		}, nil)
 		defer func() {
-			if p := recover(); p != http.ErrAbortHandler || s.effects() != "0" {
-				t.Errorf("the panic is %v, with %s effects", p, s.effects())
+			if p := recover(); p != http.ErrAbortHandler || s.countEffects() != "0" {
+				t.Errorf("the panic is %v, with %s effects", p, s.countEffects())
 			}
 		}()
 		s.post(`"k"`, "tea")
@@ -65,7 +65,7 @@ func TestTrap134AHandlerThatDoesNotHeedItsContext(t *testing.T) {
 	t.Run("F1_trap_134_is_answered_for_and_keeps_its_key_until_it_ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			leave := make(chan struct{})
-			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("X-Stay") != "" {
 					<-leave
 				}
@@ -84,11 +84,11 @@ func TestTrap134AHandlerThatDoesNotHeedItsContext(t *testing.T) {
 				t.Error("Drain returned before the handler ended")
 			}
 			close(leave)
-			if !s.Drain(t.Context()) || s.effects() != "0" {
-				t.Errorf("the killed transaction had %s effects", s.effects())
+			if !s.Drain(t.Context()) || s.countEffects() != "0" {
+				t.Errorf("the killed transaction had %s effects", s.countEffects())
 			}
-			if w := s.post(`"k"`, "tea"); w.Code != 201 || s.effects() != "1" {
-				t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+			if w := s.post(`"k"`, "tea"); w.Code != 201 || s.countEffects() != "1" {
+				t.Errorf("the second: %d, %s effects", w.Code, s.countEffects())
 			}
 		})
 	})
@@ -111,10 +111,10 @@ func TestF1AnAnswerIsBounded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, handler, nil)
+			s := newFixture(t, handler, nil)
 			wantProblem(t, s.post(`"k"`, "tea"), 500, "answer-too-large")
-			if s.effects() != "0" {
-				t.Errorf("%s effects", s.effects())
+			if s.countEffects() != "0" {
+				t.Errorf("%s effects", s.countEffects())
 			}
 			for _, rule := range []httpkey.Rule{httpkey.KeepAnswer, httpkey.ReleaseKey} {
 				c := &calls{}
@@ -122,12 +122,12 @@ func TestF1AnAnswerIsBounded(t *testing.T) {
 					c.made.Add(1)
 					handler(w, r)
 				}
-				s := open(t, count, func(c *httpkey.Config) { c.ServerErrors = rule })
+				s := newFixture(t, count, func(c *httpkey.Config) { c.ServerErrors = rule })
 				s.post(`"k"`, "tea")
 				wantProblem(t, s.post(`"k"`, "tea"), 500, "answer-too-large")
 				c.want(t, 2) // the first call was rolled back
 				c.made.Store(0)
-				l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+				l := newLeasedFixture(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 					c.made.Add(1)
 					w.Header().Set("Link", strings.Repeat("l", 100_000))
 					_, _ = w.Write(make([]byte, 100_000))
@@ -141,7 +141,7 @@ func TestF1AnAnswerIsBounded(t *testing.T) {
 }
 
 func TestF1NothingOfAnAnswerIsFlushed(t *testing.T) {
-	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+	s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusEarlyHints)
 		effect(w, r)
 		if err := http.NewResponseController(w).Flush(); !errors.Is(err, httpkey.ErrHeldBack) {
@@ -161,7 +161,7 @@ type whoKey struct{}
 
 func TestF2AHandlerGoesOnWithoutItsClient(t *testing.T) {
 	ctx, gone := context.WithCancel(context.WithValue(t.Context(), whoKey{}, "a"))
-	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+	s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		gone()
 		if r.Context().Err() != nil || r.Context().Value(whoKey{}) != "a" {
 			t.Errorf("its context: %v, %v", r.Context().Err(), r.Context().Value(whoKey{}))
@@ -172,7 +172,7 @@ func TestF2AHandlerGoesOnWithoutItsClient(t *testing.T) {
 		effect(w, r)
 	}, nil)
 	s.post(`"k"`, "tea", func(r *http.Request) { *r = *r.WithContext(ctx) })
-	if w := s.post(`"k"`, "tea"); w.Header().Get(httpkey.ReplayedHeader) != "true" || s.effects() != "1" {
-		t.Errorf("%d %v, %s effects", w.Code, w.Header(), s.effects())
+	if w := s.post(`"k"`, "tea"); w.Header().Get(httpkey.ReplayedHeader) != "true" || s.countEffects() != "1" {
+		t.Errorf("%d %v, %s effects", w.Code, w.Header(), s.countEffects())
 	}
 }

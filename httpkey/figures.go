@@ -16,21 +16,21 @@ import (
 
 // The numbers of requests, by fate or by the code of their problem document.
 type counts struct {
-	mutex sync.Mutex
-	of    map[string]int64 // guarded by mutex
+	mutex   sync.Mutex
+	byLabel map[string]int64 // guarded by mutex
 }
 
 func (c *counts) add(o *Observation) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.of == nil {
-		c.of = map[string]int64{}
+	if c.byLabel == nil {
+		c.byLabel = map[string]int64{}
 	}
-	c.of[o.ended()]++
+	c.byLabel[o.label()]++
 }
 
-// The method ended returns the code of the problem document or, without a problem document, the fate.
-func (o *Observation) ended() string {
+// label returns the code of the problem document or, without a problem document, the fate.
+func (o *Observation) label() string {
 	if o.Code != "" {
 		return o.Code
 	}
@@ -47,21 +47,21 @@ func (o *Observation) ended() string {
 //	                                 running handlers; most: their maximum (Config.MostOpen)
 func (g *Guard) Figures(each func(measure.Figure)) {
 	g.counts.mutex.Lock()
-	of := maps.Clone(g.counts.of)
+	of := maps.Clone(g.counts.byLabel)
 	g.counts.mutex.Unlock()
-	for _, fate := range fates() {
+	for _, fate := range fateLabels() {
 		each(measure.Figure{Name: "semel_http_requests_total", Label: "fate", Value: fate, Is: float64(of[fate])})
 	}
 	state := func(name string, n int) {
 		each(measure.Figure{Name: "semel_http_keys", Label: "state", Value: name, Is: float64(n)})
 	}
 	state("in_flight", g.flights.count())
-	state("open", int(g.places.now()))
+	state("open", int(g.handlers.unitsInUse()))
 	state("most", g.config.MostOpen)
 }
 
-// The function fates returns all values of the label fate.
-func fates() []string {
+// fateLabels returns all values of the label fate.
+func fateLabels() []string {
 	all := slices.Sorted(maps.Keys(titles))
 	for _, f := range []Fate{Passed, Ran, Replayed, Unprotected, Finished} {
 		all = append(all, f.String())
@@ -74,7 +74,7 @@ func fates() []string {
 func (g *Guard) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	if err := g.door.check(ctx); err != nil {
+	if err := g.strategy.check(ctx); err != nil {
 		return fmt.Errorf("httpkey: requests of %s cannot be protected: %w", g.config.Name, err)
 	}
 	return nil
@@ -89,7 +89,7 @@ func (t *transactional[Tx]) check(ctx context.Context) error {
 	if err := t.intern(ctx); err != nil {
 		return err
 	}
-	_, err := t.kept.Results(ctx, []admin.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // no request has this key
+	_, err := t.results.Results(ctx, []admin.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // no request has this key
 	return err
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// The function figures returns the metrics of a guard that are not 0.
-func figures(g *httpkey.Guard) map[string]float64 {
+// collectMetrics returns the metrics of a guard that are not 0.
+func collectMetrics(g *httpkey.Guard) map[string]float64 {
 	all := map[string]float64{}
 	g.Figures(func(f measure.Figure) {
 		if f.Is != 0 {
@@ -29,7 +29,7 @@ func figures(g *httpkey.Guard) map[string]float64 {
 
 func TestK4OutcomesOfRequestsAreCounted(t *testing.T) {
 	t.Run("K4_by_fate_and_by_why_they_were_refused", func(t *testing.T) {
-		s := open(t, effect, func(c *httpkey.Config) { c.MostOpen, c.Pass = 3, []string{http.MethodGet} })
+		s := newFixture(t, effect, func(c *httpkey.Config) { c.MostOpen, c.Pass = 3, []string{http.MethodGet} })
 		s.post(`"k"`, "tea")
 		s.post(`"k"`, "tea")
 		s.post(`"k"`, "coffee")
@@ -41,14 +41,14 @@ func TestK4OutcomesOfRequestsAreCounted(t *testing.T) {
 			"requests_total ran": 1, "requests_total replayed": 1, "requests_total idempotency-key-reused": 1, "requests_total idempotency-key-missing": 1,
 			"requests_total idempotency-key-invalid": 1, "requests_total caller-unknown": 1, "requests_total passed": 1, "keys most": 3,
 		}
-		if got := figures(s.Guard); !maps.Equal(got, want) {
+		if got := collectMetrics(s.Guard); !maps.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	})
 	t.Run("K4_and_what_is_under_way", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			leave := make(chan struct{})
-			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				<-leave
 				effect(w, r)
 			}, func(c *httpkey.Config) { c.Observe = nil })
@@ -56,19 +56,19 @@ func TestK4OutcomesOfRequestsAreCounted(t *testing.T) {
 				go s.post(key, "tea")
 			}
 			synctest.Wait()
-			if got := figures(s.Guard); got["keys in_flight"] != 2 || got["keys open"] != 2 || got["keys most"] != 8 {
+			if got := collectMetrics(s.Guard); got["keys in_flight"] != 2 || got["keys open"] != 2 || got["keys most"] != 8 {
 				t.Errorf("%v", got)
 			}
 			close(leave)
 			synctest.Wait()
-			if got := figures(s.Guard); got["keys in_flight"] != 0 || got["keys open"] != 0 || got["requests_total ran"] != 2 {
+			if got := collectMetrics(s.Guard); got["keys in_flight"] != 0 || got["keys open"] != 0 || got["requests_total ran"] != 2 {
 				t.Errorf("when they have ended, %v", got)
 			}
 		})
 	})
 	t.Run("K4_each_has_one_name_for_ever", func(t *testing.T) {
 		seen := map[string]bool{}
-		lend(t, memstore.NewKeys(), effect, nil).Figures(func(f measure.Figure) {
+		newLeasedFixture(t, memstore.NewKeys(), effect, nil).Figures(func(f measure.Figure) {
 			if seen[f.Name+f.Value] || f.Label == "" || f.Value == "" {
 				t.Errorf("%+v", f)
 			}
@@ -87,29 +87,29 @@ func (unfit) Check(context.Context) error { return semel.ErrSchema }
 
 func TestK8AGuardSaysWhetherItsStoreWorks(t *testing.T) {
 	t.Run("K8_of_New", func(t *testing.T) {
-		var f fails
-		s := open(t, effect, nil, memstore.Fail(func(string) error { return f.now() }))
+		var f failingStore
+		s := newFixture(t, effect, nil, memstore.Fail(func(string) error { return f.currentError() }))
 		if err := s.Check(t.Context()); err != nil {
 			t.Errorf("it works: %v", err)
 		}
-		f.say(errAway)
+		f.setError(errAway)
 		if err := s.Check(t.Context()); !errors.Is(err, errAway) {
 			t.Errorf("it is away: %v", err)
 		}
 	})
 	t.Run("K8_of_NewLeased", func(t *testing.T) {
-		var f fails
-		s := lend(t, f.keys(), effect, nil)
+		var f failingStore
+		s := newLeasedFixture(t, f.keys(), effect, nil)
 		if err := s.Check(t.Context()); err != nil {
 			t.Errorf("it works: %v", err)
 		}
-		f.say(errAway)
+		f.setError(errAway)
 		if err := s.Check(t.Context()); !errors.Is(err, errAway) {
 			t.Errorf("it is away: %v", err)
 		}
 	})
 	t.Run("K8_and_whether_its_tables_fit", func(t *testing.T) {
-		if err := lend(t, unfit{memstore.NewKeys()}, effect, nil).Check(t.Context()); !errors.Is(err, semel.ErrSchema) {
+		if err := newLeasedFixture(t, unfit{memstore.NewKeys()}, effect, nil).Check(t.Context()); !errors.Is(err, semel.ErrSchema) {
 			t.Errorf("it says %v", err)
 		}
 	})

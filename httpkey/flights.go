@@ -43,8 +43,8 @@ func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first boo
 	return is, true
 }
 
-// land ends a request. After land, the next request with the same key uses the store again.
-func (f *flights) land(id string, is *flight) {
+// complete ends a request. After land, the next request with the same key uses the store again.
+func (f *flights) complete(id string, is *flight) {
 	f.mutex.Lock()
 	delete(f.byID, id)
 	if len(f.byID) == 0 && f.none != nil {
@@ -62,8 +62,8 @@ func (f *flights) count() int {
 	return len(f.byID)
 }
 
-// The method ended waits until no request is in progress. If ctx ends first, ended returns false.
-func (f *flights) ended(ctx context.Context) bool {
+// waitIdle waits until no request is in progress. If ctx ends first, ended returns false.
+func (f *flights) waitIdle(ctx context.Context) bool {
 	f.mutex.Lock()
 	if len(f.byID) == 0 {
 		f.mutex.Unlock()

@@ -20,16 +20,16 @@ import (
 type Guard struct {
 	config     Config
 	completion *Completion // nil if requests are not stored
-	door       door
+	strategy   strategy
 	flights    flights
-	places     *shares // running handlers
+	handlers   *shares // running handlers
 	bodies     *shares // bytes of request bodies
 	counts     counts
 	running    worker.Group // the requests that Drain waits for
 }
 
-// door is one of the two ways to store keys: transactional or leased.
-type door interface {
+// strategy is one of the two ways to store keys: transactional or leased.
+type strategy interface {
 	// attempt answers a request from the store, or runs the handler of the request.
 	attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome
 	// check returns an error if the store does not work.
@@ -48,7 +48,7 @@ func (g *Guard) ProtectFunc(next http.HandlerFunc) http.Handler { return g.Prote
 
 // Drain waits until no handler is running, including handlers whose clients disconnected. If ctx ends first,
 // Drain returns false. Call Drain after http.Server.Shutdown and before closing the store.
-func (g *Guard) Drain(ctx context.Context) bool { return g.flights.ended(ctx) }
+func (g *Guard) Drain(ctx context.Context) bool { return g.flights.waitIdle(ctx) }
 
 func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	began := time.Now()
@@ -57,38 +57,38 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		return
 	}
 	if !slices.Contains(g.config.Methods, r.Method) {
-		g.beside(w, r, next, began)
+		g.serveOtherMethod(w, r, next, began)
 		return
 	}
 	q, p := g.read(w, r)
 	if q != nil && p == nil && g.completion != nil {
-		p = q.takeNote(g.completion.Headers)
+		p = q.encodeNote(g.completion.Headers)
 	}
 	switch {
 	case p != nil && q != nil:
 		q.release(g.bodies)
-		g.finish(w, refused(p, nil), began)
+		g.finish(w, newRefusal(p, nil), began)
 	case p != nil:
-		g.finish(w, refused(p, nil), began)
+		g.finish(w, newRefusal(p, nil), began)
 	case q == nil:
-		g.pass(w, r, next, began)
+		g.passThrough(w, r, next, began)
 	default:
-		g.finish(w, g.fly(q, next), began)
+		g.finish(w, g.serveOnce(q, next), began)
 	}
 }
 
-// The method beside answers requests whose method is not in Config.Methods.
-func (g *Guard) beside(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
+// serveOtherMethod answers requests whose method is not in Config.Methods.
+func (g *Guard) serveOtherMethod(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
 	if slices.Contains(g.config.Pass, r.Method) {
-		g.pass(w, r, next, began)
+		g.passThrough(w, r, next, began)
 		return
 	}
-	p := because(http.StatusMethodNotAllowed, codeMethod, "nothing was done; requests of this method are not protected here", 0)
+	p := newProblem(http.StatusMethodNotAllowed, codeMethod, "nothing was done; requests of this method are not protected here", 0)
 	p.allow = strings.Join(slices.Concat(g.config.Methods, g.config.Pass), ", ")
-	g.finish(w, refused(p, nil), began)
+	g.finish(w, newRefusal(p, nil), began)
 }
 
-func (g *Guard) pass(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
+func (g *Guard) passThrough(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
 	defer func() { g.observe(Observation{Fate: Passed, Took: time.Since(began)}) }()
 	next.ServeHTTP(w, r)
 }
@@ -110,7 +110,7 @@ func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
 
 // report passes an outcome to Config.Observe. If the outcome is a problem, report sets its answer.
 func (g *Guard) report(o *outcome, began time.Time) {
-	seen := Observation{Fate: o.fate, Kept: o.kept, Took: time.Since(began), Err: o.err, Stack: o.stack}
+	seen := Observation{Fate: o.fate, Kept: o.stored, Took: time.Since(began), Err: o.err, Stack: o.stack}
 	if o.problem != nil {
 		seen.Code = o.problem.code
 		o.answer = o.problem.answer(g.config.Problems)
@@ -119,22 +119,22 @@ func (g *Guard) report(o *outcome, began time.Time) {
 	g.observe(seen)
 }
 
-// fly answers a request. If this process already works on a request with the same key, both requests get the same
+// serveOnce answers a request. If this process already works on a request with the same key, both requests get the same
 // answer.
-func (g *Guard) fly(q *request, next http.Handler) outcome {
+func (g *Guard) serveOnce(q *request, next http.Handler) outcome {
 	f, first := g.flights.join(q.id(), q.fingerprint)
 	if !first {
 		q.body, q.note = nil, nil // the handler does not run for this request
 		q.release(g.bodies)
-		return g.ride(f, q)
+		return g.waitForAnswer(f, q)
 	}
 	g.running.Go(func() {
-		f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), errEnded)
-		defer g.flights.land(q.id(), f)
+		f.outcome = newRefusal(newProblem(http.StatusInternalServerError, codePanic, "", 0), errEnded)
+		defer g.flights.complete(q.id(), f)
 		defer q.release(g.bodies) // a handler whose client has disconnected still uses the body
 		defer func() {
 			if value := recover(); value != nil { // a panic of the store; call recovers panics of handlers
-				f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), fmt.Errorf("httpkey: the store panicked: %s", legible.Panic(value)))
+				f.outcome = newRefusal(newProblem(http.StatusInternalServerError, codePanic, "", 0), fmt.Errorf("httpkey: the store panicked: %s", legible.Panic(value)))
 				f.outcome.stack = debug.Stack()
 			}
 		}()
@@ -144,7 +144,7 @@ func (g *Guard) fly(q *request, next http.Handler) outcome {
 	case <-f.done:
 		return f.outcome
 	case <-f.late:
-		return refused(g.timedOut(), errLate)
+		return newRefusal(g.timeoutProblem(), errLate)
 	}
 }
 
@@ -153,12 +153,12 @@ func (g *Guard) fly(q *request, next http.Handler) outcome {
 // request at a time.
 func (g *Guard) attempt(f *flight, q *request, next http.Handler) outcome {
 	if !q.finishing {
-		if why := g.places.take(q.http.Context(), q.caller, 1); why != enough {
-			return refused(why.problem(), nil)
+		if why := g.handlers.take(q.http.Context(), q.caller, 1); why != enough {
+			return newRefusal(why.problem(), nil)
 		}
-		defer g.places.free(q.caller, 1)
+		defer g.handlers.free(q.caller, 1)
 	}
-	return g.door.attempt(context.WithoutCancel(q.http.Context()), f, q, next)
+	return g.strategy.attempt(context.WithoutCancel(q.http.Context()), f, q, next)
 }
 
 var (
@@ -166,10 +166,10 @@ var (
 	errLate  = errors.New("httpkey: the handler is still running after its timeout; its key stays in progress until the handler returns")
 )
 
-// ride waits for the answer of another request with the same key, which this process already handles.
-func (g *Guard) ride(f *flight, q *request) outcome {
+// waitForAnswer waits for the answer of another request with the same key, which this process already handles.
+func (g *Guard) waitForAnswer(f *flight, q *request) outcome {
 	if f.fingerprint.Conflicts(q.fingerprint) {
-		return refused(g.mismatch(), nil)
+		return newRefusal(g.mismatchProblem(), nil)
 	}
 	timer := time.NewTimer(g.config.Wait)
 	defer timer.Stop()
@@ -181,64 +181,64 @@ func (g *Guard) ride(f *flight, q *request) outcome {
 	select {
 	case <-f.done:
 	default:
-		return refused(g.inFlight(again), nil)
+		return newRefusal(g.inFlightProblem(retryAfter), nil)
 	}
 	o := f.outcome
 	switch {
 	case o.fate == Replayed:
 		return outcome{fate: Replayed, answer: o.answer}
-	case o.kept:
-		return g.replay(o.answer.filtered(g.config.Headers))
+	case o.stored:
+		return g.replay(o.answer.filterHeaders(g.config.Headers))
 	case o.fate == Refused:
-		return refused(o.problem, nil)
+		return newRefusal(o.problem, nil)
 	}
-	return refused(g.inFlight(again), nil) // the key was released, so a repeated request runs the handler
+	return newRefusal(g.inFlightProblem(retryAfter), nil) // the key was released, so a repeated request runs the handler
 }
 
 // replay returns the outcome of a request that gets a kept answer.
 func (g *Guard) replay(a *answer) outcome { return outcome{fate: Replayed, answer: a} }
 
-// The method stored returns the outcome of a request whose answer is in the store.
-func (g *Guard) stored(b []byte) outcome {
-	a, err := kept(b)
+// replayStored returns the outcome of a request whose answer is in the store.
+func (g *Guard) replayStored(b []byte) outcome {
+	a, err := decodeAnswer(b)
 	switch {
 	case errors.Is(err, errNewer):
-		return refused(because(http.StatusServiceUnavailable, codeNewer, "another server of this API can", again), err)
+		return newRefusal(newProblem(http.StatusServiceUnavailable, codeNewer, "another server of this API can", retryAfter), err)
 	case err != nil:
-		return refused(because(http.StatusGone, codeGone, "the request took effect, and its answer was removed; query the state that it changed", 0), err)
+		return newRefusal(newProblem(http.StatusGone, codeGone, "the request took effect, and its answer was removed; query the state that it changed", 0), err)
 	}
 	return g.replay(a)
 }
 
-func (g *Guard) mismatch() *problem {
-	return because(g.config.MismatchStatus, codeMismatch, "a key belongs to one request: the same method, path, query, body, Content-Type and Content-Encoding; send a new key with a new request", 0)
+func (g *Guard) mismatchProblem() *problem {
+	return newProblem(g.config.MismatchStatus, codeMismatch, "a key belongs to one request: the same method, path, query, body, Content-Type and Content-Encoding; send a new key with a new request", 0)
 }
 
-func (g *Guard) inFlight(after time.Duration) *problem {
-	return because(g.config.InFlightStatus, codeInFlight, "repeat the request with the same key after Retry-After", min(max(after, again), time.Minute))
+func (g *Guard) inFlightProblem(after time.Duration) *problem {
+	return newProblem(g.config.InFlightStatus, codeInFlight, "repeat the request with the same key after Retry-After", min(max(after, retryAfter), time.Minute))
 }
 
-func (g *Guard) timedOut() *problem {
-	return because(http.StatusGatewayTimeout, codeTimeout, "repeat the request with the same key", again)
+func (g *Guard) timeoutProblem() *problem {
+	return newProblem(http.StatusGatewayTimeout, codeTimeout, "repeat the request with the same key", retryAfter)
 }
 
-func unavailable() *problem {
-	return because(http.StatusServiceUnavailable, codeUnavailable, "nothing was done; repeat the request with the same key", again)
+func unavailableProblem() *problem {
+	return newProblem(http.StatusServiceUnavailable, codeUnavailable, "nothing was done; repeat the request with the same key", retryAfter)
 }
 
-// ran is the result of a handler's run.
-type ran struct {
+// runResult is the result of a handler's run.
+type runResult struct {
 	outcome
 	rule Rule
-	// The field silent is true if the handler gave no answer.
-	silent bool
+	// noAnswer is true if the handler gave no answer.
+	noAnswer bool
 }
 
 // The time for which a client still waits for a handler after the context of the handler has ended.
 const lateGrace = time.Second
 
 // run runs the handler. If the handler still runs after its timeout, run calls the function late.
-func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handler, a Attempt, late func()) ran {
+func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handler, a Attempt, late func()) runResult {
 	a.Key, a.Caller, a.Finishing = q.key, q.caller, q.finishing
 	to := newRecorder(g.config.MaxAnswer)
 	watch := time.AfterFunc(g.config.Timeout+lateGrace, func() {
@@ -246,26 +246,26 @@ func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handle
 		late()
 	})
 	defer watch.Stop()
-	r := q.again(q.http.WithContext(context.WithValue(ctx, attemptKey{}, a)))
+	r := q.restoreBody(q.http.WithContext(context.WithValue(ctx, attemptKey{}, a)))
 	stack, failed := call(next, to, r)
-	begun := to.end()
+	begun := to.closeWrites()
 	switch {
 	case failed != nil:
-		p := because(http.StatusInternalServerError, codePanic, "", 0)
-		o := g.silent(p, failed)
+		p := newProblem(http.StatusInternalServerError, codePanic, "", 0)
+		o := g.failRun(p, failed)
 		o.stack, o.abort = stack, errors.Is(failed, http.ErrAbortHandler)
 		return o
 	case to.large:
-		return g.silent(because(http.StatusInternalServerError, codeAnswer, fmt.Sprintf("an answer has at most %d bytes", g.config.MaxAnswer), 0), ErrAnswerTooLarge)
+		return g.failRun(newProblem(http.StatusInternalServerError, codeAnswer, fmt.Sprintf("an answer has at most %d bytes", g.config.MaxAnswer), 0), ErrAnswerTooLarge)
 	case !begun && ctx.Err() != nil:
-		return g.silent(g.timedOut(), context.Cause(ctx))
+		return g.failRun(g.timeoutProblem(), context.Cause(ctx))
 	}
-	return ran{outcome: outcome{fate: Ran, answer: &to.answer}, rule: g.config.rule(to.answer.status)}
+	return runResult{outcome: outcome{fate: Ran, answer: &to.answer}, rule: g.config.rule(to.answer.status)}
 }
 
-// The method silent returns the result of a handler that gave no answer, or whose answer cannot be sent.
-func (g *Guard) silent(p *problem, err error) ran {
-	return ran{outcome: outcome{fate: Ran, problem: p, answer: p.answer(g.config.Problems), err: err}, rule: g.config.ServerErrors, silent: true}
+// failRun returns the result of a handler that gave no answer, or whose answer cannot be sent.
+func (g *Guard) failRun(p *problem, err error) runResult {
+	return runResult{outcome: outcome{fate: Ran, problem: p, answer: p.answer(g.config.Problems), err: err}, rule: g.config.ServerErrors, noAnswer: true}
 }
 
 // call calls a handler and recovers its panic.

@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// shop is a handler behind a Guard, with the store of its keys.
-type shop struct {
+// fixture is a handler behind a Guard, with the store of its keys.
+type fixture struct {
 	*httpkey.Guard
 	store   *memstore.Store
 	handler http.Handler
@@ -41,10 +41,10 @@ func effect(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "order of "+string(body))
 }
 
-// The function open returns a protected handler and its store.
-func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), options ...memstore.Option) *shop {
+// newFixture returns a protected handler and its store.
+func newFixture(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), options ...memstore.Option) *fixture {
 	t.Helper()
-	s := &shop{store: memstore.New(options...)}
+	s := &fixture{store: memstore.New(options...)}
 	c := config()
 	c.Observe = func(o httpkey.Observation) { s.seen = append(s.seen, o) }
 	if change != nil {
@@ -59,7 +59,7 @@ func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), 
 }
 
 // post sends a POST request of the account "a" and returns the response.
-func (s *shop) post(key, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+func (s *fixture) post(key, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
 	r.Header.Set("X-Account", "a")
 	if key != "" {
@@ -74,7 +74,7 @@ func (s *shop) post(key, body string, change ...func(*http.Request)) *httptest.R
 }
 
 func TestF2ARequestThatIsRepeatedTakesEffectOnce(t *testing.T) {
-	s := open(t, effect, nil)
+	s := newFixture(t, effect, nil)
 	first, second := s.post(`"k1"`, "tea"), s.post(`"k1"`, "tea")
 	if first.Code != http.StatusCreated || first.Header().Get(httpkey.ReplayedHeader) != "" {
 		t.Errorf("the first is %d %v: %s", first.Code, first.Header(), first.Body)
@@ -93,9 +93,9 @@ func TestF2ARequestThatIsRepeatedTakesEffectOnce(t *testing.T) {
 func TestARouteWithoutAMethodIsGuarded(t *testing.T) {
 	for _, form := range []string{"New", "NewLeased"} {
 		t.Run("F1_no_method_reaches_its_handler_unprotected_with_"+form, func(t *testing.T) {
-			c := &crowd{leave: make(chan struct{})}
+			c := &blockingHandler{leave: make(chan struct{})}
 			close(c.leave)
-			s := both(t, c, nil)[form]
+			s := newFixtures(t, c, nil)[form]
 			mux := http.NewServeMux()
 			mux.Handle("/orders", s.handler)
 			s.handler = mux

@@ -25,11 +25,11 @@ func (c *Config) keyOf(h http.Header) (string, error) {
 	key, err := "", error(nil)
 	switch {
 	case strings.HasPrefix(text, `"`):
-		key, err = quoted(text)
+		key, err = parseQuoted(text)
 	case c.Quoted:
 		err = fmt.Errorf(`the %s header is not a string in double quotes; send it as "8e03978e-40d5"`, Header)
 	default:
-		key, err = bare(text)
+		key, err = parseUnquoted(text)
 	}
 	switch {
 	case err != nil:
@@ -42,8 +42,8 @@ func (c *Config) keyOf(h http.Header) (string, error) {
 	return key, nil
 }
 
-// The function quoted parses a string of RFC 9651: printable ASCII in which only a quote and a backslash are escaped.
-func quoted(text string) (string, error) {
+// parseQuoted parses a string of RFC 9651: printable ASCII in which only a quote and a backslash are escaped.
+func parseQuoted(text string) (string, error) {
 	var key strings.Builder
 	for i := 1; i < len(text); i++ {
 		switch b := text[i]; {
@@ -65,8 +65,8 @@ func quoted(text string) (string, error) {
 	return "", fmt.Errorf("the %s header has no closing quote", Header)
 }
 
-// The function bare parses a key without quotes.
-func bare(text string) (string, error) {
+// parseUnquoted parses a key without quotes.
+func parseUnquoted(text string) (string, error) {
 	for i := range len(text) {
 		b := text[i]
 		letter := 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'

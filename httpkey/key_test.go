@@ -56,7 +56,7 @@ func TestF1TheHeaderIsAStringOfRFC9651(t *testing.T) {
 		"F1_none_is_refused_where_bare_is_meant": {nil, true, "", "send the header Idempotency-Key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, echo, func(to *httpkey.Config) { to.Quoted = !c.bare })
+			s := newFixture(t, echo, func(to *httpkey.Config) { to.Quoted = !c.bare })
 			w := s.post("", "tea", func(r *http.Request) { r.Header[httpkey.Header] = c.header })
 			if c.key != "" {
 				if w.Code != http.StatusCreated || w.Header().Get("X-Key") != c.key {
@@ -76,7 +76,7 @@ func TestF1TheHeaderIsAStringOfRFC9651(t *testing.T) {
 }
 
 func TestF1WithAndWithoutQuotesIsTheSameKey(t *testing.T) {
-	s := open(t, effect, nil)
+	s := newFixture(t, effect, nil)
 	s.post(`"k1"`, "tea")
 	if w := s.post("k1", "tea"); w.Header().Get(httpkey.ReplayedHeader) != "true" {
 		t.Errorf("it is another: %d", w.Code)

@@ -53,13 +53,13 @@ type leased struct {
 // NewLeased returns a Guard for handlers with effects outside of the store. The error reports all
 // faults of the configuration. NewLeased does not access the store.
 func NewLeased(st keystore.Store, c Config, l LeaseConfig) (*Guard, error) {
-	given, notes, faults := st, l.completes(st), []error{c.fits(true)}
+	given, notes, faults := st, l.requestStore(st), []error{c.validate(true)}
 	c.MostOpen = cmp.Or(c.MostOpen, defaultLeased)
-	faults = append(faults, l.fits(&c, notes != nil))
+	faults = append(faults, l.validate(&c, notes != nil))
 	if notes != nil {
-		st = patientNotes{patient{st}, notes}
+		st = retryingRequestStore{retryingStore{st}, notes}
 	} else if st != nil {
-		st = patient{st}
+		st = retryingStore{st}
 	}
 	of := leasedkey.Config{Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, AllowVolatile: l.AllowVolatile}
 	keys, err := leasedkey.New(st, of)
@@ -71,7 +71,7 @@ func NewLeased(st keystore.Store, c Config, l LeaseConfig) (*Guard, error) {
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
 	}
-	d.guard = &Guard{config: c, places: c.places(), bodies: c.bodies(), completion: l.Completion, door: d}
+	d.guard = &Guard{config: c, handlers: c.handlerShares(), bodies: c.bodyShares(), completion: l.Completion, strategy: d}
 	return d.guard, nil
 }
 
@@ -81,8 +81,8 @@ const poll = 200 * time.Millisecond
 // attempt implements door.
 func (l *leased) attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
 	for until := time.Now().Add(l.guard.config.Wait); ; {
-		o := l.once(ctx, f, q, next)
-		if !o.inFlight() || q.finishing || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
+		o := l.attemptOnce(ctx, f, q, next)
+		if !o.isInFlight() || q.finishing || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
 			return o
 		}
 	}
@@ -91,50 +91,50 @@ func (l *leased) attempt(ctx context.Context, f *flight, q *request, next http.H
 // errDoubt is the error of an attempt with an unknown outcome.
 var errDoubt = errors.New("httpkey: the handler did not say what it did")
 
-func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
-	var r ran
-	asked := leasedkey.Request{Source: q.caller, ID: q.key, Fingerprint: q.fingerprint, Note: q.note, Seen: q.seen}
+func (l *leased) attemptOnce(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
+	var r runResult
+	asked := leasedkey.Request{Source: q.caller, ID: q.key, Fingerprint: q.fingerprint, Note: q.note, Seen: q.claims}
 	a, err := l.keys.Do(ctx, asked, func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
-		steps := &steps{of: l.steps, q: q}
+		steps := &steps{keys: l.steps, q: q}
 		ctx = context.WithValue(ctx, stepsKey{}, steps)
 		r = l.guard.run(ctx, f, q, next, Attempt{IdempotencyKey: at.IdempotencyKey, Number: at.Number, Unknown: at.Unknown}, func() {})
 		return l.result(&r, q, steps)
 	})
 	switch {
 	case a.Called:
-		return l.called(r, a, err)
+		return l.callOutcome(r, a, err)
 	case errors.Is(err, leasedkey.ErrInDoubt):
-		return refused(unsure(), err)
+		return newRefusal(unsureProblem(), err)
 	case err != nil && l.config.FailOpen != "" && !q.finishing: // a Completer can try again later
-		return l.unprotected(ctx, f, q, next, err)
+		return l.runUnprotected(ctx, f, q, next, err)
 	case err != nil:
-		return refused(unavailable(), err)
+		return newRefusal(unavailableProblem(), err)
 	}
 	switch a.State {
 	case keystore.Completed:
-		return l.guard.stored(a.Result)
+		return l.guard.replayStored(a.Result)
 	case keystore.Conflict:
-		return refused(l.guard.mismatch(), nil)
+		return newRefusal(l.guard.mismatchProblem(), nil)
 	case keystore.Held, keystore.Gone: // another process handles the key, or has changed it since a Completer read it
-		return refused(l.guard.inFlight(a.Left), nil)
+		return newRefusal(l.guard.inFlightProblem(a.Left), nil)
 	}
-	return refused(because(http.StatusGone, codeGone, "the key was ended without an answer", 0), nil)
+	return newRefusal(newProblem(http.StatusGone, codeGone, "the key was ended without an answer", 0), nil)
 }
 
-func unsure() *problem {
-	return because(http.StatusConflict, codeUnsure, "it is unknown whether an earlier attempt took effect, and repeating it is not safe; query the state that it changes", 0)
+func unsureProblem() *problem {
+	return newProblem(http.StatusConflict, codeUnsure, "it is unknown whether an earlier attempt took effect, and repeating it is not safe; query the state that it changes", 0)
 }
 
 // result returns the bytes that Do keeps for the key, or an error that ends the key in another way.
-func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
+func (l *leased) result(r *runResult, q *request, done *steps) ([]byte, error) {
 	if errors.Is(r.err, ErrAnswerTooLarge) {
 		r.rule = KeepAnswer // the next answer would be as large, and its handler would have a second effect
 	}
-	if r.rule == ReleaseKey && (r.silent || q.finishing) { // no client would repeat the request
+	if r.rule == ReleaseKey && (r.noAnswer || q.finishing) { // no client would repeat the request
 		r.rule = InDoubt
 	}
-	if r.rule == InDoubt && done.inDoubt() {
-		r.problem, r.err = unsure(), errors.Join(r.err, leasedkey.ErrInDoubt)
+	if r.rule == InDoubt && done.isInDoubt() {
+		r.problem, r.err = unsureProblem(), errors.Join(r.err, leasedkey.ErrInDoubt)
 	}
 	switch r.rule {
 	case ReleaseKey:
@@ -142,32 +142,32 @@ func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 	case InDoubt:
 		return nil, semel.Unknown(errDoubt)
 	}
-	b, err := r.answer.keep(l.guard.config.Headers)
+	b, err := r.answer.encode(l.guard.config.Headers)
 	if err != nil {
-		silent := l.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err)
+		silent := l.guard.failRun(newProblem(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err)
 		r.outcome = silent.outcome
-		b, err = r.answer.keep([]string{contentType})
+		b, err = r.answer.encode([]string{contentType})
 	}
-	r.kept = err == nil
+	r.stored = err == nil
 	return b, err
 }
 
-// The method called returns the outcome of a request whose handler was called.
-func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
+// callOutcome returns the outcome of a request whose handler was called.
+func (l *leased) callOutcome(r runResult, a leasedkey.Answer, err error) outcome {
 	switch {
 	case errors.Is(err, store.ErrClaimLost):
-		return refused(l.guard.inFlight(again), err)
+		return newRefusal(l.guard.inFlightProblem(retryAfter), err)
 	case errors.Is(err, leasedkey.ErrNotRecorded):
-		return refused(because(http.StatusServiceUnavailable, codeNotRecorded, "repeat the request with the same key", again), err)
+		return newRefusal(newProblem(http.StatusServiceUnavailable, codeNotRecorded, "repeat the request with the same key", retryAfter), err)
 	case r.answer == nil: // the handler was not called
-		return refused(unavailable(), err)
+		return newRefusal(unavailableProblem(), err)
 	}
-	r.kept = r.kept && a.State == keystore.Completed
+	r.stored = r.stored && a.State == keystore.Completed
 	return r.outcome
 }
 
-// The method unprotected runs a handler while the store is down.
-func (l *leased) unprotected(ctx context.Context, f *flight, q *request, next http.Handler, err error) outcome {
+// runUnprotected runs a handler while the store is down.
+func (l *leased) runUnprotected(ctx context.Context, f *flight, q *request, next http.Handler, err error) outcome {
 	ctx, cancel := context.WithTimeout(ctx, l.guard.config.Timeout)
 	defer cancel()
 	o := l.guard.run(ctx, f, q, next, Attempt{IdempotencyKey: l.guard.idempotencyKey(q), Number: 1, Unknown: true}, func() {}).outcome
@@ -180,7 +180,7 @@ func (l *leased) unprotected(ctx context.Context, f *flight, q *request, next ht
 // run again. If the outcome is not unknown or the request is in progress, the error wraps semel.ErrState. If
 // the guard is from New, the error wraps semel.ErrUnsupported. After an error, nothing is recorded.
 func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Finding) error {
-	l, is := g.door.(*leased)
+	l, is := g.strategy.(*leased)
 	if !is {
 		return fmt.Errorf("httpkey: a guard of New leaves no unknown outcomes: %w", semel.ErrUnsupported)
 	}
@@ -193,7 +193,7 @@ func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Fin
 // ResolveStep is like Resolve, for one step of a request. After leasedkey.Happened, Step returns output. The parameter
 // output has at most keystore.MaxResult bytes.
 func (g *Guard) ResolveStep(ctx context.Context, caller, key, step string, f leasedkey.Finding, output []byte) error {
-	l, is := g.door.(*leased)
+	l, is := g.strategy.(*leased)
 	if !is || l.steps == nil {
 		return fmt.Errorf("httpkey: the guard has no LeaseConfig.Stepped: %w", semel.ErrUnsupported)
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lend returns a handler that is protected by leased keys.
-func lend(t *testing.T, keys keystore.Store, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
+// newLeasedFixture returns a handler that is protected by leased keys.
+func newLeasedFixture(t *testing.T, keys keystore.Store, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *fixture {
 	t.Helper()
-	s := &shop{}
+	s := &fixture{}
 	c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test"}
 	c.Observe = func(o httpkey.Observation) { s.seen = append(s.seen, o) }
 	if change != nil {
@@ -57,25 +57,25 @@ func (c *calls) want(t *testing.T, made int64) {
 	}
 }
 
-// pass waits until the duration d of virtual time has passed.
-func pass(d time.Duration) {
+// advanceTime waits until the duration d of virtual time has passed.
+func advanceTime(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
 var errAway = errors.New("it is away")
 
-// fails is a store of idempotency keys that returns an error while a test has set an error.
-type fails struct{ with atomic.Pointer[error] }
+// failingStore is a store of idempotency keys that returns an error while a test has set an error.
+type failingStore struct{ with atomic.Pointer[error] }
 
-// say sets the error that the store returns. If err is nil, the store works.
-func (f *fails) say(err error) { f.with.Store(&err) }
+// setError sets the error that the store returns. If err is nil, the store works.
+func (f *failingStore) setError(err error) { f.with.Store(&err) }
 
-func (f *fails) keys() *memstore.Keys {
-	return memstore.NewKeys(memstore.Fail(func(string) error { return f.now() }))
+func (f *failingStore) keys() *memstore.Keys {
+	return memstore.NewKeys(memstore.Fail(func(string) error { return f.currentError() }))
 }
 
-func (f *fails) now() error {
+func (f *failingStore) currentError() error {
 	if err := f.with.Load(); err != nil {
 		return *err
 	}
@@ -83,23 +83,23 @@ func (f *fails) now() error {
 }
 
 func TestF1AStoreThatIsDownRunsNothing(t *testing.T) {
-	var f fails
+	var f failingStore
 	c := &calls{status: 201}
-	s := lend(t, f.keys(), c.serve, nil)
-	f.say(errAway)
+	s := newLeasedFixture(t, f.keys(), c.serve, nil)
+	f.setError(errAway)
 	w := s.post(`"k"`, "tea")
 	wantProblem(t, w, http.StatusServiceUnavailable, "store-unavailable")
 	if c.want(t, 0); w.Header().Get("Retry-After") == "" || s.seen[0].Err == nil {
 		t.Errorf("%v, told as %+v", w.Header(), s.seen[0])
 	}
-	f.say(nil)
+	f.setError(nil)
 	if w := s.post(`"k"`, "tea"); w.Code != 201 {
 		t.Errorf("when the store works again: %d", w.Code)
 	}
 	t.Run("F1_unless_it_is_declared_to_fail_open", func(t *testing.T) {
 		c := &calls{status: 201}
-		s := lend(t, f.keys(), c.serve, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.FailOpen = "a view may count twice" })
-		f.say(errAway)
+		s := newLeasedFixture(t, f.keys(), c.serve, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.FailOpen = "a view may count twice" })
+		f.setError(errAway)
 		if w := s.post(`"k"`, "tea"); w.Code != 201 || s.seen[0].Fate != httpkey.Unprotected || s.seen[0].Err == nil {
 			t.Errorf("%d, told as %+v", w.Code, s.seen)
 		}
@@ -111,15 +111,15 @@ func TestF1AStoreThatIsDownRunsNothing(t *testing.T) {
 
 func TestF1AnAnswerIsHeldBackUntilItIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f fails
+		var f failingStore
 		c := &calls{status: 201}
-		s := lend(t, f.keys(), func(w http.ResponseWriter, r *http.Request) {
-			f.say(errAway)
+		s := newLeasedFixture(t, f.keys(), func(w http.ResponseWriter, r *http.Request) {
+			f.setError(errAway)
 			c.serve(w, r)
 		}, nil)
 		wantProblem(t, s.post(`"k"`, "tea"), http.StatusServiceUnavailable, "answer-not-recorded")
-		f.say(nil)
-		pass(time.Minute)
+		f.setError(nil)
+		advanceTime(time.Minute)
 		again := c.serve
 		s.handler = s.Protect(http.HandlerFunc(again))
 		if w := s.post(`"k"`, "tea"); w.Code != 201 || !c.last.Unknown || c.last.Number != 2 {
@@ -141,7 +141,7 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				made := &calls{status: 201}
 				slow := true
-				s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+				s := newLeasedFixture(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 					if slow {
 						made.made.Add(1)
 						<-r.Context().Done()
@@ -172,9 +172,9 @@ func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			keys := memstore.NewKeys()
 			release := func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.ServerErrors = httpkey.ReleaseKey }
-			lend(t, keys, c.handler, release).post(`"k"`, "tea")
+			newLeasedFixture(t, keys, c.handler, release).post(`"k"`, "tea")
 			made := &calls{status: 201}
-			s := lend(t, keys, made.serve, release)
+			s := newLeasedFixture(t, keys, made.serve, release)
 			if s.post(`"k"`, "tea"); made.last.Unknown != c.unknown || made.last.Number != 2 {
 				t.Errorf("the next attempt is %+v", made.last)
 			}
@@ -187,7 +187,7 @@ func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
 	t.Run("F1_trap_133_the_next_is_told_of_it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ends, made := true, &calls{status: 201}
-			s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+			s := newLeasedFixture(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 				if ends {
 					runtime.Goexit()
 				}
@@ -196,7 +196,7 @@ func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
 			wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
 			ends = false
 			wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
-			pass(time.Minute)
+			advanceTime(time.Minute)
 			if w := s.post(`"k"`, "tea"); w.Code != 201 || !made.last.Unknown {
 				t.Errorf("%d, the handler's attempt is %+v", w.Code, made.last)
 			}
@@ -204,15 +204,15 @@ func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
 	})
 }
 
-// panicking is a store that panics.
-type panicking struct{ keystore.Store }
+// panickingStore is a store that panics.
+type panickingStore struct{ keystore.Store }
 
-func (panicking) ClaimKey(context.Context, keystore.Claim) (keystore.Answer, error) {
+func (panickingStore) ClaimKey(context.Context, keystore.Claim) (keystore.Answer, error) {
 	panic("a store's own")
 }
 
 func TestAStoreThatPanicsEndsOneRequest(t *testing.T) {
-	s := lend(t, panicking{memstore.NewKeys()}, effect, nil)
+	s := newLeasedFixture(t, panickingStore{memstore.NewKeys()}, effect, nil)
 	wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
 	if s.seen[0].Err == nil || s.seen[0].Stack == nil {
 		t.Errorf("the observation is %+v", s.seen[0])
@@ -222,13 +222,13 @@ func TestAStoreThatPanicsEndsOneRequest(t *testing.T) {
 func TestF1AReplayAfterItsTimeIsANewRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{status: 201}
-		s := lend(t, memstore.NewKeys(), c.serve, nil)
+		s := newLeasedFixture(t, memstore.NewKeys(), c.serve, nil)
 		s.post(`"k"`, "tea")
-		pass(71 * time.Hour)
+		advanceTime(71 * time.Hour)
 		if s.post(`"k"`, "tea"); c.made.Load() != 1 {
 			t.Error("the handler ran again while the key was kept")
 		}
-		pass(time.Hour)
+		advanceTime(time.Hour)
 		s.post(`"k"`, "coffee")
 		c.want(t, 2)
 	})
@@ -247,14 +247,14 @@ func TestF1ACopyWaitsForAnotherProcess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys := memstore.NewKeys()
 				slow := func(w http.ResponseWriter, _ *http.Request) {
-					pass(c.took)
+					advanceTime(c.took)
 					w.WriteHeader(201)
 				}
 				wait := func(to *httpkey.Config, _ *httpkey.LeaseConfig) { to.Wait = c.wait }
-				here, there := lend(t, keys, slow, wait), lend(t, keys, slow, wait)
+				here, there := newLeasedFixture(t, keys, slow, wait), newLeasedFixture(t, keys, slow, wait)
 				ended := make(chan *httptest.ResponseRecorder)
 				go func() { ended <- here.post(`"k"`, "tea") }()
-				pass(time.Second)
+				advanceTime(time.Second)
 				began := time.Now()
 				w := there.post(`"k"`, "tea")
 				if took := time.Since(began); w.Code != c.status || took > max(c.wait, c.took) {
@@ -274,10 +274,10 @@ func TestF1ACopyGetsTheEndOfTheLeaseAsRetryAfter(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys := memstore.NewKeys()
 				of := func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Lease = lease }
-				here := lend(t, keys, func(http.ResponseWriter, *http.Request) { runtime.Goexit() }, of)
+				here := newLeasedFixture(t, keys, func(http.ResponseWriter, *http.Request) { runtime.Goexit() }, of)
 				here.post(`"k"`, "tea")
-				pass(1100 * time.Millisecond)
-				w := lend(t, keys, effect, of).post(`"k"`, "tea")
+				advanceTime(1100 * time.Millisecond)
+				w := newLeasedFixture(t, keys, effect, of).post(`"k"`, "tea")
 				wantProblem(t, w, http.StatusConflict, "request-in-progress")
 				if got := w.Header().Get("Retry-After"); got != after { // never before the lease ends, and at most a minute
 					t.Errorf("Retry-After is %q, want %s", got, after)
@@ -289,9 +289,9 @@ func TestF1ACopyGetsTheEndOfTheLeaseAsRetryAfter(t *testing.T) {
 
 func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f fails
-		s := lend(t, f.keys(), func(w http.ResponseWriter, r *http.Request) {
-			f.say(store.ErrClaimLost)
+		var f failingStore
+		s := newLeasedFixture(t, f.keys(), func(w http.ResponseWriter, r *http.Request) {
+			f.setError(store.ErrClaimLost)
 			<-r.Context().Done()
 			if !errors.Is(context.Cause(r.Context()), store.ErrClaimLost) {
 				t.Errorf("the cause of the context is %v", context.Cause(r.Context()))
@@ -315,7 +315,7 @@ func TestTrapT76APersonResolvesUnknownOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := &calls{status: 502}
-			s := lend(t, memstore.NewKeys(), made.serve, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Window = leasedkey.Never })
+			s := newLeasedFixture(t, memstore.NewKeys(), made.serve, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Window = leasedkey.Never })
 			s.post(`"k"`, "tea")
 			wantProblem(t, s.post(`"k"`, "tea"), 409, "outcome-unknown")
 			made.status = 201
@@ -331,11 +331,11 @@ func TestTrapT76APersonResolvesUnknownOutcomes(t *testing.T) {
 			}
 		})
 	}
-	s := lend(t, memstore.NewKeys(), effect, nil)
+	s := newLeasedFixture(t, memstore.NewKeys(), effect, nil)
 	if err := s.Resolve(t.Context(), "a", "never asked", leasedkey.Happened); !errors.Is(err, semel.ErrState) {
 		t.Errorf("Resolve accepted a request that was never made: %v", err)
 	}
-	if err := open(t, effect, nil).Resolve(t.Context(), "a", "k", leasedkey.Happened); !errors.Is(err, semel.ErrUnsupported) {
+	if err := newFixture(t, effect, nil).Resolve(t.Context(), "a", "k", leasedkey.Happened); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("of New: %v", err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lending is a store whose batches use a connection until Commit or Rollback.
-type lending struct {
+// connectionStore is a store whose batches use a connection until Commit or Rollback.
+type connectionStore struct {
 	*memstore.Store
 	lent     atomic.Int64
 	brokenBy error       // the AbortCause of every batch
@@ -30,11 +30,11 @@ type lending struct {
 
 type lentBatch struct {
 	store.Batch[*memstore.Tx]
-	store *lending
+	store *connectionStore
 	over  bool
 }
 
-func (p *lending) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
+func (p *connectionStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	b, verdicts, err := p.Store.Begin(ctx, o, marks)
 	if err != nil {
 		return b, verdicts, err
@@ -43,7 +43,7 @@ func (p *lending) Begin(ctx context.Context, o store.TxOptions, marks []store.Ma
 	return &lentBatch{Batch: b, store: p}, verdicts, nil
 }
 
-func (p *lending) Classify(error) store.Class { return p.class }
+func (p *connectionStore) Classify(error) store.Class { return p.class }
 
 func (b *lentBatch) end() {
 	if !b.over {
@@ -73,11 +73,11 @@ func (b *lentBatch) ClassifyHandler(_ context.Context, err error) store.Class {
 	return b.store.Classify(err)
 }
 
-// The method shop returns a protected handler that uses this store.
-func (p *lending) shop(t *testing.T, handler http.HandlerFunc) *shop {
+// newFixture returns a protected handler that uses this store.
+func (p *connectionStore) newFixture(t *testing.T, handler http.HandlerFunc) *fixture {
 	t.Helper()
 	p.Store = memstore.New()
-	s, c := &shop{store: p.Store}, config()
+	s, c := &fixture{store: p.Store}, config()
 	c.Observe = func(o httpkey.Observation) { s.seen = append(s.seen, o) }
 	g, err := httpkey.New(p, c)
 	if err != nil {
@@ -88,8 +88,8 @@ func (p *lending) shop(t *testing.T, handler http.HandlerFunc) *shop {
 }
 
 func TestAHandlerThatEndsItsGoroutineGivesTheConnectionBack(t *testing.T) {
-	p := &lending{}
-	s := p.shop(t, func(http.ResponseWriter, *http.Request) { runtime.Goexit() })
+	p := &connectionStore{}
+	s := p.newFixture(t, func(http.ResponseWriter, *http.Request) { runtime.Goexit() })
 	wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
 	if n := p.lent.Load(); n != 0 {
 		t.Errorf("%d connections are lent", n)
@@ -107,15 +107,15 @@ func TestAnErrorThatAHandlerIgnoredIsReported(t *testing.T) {
 		"of a lost connection":      {store.ClassDown, 503, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &lending{brokenBy: errAway, class: c.class}
-			s := p.shop(t, effect)
+			p := &connectionStore{brokenBy: errAway, class: c.class}
+			s := p.newFixture(t, effect)
 			w := s.post(`"k"`, "tea")
 			wantProblem(t, w, c.status, "not-committed")
 			if err := s.seen[0].Err; w.Header().Get("Retry-After") != c.after || err == nil || !strings.Contains(err.Error(), errAway.Error()) {
 				t.Errorf("%v, told as %v", w.Header(), err)
 			}
-			if n := p.lent.Load(); n != 0 || s.effects() != "0" {
-				t.Errorf("%d connections are in use, %s effects", n, s.effects())
+			if n := p.lent.Load(); n != 0 || s.countEffects() != "0" {
+				t.Errorf("%d connections are in use, %s effects", n, s.countEffects())
 			}
 		})
 	}
@@ -128,8 +128,8 @@ func TestWritesAfterTheHandlerHasReturnedAreIgnored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var to http.ResponseWriter
-			p := &lending{}
-			s := p.shop(t, func(w http.ResponseWriter, r *http.Request) {
+			p := &connectionStore{}
+			s := p.newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				to = w
 				handler(w, r)
 			})
@@ -147,13 +147,13 @@ func TestWritesAfterTheHandlerHasReturnedAreIgnored(t *testing.T) {
 	}
 }
 
-// losing is a store of idempotency keys that loses the first claims before their leases end.
-type losing struct {
+// losingStore is a store of idempotency keys that loses the first claims before their leases end.
+type losingStore struct {
 	*memstore.Keys
 	claims int
 }
 
-func (l *losing) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
+func (l *losingStore) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
 	if l.claims--; l.claims >= 0 {
 		_ = l.Keys.EndKey(ctx, key, t, keystore.Ending{Event: keystore.Release})
 		return store.ErrClaimLost
@@ -164,7 +164,7 @@ func (l *losing) EndKey(ctx context.Context, key semel.Key, t store.Token, e key
 func TestAHandlerThatIsLateTwiceForOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{status: 201}
-		s := lend(t, &losing{Keys: memstore.NewKeys(), claims: 1}, func(w http.ResponseWriter, r *http.Request) {
+		s := newLeasedFixture(t, &losingStore{Keys: memstore.NewKeys(), claims: 1}, func(w http.ResponseWriter, r *http.Request) {
 			<-time.After(20 * time.Second)
 			c.serve(w, r)
 		}, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Timeout, c.Wait = 10*time.Second, 2*time.Minute })
@@ -184,17 +184,17 @@ func TestACompleterSendsTheURIThatTheClientSent(t *testing.T) {
 				read := func(r *http.Request) string {
 					return r.Host + " " + r.URL.Host + " " + r.URL.EscapedPath() + " " + r.URL.RawQuery
 				}
-				s := forsaken(t, func(w http.ResponseWriter, r *http.Request) {
+				s := newAbandoned(t, func(w http.ResponseWriter, r *http.Request) {
 					got = read(r)
 					w.WriteHeader(201)
-				}, completing, func(r *http.Request) {
+				}, enableCompletion, func(r *http.Request) {
 					sent := httptest.NewRequest(http.MethodPost, uri, strings.NewReader("tea"))
 					sent.Header = r.Header
 					*r = *sent
 					want = read(r)
 				})
-				pass(3 * time.Minute)
-				if err := s.completed(t); err != nil || got != want {
+				advanceTime(3 * time.Minute)
+				if err := s.finishAbandoned(t); err != nil || got != want {
 					t.Errorf("%v; the Completer sent %q, want %q", err, got, want)
 				}
 			})
@@ -203,7 +203,7 @@ func TestACompleterSendsTheURIThatTheClientSent(t *testing.T) {
 }
 
 func TestAnAnswerIsSentAsItsLengthSays(t *testing.T) {
-	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+	s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Transfer-Encoding", "gzip")
 		effect(w, r)
 	}, nil)
@@ -216,7 +216,7 @@ func TestACompleterReadsOldKeysAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var replayed atomic.Int64
 		keys, change := memstore.NewKeys(), func(c *httpkey.Config, l *httpkey.LeaseConfig) {
-			completing(c, l)
+			enableCompletion(c, l)
 			c.Observe = func(o httpkey.Observation) {
 				if o.Fate == httpkey.Replayed {
 					replayed.Add(1)
@@ -226,11 +226,11 @@ func TestACompleterReadsOldKeysAgain(t *testing.T) {
 		}
 		for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
 			first := &process{Keys: keys, dies: 5} // after the claim and the stored request
-			lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(key, "tea")
+			newLeasedFixture(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(key, "tea")
 		}
-		pass(3 * time.Minute)
+		advanceTime(3 * time.Minute)
 		ran := map[string]*atomic.Int64{"k1": {}, "k2": {}, "k3": {}}
-		s := lend(t, keys, func(w http.ResponseWriter, r *http.Request) {
+		s := newLeasedFixture(t, keys, func(w http.ResponseWriter, r *http.Request) {
 			a, _ := httpkey.AttemptFrom(r.Context())
 			if ran[a.Key].Add(1); a.Finishing {
 				<-time.After(5 * time.Second)
@@ -243,7 +243,7 @@ func TestACompleterReadsOldKeysAgain(t *testing.T) {
 				s.post(key, "tea")
 			}
 		}()
-		if err := s.completed(t); err != nil {
+		if err := s.finishAbandoned(t); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()

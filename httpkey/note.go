@@ -15,8 +15,8 @@ import (
 // body in the format of a kept answer.
 const noteForm = 1
 
-// takeNote encodes the request, so that a Completer can run it again.
-func (q *request) takeNote(headers []string) *problem {
+// encodeNote encodes the request, so that a Completer can run it again.
+func (q *request) encodeNote(headers []string) *problem {
 	r := q.http
 	uri := r.RequestURI
 	if uri == "" { // the request did not come through a server
@@ -28,7 +28,7 @@ func (q *request) takeNote(headers []string) *problem {
 	}
 	q.note = append(appendHeaders(b, r.Header, headers), q.body...)
 	if len(q.note) > keystore.MaxResult {
-		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the request would have to be stored, but has more than %d bytes; nothing was done", keystore.MaxResult), 0)
+		return newProblem(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the request would have to be stored, but has more than %d bytes; nothing was done", keystore.MaxResult), 0)
 	}
 	return nil
 }
@@ -48,24 +48,24 @@ func appendHeaders(b []byte, header http.Header, names []string) []byte {
 	return b
 }
 
-// The method headers reads the headers that appendHeaders wrote.
-func (r *reading) headers() http.Header {
+// readHeaders reads the headers that appendHeaders wrote.
+func (r *decoder) readHeaders() http.Header {
 	header := http.Header{}
-	for n := r.number(len(r.rest)); n > 0 && r.err == nil; n-- {
-		name, value := r.text(), r.text()
+	for n := r.readNumber(len(r.rest)); n > 0 && r.err == nil; n-- {
+		name, value := r.readText(), r.readText()
 		header[name] = append(header[name], value)
 	}
 	return header
 }
 
-// The function noted decodes a stored request.
-func noted(b []byte) (*http.Request, error) {
+// decodeRequest decodes a stored request.
+func decodeRequest(b []byte) (*http.Request, error) {
 	if len(b) == 0 || b[0] != noteForm {
 		return nil, fmt.Errorf("the stored request has a format that this release cannot read, or was erased")
 	}
-	r := reading{b[1:], nil}
-	method, host, uri := r.text(), r.text(), r.text()
-	header := r.headers()
+	r := decoder{b[1:], nil}
+	method, host, uri := r.readText(), r.readText(), r.readText()
+	header := r.readHeaders()
 	if r.err != nil {
 		return nil, fmt.Errorf("the stored request is damaged")
 	}

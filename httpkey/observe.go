@@ -52,14 +52,14 @@ type outcome struct {
 	fate    Fate
 	answer  *answer
 	problem *problem // why no handler answered
-	kept    bool
+	stored  bool
 	err     error
 	stack   []byte
 	abort   bool // the handler wants the connection to be closed
 }
 
-// The function refused returns the outcome of a request that no handler answers.
-func refused(p *problem, err error) outcome { return outcome{fate: Refused, problem: p, err: err} }
+// newRefusal returns the outcome of a request that no handler answers.
+func newRefusal(p *problem, err error) outcome { return outcome{fate: Refused, problem: p, err: err} }
 
-// inFlight reports whether another request with the same key is in progress.
-func (o *outcome) inFlight() bool { return o.problem != nil && o.problem.code == codeInFlight }
+// isInFlight reports whether another request with the same key is in progress.
+func (o *outcome) isInFlight() bool { return o.problem != nil && o.problem.code == codeInFlight }

@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// patient is a store of idempotency keys with a timeout for claims. If the response to a claim is lost, patient repeats
+// retryingStore is a store of idempotency keys with a timeout for claims. If the response to a claim is lost, patient repeats
 // the claim once with the same token. Without the repetition, the first claim would block the key until its lease ends.
-type patient struct{ keystore.Store }
+type retryingStore struct{ keystore.Store }
 
 // The delay before a claim is repeated.
 const patience = 50 * time.Millisecond
 
 // ClaimKey implements keystore.Store.
-func (p patient) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
+func (p retryingStore) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	a, err := p.Store.ClaimKey(ctx, c)
@@ -28,8 +28,8 @@ func (p patient) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answe
 	return a, err
 }
 
-// patientNotes is like patient, for a store that implements admin.RequestStore.
-type patientNotes struct {
-	patient
+// retryingRequestStore is like patient, for a store that implements admin.RequestStore.
+type retryingRequestStore struct {
+	retryingStore
 	admin.RequestStore
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// silent is a store that does not respond to claims.
-type silent struct{ keystore.Store }
+// silentStore is a store that does not respond to claims.
+type silentStore struct{ keystore.Store }
 
-func (silent) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {
+func (silentStore) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, error) {
 	<-ctx.Done()
 	return keystore.Answer{}, ctx.Err()
 }
@@ -21,7 +21,7 @@ func (silent) ClaimKey(ctx context.Context, _ keystore.Claim) (keystore.Answer, 
 func TestLaw11AStoreThatIsSilentIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{status: 201}
-		s := lend(t, silent{memstore.NewKeys()}, c.serve, nil)
+		s := newLeasedFixture(t, silentStore{memstore.NewKeys()}, c.serve, nil)
 		began := time.Now()
 		wantProblem(t, s.post(`"k"`, "tea"), 503, "store-unavailable")
 		if took := time.Since(began); took != 10*time.Second {
@@ -41,7 +41,7 @@ func TestF1AClaimWithALostResponseDoesNotBlockTheKey(t *testing.T) {
 		return errAway
 	}))
 	c := &calls{status: 201}
-	if w := lend(t, keys, c.serve, nil).post(`"k"`, "tea"); w.Code != 201 || c.last.Number != 1 || c.last.Unknown || !lost {
+	if w := newLeasedFixture(t, keys, c.serve, nil).post(`"k"`, "tea"); w.Code != 201 || c.last.Number != 1 || c.last.Unknown || !lost {
 		t.Errorf("%d, the handler is told %+v", w.Code, c.last)
 	}
 }

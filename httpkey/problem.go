@@ -66,19 +66,19 @@ var titles = map[string]string{
 }
 
 // The value of Retry-After for requests that the client may repeat soon.
-const again = time.Second
+const retryAfter = time.Second
 
-func because(status int, code, detail string, after time.Duration) *problem {
+func newProblem(status int, code, detail string, after time.Duration) *problem {
 	return &problem{status: status, code: code, title: titles[code], detail: detail, after: after}
 }
 
 // problem returns the answer to a request that was rejected because too many handlers run or too many bytes are in use.
-func (l lack) problem() *problem {
+func (l shortage) problem() *problem {
 	const detail = "nothing was done; repeat the request with the same key"
 	if l == lackCaller {
-		return because(http.StatusTooManyRequests, codeBusyCaller, detail, again)
+		return newProblem(http.StatusTooManyRequests, codeBusyCaller, detail, retryAfter)
 	}
-	return because(http.StatusServiceUnavailable, codeBusy, detail, again)
+	return newProblem(http.StatusServiceUnavailable, codeBusy, detail, retryAfter)
 }
 
 // answer returns the problem as an answer.

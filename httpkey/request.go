@@ -23,13 +23,13 @@ type request struct {
 	note      []byte
 	finishing bool
 	// The number of claims of the key at the time when a Completer found the abandoned request.
-	seen int
+	claims int
 	// The number of bytes of Config.MostBytes that the request uses.
-	held int64
+	reserved int64
 }
 
-// hold reserves the bytes of the body in Config.MostBytes, before the body is read.
-func (q *request) hold(of *shares, most int64) *problem {
+// reserveBytes reserves the bytes of the body in Config.MostBytes, before the body is read.
+func (q *request) reserveBytes(of *shares, most int64) *problem {
 	n := q.http.ContentLength
 	if q.http.Body == nil || n == 0 {
 		return nil
@@ -40,23 +40,23 @@ func (q *request) hold(of *shares, most int64) *problem {
 	if why := of.take(q.http.Context(), q.caller, n); why != enough {
 		return why.problem()
 	}
-	q.held = n
+	q.reserved = n
 	return nil
 }
 
 // release releases the bytes that hold reserved.
 func (q *request) release(of *shares) {
-	if q.held > 0 {
-		of.free(q.caller, q.held)
-		q.held = 0
+	if q.reserved > 0 {
+		of.free(q.caller, q.reserved)
+		q.reserved = 0
 	}
 }
 
-// keepRead releases the reserved bytes that the body did not need.
-func (q *request) keepRead(of *shares) {
-	if rest := q.held - int64(len(q.body)); rest > 0 {
+// releaseUnused releases the reserved bytes that the body did not need.
+func (q *request) releaseUnused(of *shares) {
+	if rest := q.reserved - int64(len(q.body)); rest > 0 {
 		of.free(q.caller, rest)
-		q.held -= rest
+		q.reserved -= rest
 	}
 }
 
@@ -73,25 +73,25 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem
 	key, err := c.keyOf(r.Header)
 	switch {
 	case err != nil:
-		return nil, because(http.StatusBadRequest, codeInvalid, err.Error(), 0)
+		return nil, newProblem(http.StatusBadRequest, codeInvalid, err.Error(), 0)
 	case key == "" && c.Optional:
 		return nil, nil
 	case key == "":
-		return nil, because(http.StatusBadRequest, codeMissing, fmt.Sprintf("send the header %s with a new key for each new request, and the same key when a request is repeated", Header), 0)
+		return nil, newProblem(http.StatusBadRequest, codeMissing, fmt.Sprintf("send the header %s with a new key for each new request, and the same key when a request is repeated", Header), 0)
 	}
 	q := &request{http: r, key: key}
 	if c.Caller != nil {
 		if q.caller = c.Caller(r); q.caller == "" || len(q.caller) > mostCaller {
-			return nil, because(http.StatusUnauthorized, codeCaller, "keys belong to callers, and the caller is unknown", 0)
+			return nil, newProblem(http.StatusUnauthorized, codeCaller, "keys belong to callers, and the caller is unknown", 0)
 		}
 	}
-	if p := q.hold(g.bodies, c.MaxBody); p != nil {
+	if p := q.reserveBytes(g.bodies, c.MaxBody); p != nil {
 		return nil, p
 	}
 	if p := q.readBody(w, c.MaxBody); p != nil {
 		return q, p
 	}
-	q.keepRead(g.bodies)
+	q.releaseUnused(g.bodies)
 	q.fingerprint = fingerprint(r, q.body)
 	return q, nil
 }
@@ -105,9 +105,9 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body has more than %d bytes; nothing was done", most), 0)
+		return newProblem(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body has more than %d bytes; nothing was done", most), 0)
 	case err != nil:
-		return because(http.StatusBadRequest, codeBody, "the body ended early, or could not be read; nothing was done", 0)
+		return newProblem(http.StatusBadRequest, codeBody, "the body ended early, or could not be read; nothing was done", 0)
 	}
 	q.body = body
 	return nil
@@ -140,8 +140,8 @@ func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	return f
 }
 
-// The method again returns the request for the handler, with a new reader for the body.
-func (q *request) again(r *http.Request) *http.Request {
+// restoreBody returns the request for the handler, with a new reader for the body.
+func (q *request) restoreBody(r *http.Request) *http.Request {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
 	return r
 }

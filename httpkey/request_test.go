@@ -16,10 +16,10 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// early is a request body that ends early.
-type early struct{ io.Reader }
+// earlyReader is a request body that ends early.
+type earlyReader struct{ io.Reader }
 
-func (e early) Read(b []byte) (int, error) {
+func (e earlyReader) Read(b []byte) (int, error) {
 	n, err := e.Reader.Read(b)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -33,27 +33,27 @@ func TestF1ABodyIsReadBeforeAnythingIsDone(t *testing.T) {
 		return func(r *http.Request) { r.Body = io.NopCloser(b) }
 	}
 	t.Run("F1_one_that_ends_early_leaves_nothing", func(t *testing.T) {
-		s := open(t, effect, nil)
-		wantProblem(t, s.post(`"k"`, "", body(early{strings.NewReader("te")})), http.StatusBadRequest, "request-body-unreadable")
+		s := newFixture(t, effect, nil)
+		wantProblem(t, s.post(`"k"`, "", body(earlyReader{strings.NewReader("te")})), http.StatusBadRequest, "request-body-unreadable")
 		if w := s.post(`"k"`, "tea"); w.Code != http.StatusCreated || w.Header().Get(httpkey.ReplayedHeader) != "" {
 			t.Errorf("the whole one: %d", w.Code)
 		}
 	})
 	t.Run("F1_one_that_is_too_large_is_refused", func(t *testing.T) {
-		s := open(t, effect, small)
+		s := newFixture(t, effect, small)
 		wantProblem(t, s.post(`"k"`, "more than ten"), http.StatusRequestEntityTooLarge, "more than 10 bytes")
 		if w := s.post(`"k"`, "ten bytes."); w.Code != http.StatusCreated {
 			t.Errorf("one that fits: %d", w.Code)
 		}
 	})
 	t.Run("F1_a_handler_reads_all_of_it", func(t *testing.T) {
-		s := open(t, effect, nil)
+		s := newFixture(t, effect, nil)
 		if w := s.post(`"k"`, strings.Repeat("tea", 10_000)); w.Body.Len() != len("order of ")+30_000 {
 			t.Errorf("%d bytes", w.Body.Len())
 		}
 	})
 	t.Run("F1_none_is_none", func(t *testing.T) {
-		s := open(t, effect, nil)
+		s := newFixture(t, effect, nil)
 		if w := s.post(`"k"`, "", func(r *http.Request) { r.Body = nil }); w.Code != http.StatusCreated {
 			t.Errorf("%d", w.Code)
 		}
@@ -82,7 +82,7 @@ func TestTrapT74AKeyBelongsToOneRequest(t *testing.T) {
 		"F1_trap_T74_a_part_of_the_path_moved_to_the_body": {`s{"tea":1}`, path("/order"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, effect, nil)
+			s := newFixture(t, effect, nil)
 			s.post(`"k"`, `{"tea":1}`)
 			w := s.post(`"k"`, c.body, c.change)
 			if replayed := w.Code == http.StatusCreated; replayed != c.same {
@@ -102,20 +102,20 @@ func TestTrapT74AnEscapedSlashIsNoSlash(t *testing.T) {
 	path := func(path string) func(*http.Request) {
 		return func(r *http.Request) { r.URL = httptest.NewRequest(http.MethodPost, path, nil).URL }
 	}
-	s := open(t, effect, nil)
+	s := newFixture(t, effect, nil)
 	s.post(`"k"`, "tea", path("/orders/a%2Fb"))
 	wantProblem(t, s.post(`"k"`, "tea", path("/orders/a/b")), http.StatusUnprocessableEntity, "idempotency-key-reused")
 }
 
 func TestTrapT73TheStatusesForMismatchesAndRequestsInProgressCanBeChosen(t *testing.T) {
 	t.Run("F1_trap_T73_of_an_api_in_which_they_say_something_else", func(t *testing.T) {
-		s := open(t, effect, func(c *httpkey.Config) {
+		s := newFixture(t, effect, func(c *httpkey.Config) {
 			c.MismatchStatus, c.Problems = http.StatusConflict, "https://example.org/problems/"
 		})
 		s.post(`"k"`, "tea")
 		wantProblem(t, s.post(`"k"`, "coffee"), http.StatusConflict, `"type":"https://example.org/problems/idempotency-key-reused"`)
 		var copied *httptest.ResponseRecorder
-		s = open(t, func(http.ResponseWriter, *http.Request) { copied = s.post(`"k"`, "tea") }, func(c *httpkey.Config) { c.InFlightStatus = http.StatusLocked })
+		s = newFixture(t, func(http.ResponseWriter, *http.Request) { copied = s.post(`"k"`, "tea") }, func(c *httpkey.Config) { c.InFlightStatus = http.StatusLocked })
 		s.post(`"k"`, "tea")
 		wantProblem(t, copied, http.StatusLocked, "request-in-progress")
 		if copied.Header().Get("Retry-After") != "1" {
@@ -129,7 +129,7 @@ func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
 		of := func(account string) func(*http.Request) {
 			return func(r *http.Request) { r.Header.Set("X-Account", account) }
 		}
-		s := open(t, effect, nil)
+		s := newFixture(t, effect, nil)
 		s.post(`"k"`, "tea", of("a"))
 		if w := s.post(`"k"`, "tea", of("b")); w.Header().Get(httpkey.ReplayedHeader) != "" || string(s.store.Get("orders")) != "2" {
 			t.Errorf("%d %v", w.Code, w.Header())
@@ -146,7 +146,7 @@ func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
 
 func TestF1TenantsByHostAreKeptApartByTheirCallers(t *testing.T) {
 	t.Run("F1_trap_T74_who_names_the_tenant_in_the_caller", func(t *testing.T) {
-		s := open(t, effect, func(c *httpkey.Config) {
+		s := newFixture(t, effect, func(c *httpkey.Config) {
 			c.Caller = func(r *http.Request) string { return r.Host + "/" + r.Header.Get("X-Account") }
 		})
 		for _, host := range []string{"one.example", "two.example"} {
@@ -155,14 +155,14 @@ func TestF1TenantsByHostAreKeptApartByTheirCallers(t *testing.T) {
 				t.Errorf("%s gets %d %v", host, w.Code, w.Header())
 			}
 		}
-		if n := s.effects(); n != "2" {
+		if n := s.countEffects(); n != "2" {
 			t.Errorf("%s effects", n)
 		}
 	})
 }
 
 func TestF1RequestsWithoutAKeyPassOnlyIfConfigured(t *testing.T) {
-	s := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config) { c.Pass = []string{http.MethodGet} })
+	s := newFixture(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config) { c.Pass = []string{http.MethodGet} })
 	if w := s.post("", "", func(r *http.Request) { r.Method = http.MethodGet }); w.Code != http.StatusAccepted {
 		t.Errorf("a GET: %d", w.Code)
 	}
@@ -170,7 +170,7 @@ func TestF1RequestsWithoutAKeyPassOnlyIfConfigured(t *testing.T) {
 	if last := s.seen[len(s.seen)-2:]; last[0].Fate != httpkey.Passed || last[1].Fate != httpkey.Refused || last[1].Code != "idempotency-key-missing" || last[1].Status != 400 {
 		t.Errorf("the observation is %+v", last)
 	}
-	l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Optional = true })
+	l := newLeasedFixture(t, memstore.NewKeys(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Optional = true })
 	if w := l.post("", "tea"); w.Code != http.StatusAccepted {
 		t.Errorf("an optional one: %d", w.Code)
 	}
@@ -190,7 +190,7 @@ func TestTrapT74AKeyThatAnEarlierReleaseStoredIsAnswered(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		s := lend(t, store, handler.serve, nil)
+		s := newLeasedFixture(t, store, handler.serve, nil)
 		w := s.post(`"k"`, "tea", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") })
 		if w.Code != http.StatusCreated || w.Body.String() != "was placed" || w.Header().Get(httpkey.ReplayedHeader) != "true" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)

@@ -28,7 +28,7 @@ type sweeper interface {
 // only one process at a time removes keys. With NewLeased, Sweep does nothing, because each claim removes some expired
 // keys. If the store cannot remove markers, the error wraps semel.ErrUnsupported.
 func (g *Guard) Sweep(ctx context.Context) error {
-	s, sweeps := g.door.(sweeper)
+	s, sweeps := g.strategy.(sweeper)
 	if !sweeps {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestRetentionRemovesKeysPastTheirTime(t *testing.T) {
 	now := time.Now()
-	s := open(t, effect, nil, memstore.Clock(func() time.Time { return now }))
+	s := newFixture(t, effect, nil, memstore.Clock(func() time.Time { return now }))
 	s.post(`"k"`, "tea")
 	sweep := func(after time.Duration) {
 		now = now.Add(after)
@@ -28,10 +28,10 @@ func TestRetentionRemovesKeysPastTheirTime(t *testing.T) {
 		t.Errorf("the key was removed too early: %d", w.Code)
 	}
 	sweep(2 * time.Hour)
-	if w := s.post(`"k"`, "tea"); w.Header().Get(httpkey.ReplayedHeader) != "" || s.effects() != "2" {
-		t.Errorf("the key was kept for too long: %v, %s effects", w.Header(), s.effects())
+	if w := s.post(`"k"`, "tea"); w.Header().Get(httpkey.ReplayedHeader) != "" || s.countEffects() != "2" {
+		t.Errorf("the key was kept for too long: %v, %s effects", w.Header(), s.countEffects())
 	}
-	l := lend(t, memstore.NewKeys(), effect, nil)
+	l := newLeasedFixture(t, memstore.NewKeys(), effect, nil)
 	if err := l.Sweep(t.Context()); err != nil {
 		t.Errorf("with leased keys: %v", err)
 	}
@@ -39,7 +39,7 @@ func TestRetentionRemovesKeysPastTheirTime(t *testing.T) {
 
 func TestRunSweepsUntilItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, effect, nil, memstore.Fail(func(op string) error {
+		s := newFixture(t, effect, nil, memstore.Fail(func(op string) error {
 			if op == "retention" {
 				return errAway
 			}
@@ -60,7 +60,7 @@ func TestRunSweepsUntilItsContextEnds(t *testing.T) {
 }
 
 func TestAKeyWithoutAnAnswerIsSaidToBeDone(t *testing.T) {
-	s := open(t, effect, nil)
+	s := newFixture(t, effect, nil)
 	s.post(`"other"`, "tea")
 	scope, err := s.store.Scope(t.Context(), "orders", "", 0)
 	if err != nil {

@@ -27,21 +27,21 @@ func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys := memstore.NewKeys()
 				died := &process{Keys: keys, dies: 5} // after the claim and the stored request
-				lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, completing).post(`"k"`, "tea")
-				pass(3 * time.Minute)
+				newLeasedFixture(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, enableCompletion).post(`"k"`, "tea")
+				advanceTime(3 * time.Minute)
 				finished := &calls{status: 201}
-				s := lend(t, keys, finished.serve, completing)
+				s := newLeasedFixture(t, keys, finished.serve, enableCompletion)
 				guarded := s.handler
 				s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if c.status != 0 {
-						lend(t, keys, (&calls{status: c.status}).serve, completing).post(`"k"`, "tea")
+						newLeasedFixture(t, keys, (&calls{status: c.status}).serve, enableCompletion).post(`"k"`, "tea")
 					}
 					if c.forgotten {
-						pass(config().Keep + time.Hour)
+						advanceTime(config().Keep + time.Hour)
 					}
 					guarded.ServeHTTP(w, r)
 				})
-				if err := s.completed(t); err != nil {
+				if err := s.finishAbandoned(t); err != nil {
 					t.Error(err)
 				}
 				if c.status == 0 && !c.forgotten {
@@ -58,28 +58,28 @@ func TestF2ACompleterRunsOnlyUnchangedRequests(t *testing.T) {
 func TestF2ACompleterRunsNothingUnprotected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := func(c *httpkey.Config, l *httpkey.LeaseConfig) {
-			completing(c, l)
+			enableCompletion(c, l)
 			l.Stepped, l.FailOpen = false, "a test"
 		}
-		away := &fails{}
+		away := &failingStore{}
 		keys := away.keys()
 		died := &process{Keys: keys, dies: 5}
-		lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, open).post(`"k"`, "tea")
-		pass(3 * time.Minute)
+		newLeasedFixture(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, open).post(`"k"`, "tea")
+		advanceTime(3 * time.Minute)
 		made := &calls{status: 201}
-		s := lend(t, keys, made.serve, open)
+		s := newLeasedFixture(t, keys, made.serve, open)
 		guarded := s.handler
 		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			away.say(errAway)
-			defer away.say(nil)
+			away.setError(errAway)
+			defer away.setError(nil)
 			guarded.ServeHTTP(w, r)
 		})
-		if err := s.completed(t); err == nil {
+		if err := s.finishAbandoned(t); err == nil {
 			t.Error("it reports no failure")
 		}
 		made.want(t, 0)
 		s.handler = guarded
-		if err := s.completed(t); err != nil {
+		if err := s.finishAbandoned(t); err != nil {
 			t.Error(err)
 		}
 		made.want(t, 1)

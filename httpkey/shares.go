@@ -20,11 +20,11 @@ type shares struct {
 	inTurn  list.List          // of *sharer: callers with waiting requests; guarded by mutex
 }
 
-// waiting is a request that waits for units.
-type waiting struct {
-	units int64
-	given chan struct{} // closed when the request gets its units
-	had   bool          // guarded by the mutex of its shares
+// waiter is a request that waits for units.
+type waiter struct {
+	units    int64
+	granted  chan struct{} // closed when the request gets its units
+	hasUnits bool          // guarded by the mutex of its shares
 }
 
 // sharer is a caller.
@@ -35,13 +35,13 @@ type sharer struct {
 	turn  *list.Element // in shares.inTurn; nil if none of its requests waits
 }
 
-// lack is the reason why a request did not get the units that it needs.
-type lack uint8
+// shortage is the reason why a request did not get the units that it needs.
+type shortage uint8
 
 const (
-	enough     lack = iota
-	lackAll         // all units are taken
-	lackCaller      // the caller has as many units as one caller may have
+	enough     shortage = iota
+	lackAll             // all units are taken
+	lackCaller          // the caller has as many units as one caller may have
 )
 
 // The time for which a request waits for units.
@@ -49,21 +49,21 @@ const placeTime = time.Second
 
 // take gives a caller n units (running handlers or bytes), where n is the parameter units. If too few units are free,
 // take waits at most placeTime, or until ctx ends.
-func (s *shares) take(ctx context.Context, caller string, units int64) lack {
+func (s *shares) take(ctx context.Context, caller string, units int64) shortage {
 	s.mutex.Lock()
-	of := s.caller(caller)
+	of := s.lookupCaller(caller)
 	if s.inTurn.Len() == 0 && of.taken+units <= s.each && s.taken+units <= s.most {
 		s.taken, of.taken = s.taken+units, of.taken+units
 		s.mutex.Unlock()
 		return enough
 	}
-	w := &waiting{units: units, given: make(chan struct{})}
+	w := &waiter{units: units, granted: make(chan struct{})}
 	at := of.queue.PushBack(w)
 	if of.turn == nil {
 		of.turn = s.inTurn.PushBack(of)
 	}
 	s.serve()
-	had := w.had
+	had := w.hasUnits
 	s.mutex.Unlock()
 	if had {
 		return enough
@@ -71,14 +71,14 @@ func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 	timer := time.NewTimer(placeTime)
 	defer timer.Stop()
 	select {
-	case <-w.given:
+	case <-w.granted:
 		return enough
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if w.had { // the units were given at the same moment
+	if w.hasUnits { // the units were given at the same moment
 		return enough
 	}
 	why := lackCaller
@@ -95,14 +95,14 @@ func (s *shares) take(ctx context.Context, caller string, units int64) lack {
 func (s *shares) free(caller string, units int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	of := s.caller(caller)
+	of := s.lookupCaller(caller)
 	s.taken, of.taken = s.taken-units, of.taken-units
 	s.leave(of)
 	s.serve()
 }
 
-// The method caller returns the caller with a given name. The mutex is held.
-func (s *shares) caller(name string) *sharer {
+// lookupCaller returns the caller with a given name. The mutex is held.
+func (s *shares) lookupCaller(name string) *sharer {
 	of := s.callers[name]
 	if of == nil {
 		if s.callers == nil {
@@ -136,14 +136,14 @@ func (s *shares) serve() {
 	for at := s.inTurn.Front(); at != nil; {
 		of, next := at.Value.(*sharer), at.Next()
 		first := of.queue.Front()
-		w := first.Value.(*waiting)
+		w := first.Value.(*waiter)
 		switch {
 		case of.taken+w.units > s.each:
 		case s.taken+w.units > s.most:
 			return
 		default:
-			s.taken, of.taken, w.had = s.taken+w.units, of.taken+w.units, true
-			close(w.given)
+			s.taken, of.taken, w.hasUnits = s.taken+w.units, of.taken+w.units, true
+			close(w.granted)
 			of.queue.Remove(first)
 			if s.leave(of); of.turn != nil {
 				s.inTurn.MoveToBack(at)
@@ -156,8 +156,8 @@ func (s *shares) serve() {
 	}
 }
 
-// The method now returns the number of units in use.
-func (s *shares) now() int64 {
+// unitsInUse returns the number of units in use.
+func (s *shares) unitsInUse() int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.taken

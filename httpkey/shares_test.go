@@ -15,19 +15,19 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// The function of returns a function that changes a request's account.
-func of(account string) func(*http.Request) {
+// withAccount returns a function that changes a request's account.
+func withAccount(account string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("X-Account", account) }
 }
 
-// crowd is a handler that waits and counts its running calls.
-type crowd struct {
+// blockingHandler is a handler that waits and counts its running calls.
+type blockingHandler struct {
 	leave     chan struct{}
 	now, most atomic.Int64
 	effect    http.HandlerFunc // called before the handler returns; nil means that it responds with 201
 }
 
-func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
+func (c *blockingHandler) serve(w http.ResponseWriter, r *http.Request) {
 	now := c.now.Add(1)
 	defer c.now.Add(-1)
 	for was := c.most.Load(); now > was && !c.most.CompareAndSwap(was, now); was = c.most.Load() {
@@ -40,18 +40,18 @@ func (c *crowd) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// The function both returns two protected handlers, one for each kind of guard (transactional and leased). Both guards
+// newFixtures returns two protected handlers, one for each kind of guard (transactional and leased). Both guards
 // protect the same handler and have the changed configuration.
-func both(t *testing.T, c *crowd, change func(*httpkey.Config)) map[string]*shop {
+func newFixtures(t *testing.T, c *blockingHandler, change func(*httpkey.Config)) map[string]*fixture {
 	quiet := func(to *httpkey.Config) {
 		to.Observe = nil
 		if change != nil {
 			change(to)
 		}
 	}
-	return map[string]*shop{
-		"New":       open(t, c.serve, quiet),
-		"NewLeased": lend(t, memstore.NewKeys(), c.serve, func(to *httpkey.Config, _ *httpkey.LeaseConfig) { quiet(to) }),
+	return map[string]*fixture{
+		"New":       newFixture(t, c.serve, quiet),
+		"NewLeased": newLeasedFixture(t, memstore.NewKeys(), c.serve, func(to *httpkey.Config, _ *httpkey.LeaseConfig) { quiet(to) }),
 	}
 }
 
@@ -59,8 +59,8 @@ func TestOneCallerDoesNotShutOutTheOthers(t *testing.T) {
 	for _, form := range []string{"New", "NewLeased"} {
 		t.Run("F1_a_caller_with_slow_requests_leaves_places_with_"+form, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &crowd{leave: make(chan struct{})}
-				s := both(t, c, func(to *httpkey.Config) { to.MostOpen = 8 })[form]
+				c := &blockingHandler{leave: make(chan struct{})}
+				s := newFixtures(t, c, func(to *httpkey.Config) { to.MostOpen = 8 })[form]
 				var refused atomic.Int64
 				var all sync.WaitGroup
 				for i := range 20 {
@@ -76,12 +76,12 @@ func TestOneCallerDoesNotShutOutTheOthers(t *testing.T) {
 					t.Errorf("%d handlers of one caller run, want half of 8", n)
 				}
 				other := make(chan int)
-				go func() { other <- s.post(`"k"`, "tea", of("b")).Code }()
+				go func() { other <- s.post(`"k"`, "tea", withAccount("b")).Code }()
 				synctest.Wait()
 				if n := c.now.Load(); n != 5 {
 					t.Errorf("%d handlers run, including that of another caller", n)
 				}
-				pass(2 * time.Second)
+				advanceTime(2 * time.Second)
 				close(c.leave)
 				if code := <-other; code != http.StatusCreated {
 					t.Errorf("the other caller gets %d", code)
@@ -90,8 +90,8 @@ func TestOneCallerDoesNotShutOutTheOthers(t *testing.T) {
 				if refused.Load() != 16 {
 					t.Errorf("%d of 20 were refused", refused.Load())
 				}
-				if figures(s.Guard)["keys open"] != 0 {
-					t.Errorf("places are kept: %v", figures(s.Guard))
+				if collectMetrics(s.Guard)["keys open"] != 0 {
+					t.Errorf("places are kept: %v", collectMetrics(s.Guard))
 				}
 			})
 		})
@@ -102,9 +102,9 @@ func TestAHandlerKeepsItsPlaceUntilItEnds(t *testing.T) {
 	for _, form := range []string{"New", "NewLeased"} {
 		t.Run("F1_though_its_client_has_gone_and_its_time_is_over_with_"+form, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &crowd{leave: make(chan struct{})}
-				s := both(t, c, nil)[form]
-				bound := figures(s.Guard)["keys most"] / 2
+				c := &blockingHandler{leave: make(chan struct{})}
+				s := newFixtures(t, c, nil)[form]
+				bound := collectMetrics(s.Guard)["keys most"] / 2
 				var all sync.WaitGroup
 				ctx, hangUp := context.WithCancel(t.Context())
 				for i := range 500 {
@@ -114,7 +114,7 @@ func TestAHandlerKeepsItsPlaceUntilItEnds(t *testing.T) {
 				}
 				synctest.Wait()
 				hangUp()
-				pass(31 * time.Second) // the timeout has passed, and all clients have a response
+				advanceTime(31 * time.Second) // the timeout has passed, and all clients have a response
 				all.Wait()
 				for i := range 20 {
 					all.Go(func() { s.post(`"again`+strconv.Itoa(i)+`"`, "tea") })
@@ -148,9 +148,9 @@ func TestBodiesOfOneCallerAreBounded(t *testing.T) {
 	for _, form := range []string{"New", "NewLeased"} {
 		t.Run("F1_those_that_are_being_read_with_"+form, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &crowd{leave: make(chan struct{})}
+				c := &blockingHandler{leave: make(chan struct{})}
 				close(c.leave)
-				s := both(t, c, func(to *httpkey.Config) { to.MaxBody, to.MostBytes = 100, 1000 })[form]
+				s := newFixtures(t, c, func(to *httpkey.Config) { to.MaxBody, to.MostBytes = 100, 1000 })[form]
 				comes, refused := make(chan struct{}), atomic.Int64{}
 				var all sync.WaitGroup
 				for i := range 20 {
@@ -166,11 +166,11 @@ func TestBodiesOfOneCallerAreBounded(t *testing.T) {
 						}
 					})
 				}
-				pass(2 * time.Second)
+				advanceTime(2 * time.Second)
 				if refused.Load() != 15 {
 					t.Errorf("%d were refused, want all but the five whose bodies fit", refused.Load())
 				}
-				if code := s.post(`"k"`, "tea", of("b")).Code; code != http.StatusCreated {
+				if code := s.post(`"k"`, "tea", withAccount("b")).Code; code != http.StatusCreated {
 					t.Errorf("another caller gets %d", code)
 				}
 				close(comes)
@@ -188,8 +188,8 @@ func TestBodiesOfOneCallerAreBounded(t *testing.T) {
 func TestCallersThatWaitTakeTurns(t *testing.T) {
 	t.Run("F1_many_requests_of_one_do_not_delay_those_of_another", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			c := &crowd{leave: make(chan struct{})}
-			s := both(t, c, func(to *httpkey.Config) { to.MostOpen, to.MostOfCaller = 1, 1 })["NewLeased"]
+			c := &blockingHandler{leave: make(chan struct{})}
+			s := newFixtures(t, c, func(to *httpkey.Config) { to.MostOpen, to.MostOfCaller = 1, 1 })["NewLeased"]
 			order := make(chan string, 102)
 			c.effect = func(_ http.ResponseWriter, r *http.Request) { order <- r.Header.Get("X-Account") }
 			var all sync.WaitGroup
@@ -197,7 +197,7 @@ func TestCallersThatWaitTakeTurns(t *testing.T) {
 				all.Go(func() { s.post(`"k`+strconv.Itoa(i)+`"`, "tea") })
 			}
 			synctest.Wait()
-			all.Go(func() { s.post(`"k"`, "tea", of("b")) })
+			all.Go(func() { s.post(`"k"`, "tea", withAccount("b")) })
 			synctest.Wait()
 			close(c.leave)
 			all.Wait()

@@ -15,8 +15,8 @@ import (
 
 // steps contains the steps of one attempt of a request.
 type steps struct {
-	of *leasedkey.Keys // nil if the guard's handlers have no steps
-	q  *request
+	keys *leasedkey.Keys // nil if the guard's handlers have no steps
+	q    *request
 
 	mutex sync.Mutex
 	names []string // names of the steps so far; guarded by mutex
@@ -41,13 +41,13 @@ type stepsKey struct{}
 // unknown. When the client sends the request again, the handler continues after the completed steps.
 func Step(ctx context.Context, name string, do func(ctx context.Context, a Attempt) ([]byte, error)) ([]byte, error) {
 	s, is := ctx.Value(stepsKey{}).(*steps)
-	if !is || s.of == nil {
+	if !is || s.keys == nil {
 		return nil, fmt.Errorf("httpkey: step %q: the context is not that of a request which a Guard of NewLeased protects with LeaseConfig.Stepped", name)
 	}
-	if err := s.takes(name); err != nil {
+	if err := s.register(name); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
 	}
-	a, err := s.of.Do(ctx, s.q.step(name), func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
+	a, err := s.keys.Do(ctx, s.q.step(name), func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
 		return do(ctx, Attempt{Key: s.q.key, Caller: s.q.caller, IdempotencyKey: at.IdempotencyKey, Number: at.Number, Unknown: at.Unknown, Finishing: s.q.finishing})
 	})
 	if errors.Is(err, leasedkey.ErrInDoubt) {
@@ -69,8 +69,8 @@ func Step(ctx context.Context, name string, do func(ctx context.Context, a Attem
 // ErrStepFailed is the error of Step if an earlier attempt ended the step with semel.Permanent.
 var ErrStepFailed = errors.New("semel: the step has failed for good")
 
-// The method takes returns an error if the handler cannot begin a step with the given name.
-func (s *steps) takes(name string) error {
+// register returns an error if the handler cannot begin a step with the given name.
+func (s *steps) register(name string) error {
 	if name == "" || len(name) > steplimit.Name || strings.Contains(name, "\x00") {
 		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, steplimit.Name)
 	}
@@ -86,8 +86,8 @@ func (s *steps) takes(name string) error {
 	return nil
 }
 
-// inDoubt reports whether a step has an unknown outcome and may not be repeated.
-func (s *steps) inDoubt() bool {
+// isInDoubt reports whether a step has an unknown outcome and may not be repeated.
+func (s *steps) isInDoubt() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.doubt

@@ -50,8 +50,8 @@ type process struct {
 
 var errDead = errors.New("the process is dead")
 
-// The method passes counts a point. If the process dies at this point, or died earlier, passes returns an error.
-func (p *process) passes() error {
+// countPoint counts a point. If the process dies at this point, or died earlier, passes returns an error.
+func (p *process) countPoint() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.points++; p.dies > 0 && p.points >= p.dies {
@@ -60,49 +60,49 @@ func (p *process) passes() error {
 	return nil
 }
 
-func (p *process) dead() bool {
+func (p *process) isDead() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.dies > 0 && p.points >= p.dies
 }
 
-// does runs f between two points.
-func (p *process) does(f func() error) error {
-	if err := p.passes(); err != nil {
+// doBetweenPoints runs f between two points.
+func (p *process) doBetweenPoints(f func() error) error {
+	if err := p.countPoint(); err != nil {
 		return err
 	}
 	if err := f(); err != nil {
 		return err
 	}
-	return p.passes()
+	return p.countPoint()
 }
 
 func (p *process) ClaimKey(ctx context.Context, c keystore.Claim) (a keystore.Answer, err error) {
-	err = p.does(func() (err error) { a, err = p.Keys.ClaimKey(ctx, c); return err })
+	err = p.doBetweenPoints(func() (err error) { a, err = p.Keys.ClaimKey(ctx, c); return err })
 	return a, err
 }
 
 func (p *process) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
-	return p.does(func() error { return p.Keys.ExtendKey(ctx, key, t, lease) })
+	return p.doBetweenPoints(func() error { return p.Keys.ExtendKey(ctx, key, t, lease) })
 }
 
 func (p *process) EndKey(ctx context.Context, key semel.Key, t store.Token, e keystore.Ending) error {
-	return p.does(func() error { return p.Keys.EndKey(ctx, key, t, e) })
+	return p.doBetweenPoints(func() error { return p.Keys.EndKey(ctx, key, t, e) })
 }
 
 func (p *process) SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error {
-	return p.does(func() error { return p.Keys.SaveRequest(ctx, key, t, note) })
+	return p.doBetweenPoints(func() error { return p.Keys.SaveRequest(ctx, key, t, note) })
 }
 
 // order returns a handler that charges a card and then sends a mail, each in a step.
 func (p *process) order(b *bank) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		charge, err := httpkey.Step(r.Context(), "charge", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
-			return []byte("charge 17"), p.does(func() error { b.do("charge", a.IdempotencyKey); return nil })
+			return []byte("charge 17"), p.doBetweenPoints(func() error { b.do("charge", a.IdempotencyKey); return nil })
 		})
 		if err == nil {
 			_, err = httpkey.Step(r.Context(), "mail", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
-				return nil, p.does(func() error { b.do("mail", a.IdempotencyKey); return nil })
+				return nil, p.doBetweenPoints(func() error { b.do("mail", a.IdempotencyKey); return nil })
 			})
 		}
 		if err != nil {
@@ -114,13 +114,13 @@ func (p *process) order(b *bank) http.HandlerFunc {
 	}
 }
 
-// The function stepped configures a guard with steps and Completion.
-func stepped(_ *httpkey.Config, l *httpkey.LeaseConfig) {
+// enableSteps configures a guard with steps and Completion.
+func enableSteps(_ *httpkey.Config, l *httpkey.LeaseConfig) {
 	l.Stepped, l.Window, l.Completion = true, 24*time.Hour, &httpkey.Completion{}
 }
 
-// The method completed lets a new process finish abandoned requests, and returns the error of the process's Completer.
-func (s *shop) completed(t *testing.T) error {
+// finishAbandoned lets a new process finish abandoned requests, and returns the error of the process's Completer.
+func (s *fixture) finishAbandoned(t *testing.T) error {
 	t.Helper()
 	c, err := s.Completer(s.handler)
 	if err != nil {
@@ -135,15 +135,15 @@ func TestF2AProcessThatDiesAtEachPointOfItsSteps(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				keys, b := memstore.NewKeys(), newBank()
 				first := &process{Keys: keys, dies: dies}
-				w := lend(t, first, first.order(b), stepped).post(`"k"`, "tea")
-				if ended = !first.dead(); ended && w.Code != 201 {
+				w := newLeasedFixture(t, first, first.order(b), enableSteps).post(`"k"`, "tea")
+				if ended = !first.isDead(); ended && w.Code != 201 {
 					t.Errorf("who lived answers %d: %s", w.Code, w.Body)
 				}
-				pass(3 * time.Minute) // longer than the lease and Completion.After
+				advanceTime(3 * time.Minute) // longer than the lease and Completion.After
 				begun := len(b.calls) > 0
 				second := &process{Keys: keys}
-				s := lend(t, second, second.order(b), stepped)
-				if err := s.completed(t); err != nil {
+				s := newLeasedFixture(t, second, second.order(b), enableSteps)
+				if err := s.finishAbandoned(t); err != nil {
 					t.Errorf("the completer: %v", err)
 				}
 				if begun && (len(b.keys["charge"]) != 1 || len(b.keys["mail"]) != 1) {
@@ -178,7 +178,7 @@ func TestF2AStepWithUnknownOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, lost := 0, true
-				s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+				s := newLeasedFixture(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 					out, err := httpkey.Step(r.Context(), "charge", func(context.Context, httpkey.Attempt) ([]byte, error) {
 						if calls++; lost {
 							return nil, errors.New("no answer came")
@@ -190,12 +190,12 @@ func TestF2AStepWithUnknownOutcome(t *testing.T) {
 						return
 					}
 					_, _ = w.Write(out)
-				}, stepped)
+				}, enableSteps)
 				if w := s.post(`"k"`, "tea"); w.Code != 502 {
 					t.Errorf("%d: %s", w.Code, w.Body)
 				}
 				lost = false
-				pass(25 * time.Hour)
+				advanceTime(25 * time.Hour)
 				wantProblem(t, s.post(`"k"`, "tea"), http.StatusConflict, "outcome-unknown")
 				if err := s.ResolveStep(t.Context(), "a", "k", "charge", c.finding, []byte("seen in their books")); (err != nil) != (c.finding == leasedkey.StillUnknown) {
 					t.Errorf("it says %v", err)
@@ -215,7 +215,7 @@ func TestF2AStepWithUnknownOutcome(t *testing.T) {
 }
 
 func TestF2StepsOfTwoCallersNeverMeet(t *testing.T) {
-	s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+	s := newLeasedFixture(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 		out, err := httpkey.Step(r.Context(), "charge", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
 			return []byte("charge of " + a.Caller), nil
 		})
@@ -223,7 +223,7 @@ func TestF2StepsOfTwoCallersNeverMeet(t *testing.T) {
 			t.Error(err)
 		}
 		_, _ = w.Write(out)
-	}, stepped)
+	}, enableSteps)
 	for _, account := range []string{"a", "b"} {
 		w := s.post(`"k"`, "tea", func(r *http.Request) { r.Header.Set("X-Account", account) })
 		if w.Body.String() != "charge of "+account {
@@ -234,13 +234,13 @@ func TestF2StepsOfTwoCallersNeverMeet(t *testing.T) {
 
 func TestF2AStepThatFailedIsNotDoneAgain(t *testing.T) {
 	calls := 0
-	s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+	s := newLeasedFixture(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
 		_, err := httpkey.Step(r.Context(), "charge", func(context.Context, httpkey.Attempt) ([]byte, error) {
 			calls++
 			return nil, semel.Permanent(errors.New("the card is refused"))
 		})
 		http.Error(w, fmt.Sprint(errors.Is(err, httpkey.ErrStepFailed)), http.StatusInternalServerError)
-	}, stepped)
+	}, enableSteps)
 	first, second := s.post(`"k"`, "tea").Body.String(), s.post(`"k"`, "tea").Body.String()
 	if first != "false\n" || second != "true\n" || calls != 1 {
 		t.Errorf("%q, then %q, after %d calls", first, second, calls)
@@ -253,14 +253,14 @@ func TestF2StepsThatCannotBe(t *testing.T) {
 		t.Errorf("without a guard: %v", err)
 	}
 	within := func(change func(*httpkey.Config, *httpkey.LeaseConfig), f func(context.Context)) {
-		lend(t, memstore.NewKeys(), func(_ http.ResponseWriter, r *http.Request) { f(r.Context()) }, change).post(`"k"`, "tea")
+		newLeasedFixture(t, memstore.NewKeys(), func(_ http.ResponseWriter, r *http.Request) { f(r.Context()) }, change).post(`"k"`, "tea")
 	}
 	within(nil, func(ctx context.Context) {
 		if _, err := httpkey.Step(ctx, "charge", done); err == nil || !strings.Contains(err.Error(), "Stepped") {
 			t.Errorf("with a guard without Stepped: %v", err)
 		}
 	})
-	within(stepped, func(ctx context.Context) {
+	within(enableSteps, func(ctx context.Context) {
 		for _, name := range []string{"", strings.Repeat("x", steplimit.Name+1), "a\x00b"} {
 			if _, err := httpkey.Step(ctx, name, done); err == nil || !strings.Contains(err.Error(), "a name has") {
 				t.Errorf("the name %q: %v", name, err)
@@ -275,7 +275,7 @@ func TestF2StepsThatCannotBe(t *testing.T) {
 			t.Errorf("with a completed step: %v", err)
 		}
 	})
-	if err := lend(t, memstore.NewKeys(), effect, nil).ResolveStep(t.Context(), "a", "k", "charge", leasedkey.Happened, nil); !errors.Is(err, semel.ErrUnsupported) {
+	if err := newLeasedFixture(t, memstore.NewKeys(), effect, nil).ResolveStep(t.Context(), "a", "k", "charge", leasedkey.Happened, nil); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("with a guard without Stepped: %v", err)
 	}
 }

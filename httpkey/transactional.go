@@ -16,9 +16,9 @@ import (
 
 // transactional stores keys for New: a key is marked in the transaction of its effect.
 type transactional[Tx any] struct {
-	guard *Guard
-	store store.TxStore[Tx]
-	kept  admin.Results[Tx]
+	guard   *Guard
+	store   store.TxStore[Tx]
+	results admin.Results[Tx]
 
 	scope atomic.Int64 // 0 if the number is not known yet
 }
@@ -31,10 +31,10 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	if st == nil {
 		return nil, errors.New("httpkey: the store is nil; pass one that is open")
 	}
-	faults := []error{c.fits(false), c.poolFits(st)}
-	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: st}
+	faults := []error{c.validate(false), c.validatePool(st)}
+	t := &transactional[Tx]{guard: &Guard{config: c, handlers: c.handlerShares(), bodies: c.bodyShares()}, store: st}
 	var keeps bool
-	if t.kept, keeps = st.(admin.Results[Tx]); !keeps {
+	if t.results, keeps = st.(admin.Results[Tx]); !keeps {
 		faults = append(faults, fmt.Errorf("the store cannot keep answers, because it stores no results: %w", semel.ErrUnsupported))
 	}
 	if kind := st.Limits().PartitionedBy; kind != "" {
@@ -43,7 +43,7 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
 	}
-	t.guard.door = t
+	t.guard.strategy = t
 	return t.guard, nil
 }
 
@@ -66,7 +66,7 @@ func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, 
 		if b != nil {
 			return t.handle(ctx, b, f, q, next)
 		}
-		if !o.inFlight() || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
+		if !o.isInFlight() || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
 			return o
 		}
 	}
@@ -101,7 +101,7 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	asking, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	if err := t.intern(asking); err != nil {
-		return nil, refused(unavailable(), err)
+		return nil, newRefusal(unavailableProblem(), err)
 	}
 	c := &t.guard.config
 	o := store.TxOptions{
@@ -110,34 +110,34 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[
 	b, verdicts, err := t.store.Begin(asking, o, []store.Mark{t.mark(q)})
 	switch {
 	case err != nil && t.store.Classify(err) == store.ClassContended: // another process is handling a request with the same key
-		return nil, refused(t.guard.inFlight(again), nil)
+		return nil, newRefusal(t.guard.inFlightProblem(retryAfter), nil)
 	case err != nil:
-		return nil, refused(unavailable(), err)
+		return nil, newRefusal(unavailableProblem(), err)
 	}
 	if verdicts[0].Kind == store.Fresh {
 		return b, outcome{}
 	}
 	b.Rollback(asking)
-	return nil, t.stands(asking, q, verdicts[0])
+	return nil, t.markerOutcome(asking, q, verdicts[0])
 }
 
-// The method stands returns the outcome of a request whose key already has a marker.
-func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
+// markerOutcome returns the outcome of a request whose key already has a marker.
+func (t *transactional[Tx]) markerOutcome(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
 	case v.Kind == store.Conflict:
-		return refused(t.guard.mismatch(), nil)
+		return newRefusal(t.guard.mismatchProblem(), nil)
 	case v.Kind == store.Busy:
-		return refused(t.guard.inFlight(again), nil)
+		return newRefusal(t.guard.inFlightProblem(retryAfter), nil)
 	case v.Already(store.Applied):
-		results, err := t.kept.Results(ctx, []admin.ResultOf{t.resultOf(q)})
+		results, err := t.results.Results(ctx, []admin.ResultOf{t.resultOf(q)})
 		if err != nil {
-			return refused(unavailable(), err)
+			return newRefusal(unavailableProblem(), err)
 		}
-		return t.guard.stored(results[0])
+		return t.guard.replayStored(results[0])
 	case v.Kind == store.Newer:
-		return refused(because(http.StatusServiceUnavailable, codeNewer, "another server of this API can", again), errNewer)
+		return newRefusal(newProblem(http.StatusServiceUnavailable, codeNewer, "another server of this API can", retryAfter), errNewer)
 	}
-	return refused(because(http.StatusConflict, codeUnsure, "the request was parked", 0), fmt.Errorf("httpkey: the key is %v", v))
+	return newRefusal(newProblem(http.StatusConflict, codeUnsure, "the request was parked", 0), fmt.Errorf("httpkey: the key is %v", v))
 }
 
 // handle runs the handler in the transaction, and ends the transaction.
@@ -168,7 +168,7 @@ func (t *transactional[Tx]) handle(ctx context.Context, b store.Batch[Tx], f *fl
 	return t.commit(ending, b, q, r.outcome)
 }
 
-func (t *transactional[Tx]) runIn(ctx context.Context, b store.Batch[Tx], f *flight, q *request, next http.Handler) ran {
+func (t *transactional[Tx]) runIn(ctx context.Context, b store.Batch[Tx], f *flight, q *request, next http.Handler) runResult {
 	ctx, cancel := context.WithTimeout(ctx, t.guard.config.Timeout)
 	defer cancel()
 	ctx = context.WithValue(ctx, txKey{}, b.Tx(0))
@@ -178,29 +178,29 @@ func (t *transactional[Tx]) runIn(ctx context.Context, b store.Batch[Tx], f *fli
 // commit writes the answer, and commits answer, key and the handler's effect in one transaction.
 func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *request, o outcome) outcome {
 	if broken, able := b.(store.TxStatus); able && broken.TxAborted() {
-		o := t.broken(b)
+		o := t.abortedOutcome(b)
 		b.Rollback(ctx)
 		return o
 	}
-	kept, err := o.answer.keep(t.guard.config.Headers)
+	kept, err := o.answer.encode(t.guard.config.Headers)
 	if err != nil {
 		b.Rollback(ctx)
-		return t.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err).outcome
+		return t.guard.failRun(newProblem(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err).outcome
 	}
 	if end, able := b.(admin.CommitResultWriter); able {
 		end.WriteResultAtCommit(t.resultOf(q), kept)
-	} else if err := t.kept.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
+	} else if err := t.results.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
 		b.Rollback(ctx)
-		return t.undone(t.store.Classify(err), err)
+		return t.rollbackOutcome(t.store.Classify(err), err)
 	}
 	committing, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.commitTime(b))
 	defer cancel()
 	switch r := b.Commit(committing, store.Ending{}); r.Outcome {
 	case store.Committed:
-		o.kept = true
+		o.stored = true
 		return o
 	case store.NotCommitted:
-		return t.undone(r.Class, r.Err)
+		return t.rollbackOutcome(r.Class, r.Err)
 	default:
 		return t.resolve(context.WithoutCancel(ctx), q, r.Err)
 	}
@@ -220,22 +220,22 @@ const mostQueued = 1000
 
 var errBroken = errors.New("httpkey: a statement of the handler failed, but the handler answered with success; its writes were rolled back")
 
-// The method broken returns the outcome of a request whose handler answered but whose transaction cannot commit.
-func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
+// abortedOutcome returns the outcome of a request whose handler answered but whose transaction cannot commit.
+func (t *transactional[Tx]) abortedOutcome(b store.Batch[Tx]) outcome {
 	if tells, able := b.(store.TxStatus); able {
 		if by := tells.AbortCause(); by != nil { // after a lock timeout or a lost connection, a repeated request may succeed
-			return t.undone(t.store.Classify(by), fmt.Errorf("%w: %w", errBroken, by))
+			return t.rollbackOutcome(t.store.Classify(by), fmt.Errorf("%w: %w", errBroken, by))
 		}
 	}
-	return t.undone(store.ClassAborted, errBroken)
+	return t.rollbackOutcome(store.ClassAborted, errBroken)
 }
 
-// The method undone returns the outcome of a request whose transaction was rolled back.
-func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
+// rollbackOutcome returns the outcome of a request whose transaction was rolled back.
+func (t *transactional[Tx]) rollbackOutcome(class store.Class, err error) outcome {
 	if class == store.ClassDown || class == store.ClassContended {
-		return refused(because(http.StatusServiceUnavailable, codeCommit, "nothing was done; repeat the request with the same key", again), err)
+		return newRefusal(newProblem(http.StatusServiceUnavailable, codeCommit, "nothing was done; repeat the request with the same key", retryAfter), err)
 	}
-	return refused(because(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
+	return newRefusal(newProblem(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
 }
 
 // resolve finds out whether a commit succeeded whose response was lost. resolve writes the marker of the key again. If
@@ -247,15 +247,15 @@ func (t *transactional[Tx]) resolve(ctx context.Context, q *request, lost error)
 		b, o := t.begin(ctx, q)
 		if b != nil { // the first transaction was not committed, and will not be
 			b.Rollback(ctx)
-			return t.undone(store.ClassDown, lost)
+			return t.rollbackOutcome(store.ClassDown, lost)
 		}
-		busy := o.inFlight() || o.problem != nil && o.problem.code == codeUnavailable
+		busy := o.isInFlight() || o.problem != nil && o.problem.code == codeUnavailable
 		switch {
 		case !busy:
 			o.err = errors.Join(o.err, lost)
 			return o
 		case !timing.Wait(ctx, poll):
-			return refused(because(http.StatusServiceUnavailable, codeNotRecorded, "repeat the request with the same key", again), errors.Join(o.err, lost))
+			return newRefusal(newProblem(http.StatusServiceUnavailable, codeNotRecorded, "repeat the request with the same key", retryAfter), errors.Join(o.err, lost))
 		}
 	}
 }

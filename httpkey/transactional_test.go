@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function on makes the first call of one operation of a store fail.
-func on(op string) memstore.Option {
+// failOnce makes the first call of one operation of a store fail.
+func failOnce(op string) memstore.Option {
 	failed := false
 	return memstore.Fail(func(asked string) error {
 		if asked != op || failed {
@@ -23,8 +23,8 @@ func on(op string) memstore.Option {
 	})
 }
 
-// The method effects returns the number of effects.
-func (s *shop) effects() string {
+// countEffects returns the number of effects.
+func (s *fixture) countEffects() string {
 	if n := s.store.Get("orders"); n != nil {
 		return string(n)
 	}
@@ -46,7 +46,7 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 		"F2_what_is_kept_cannot_be_read_now": {"results", 201, "", "1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, effect, nil, on(c.op))
+			s := newFixture(t, effect, nil, failOnce(c.op))
 			w := s.post(`"k"`, "tea")
 			if c.code != "" {
 				wantProblem(t, w, c.first, c.code)
@@ -56,15 +56,15 @@ func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
 			} else if w.Code != c.first {
 				t.Errorf("%d: %s", w.Code, w.Body)
 			}
-			if s.effects() != c.effects {
-				t.Errorf("%s effects after the first", s.effects())
+			if s.countEffects() != c.effects {
+				t.Errorf("%s effects after the first", s.countEffects())
 			}
 			if c.op == "results" {
 				wantProblem(t, s.post(`"k"`, "tea"), 503, "store-unavailable")
 			}
 			w = s.post(`"k"`, "tea")
-			if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != 201 || replayed != c.again || s.effects() != "1" {
-				t.Errorf("the second: %d, replayed: %t, %s effects", w.Code, replayed, s.effects())
+			if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != 201 || replayed != c.again || s.countEffects() != "1" {
+				t.Errorf("the second: %d, replayed: %t, %s effects", w.Code, replayed, s.countEffects())
 			}
 		})
 	}
@@ -101,13 +101,13 @@ func TestCase3ACommitThatDidNotHappenIsNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shop{Guard: g, store: f.Store, handler: g.ProtectFunc(effect)}
+	s := &fixture{Guard: g, store: f.Store, handler: g.ProtectFunc(effect)}
 	wantProblem(t, s.post(`"k"`, "tea"), 503, "not-committed")
-	if s.effects() != "0" {
-		t.Errorf("%s effects", s.effects())
+	if s.countEffects() != "0" {
+		t.Errorf("%s effects", s.countEffects())
 	}
-	if w := s.post(`"k"`, "tea"); w.Code != 201 || w.Header().Get(httpkey.ReplayedHeader) != "" || s.effects() != "1" {
-		t.Errorf("the second: %d %v, %s effects", w.Code, w.Header(), s.effects())
+	if w := s.post(`"k"`, "tea"); w.Code != 201 || w.Header().Get(httpkey.ReplayedHeader) != "" || s.countEffects() != "1" {
+		t.Errorf("the second: %d %v, %s effects", w.Code, w.Header(), s.countEffects())
 	}
 }
 
@@ -128,7 +128,7 @@ func TestTrapT75RulesForErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := 0
-			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				ran++
 				tx, _ := httpkey.TxFrom[*memstore.Tx](r.Context())
 				_ = tx.Add("orders", 1)
@@ -139,8 +139,8 @@ func TestTrapT75RulesForErrors(t *testing.T) {
 			if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != c.status || replayed != c.replayed || replayed != (ran == 1) {
 				t.Errorf("the second: %d, replayed: %t, after %d runs", w.Code, replayed, ran)
 			}
-			if want := c.status < 400; want != (s.effects() == "1") {
-				t.Errorf("%s effects", s.effects())
+			if want := c.status < 400; want != (s.countEffects() == "1") {
+				t.Errorf("%s effects", s.countEffects())
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestTrap131AKeyWithoutAPlaceIsRefused(t *testing.T) {
 	t.Run("F1_trap_131_and_nothing_is_run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			leave := make(chan struct{})
-			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				<-leave
 				effect(w, r)
 			}, func(c *httpkey.Config) { c.MostOpen, c.Observe = 1, nil })
@@ -162,8 +162,8 @@ func TestTrap131AKeyWithoutAPlaceIsRefused(t *testing.T) {
 			if code := <-ended; code != 201 {
 				t.Errorf("the first: %d", code)
 			}
-			if w := s.post(`"k2"`, "tea"); w.Code != 201 || s.effects() != "2" {
-				t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+			if w := s.post(`"k2"`, "tea"); w.Code != 201 || s.countEffects() != "2" {
+				t.Errorf("the second: %d, %s effects", w.Code, s.countEffects())
 			}
 		})
 	})
@@ -173,10 +173,10 @@ func TestTrap131RoutesOfOneGuardShareItsPlaces(t *testing.T) {
 	t.Run("F1_trap_131_one_that_waits_keeps_the_place_of_another", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			leave := make(chan struct{})
-			s := open(t, func(http.ResponseWriter, *http.Request) { <-leave }, func(c *httpkey.Config) { c.MostOpen, c.Observe = 1, nil })
+			s := newFixture(t, func(http.ResponseWriter, *http.Request) { <-leave }, func(c *httpkey.Config) { c.MostOpen, c.Observe = 1, nil })
 			slow := s.handler
 			ended := make(chan int)
-			go func() { ended <- (&shop{handler: slow}).post(`"k1"`, "tea").Code }()
+			go func() { ended <- (&fixture{handler: slow}).post(`"k1"`, "tea").Code }()
 			synctest.Wait()
 			s.handler = s.ProtectFunc(effect)
 			wantProblem(t, s.post(`"k2"`, "tea"), 503, "too-many-requests-open")
@@ -192,8 +192,8 @@ func TestTrap131RoutesOfOneGuardShareItsPlaces(t *testing.T) {
 }
 
 func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
-	var s *shop
-	s = open(t, func(w http.ResponseWriter, r *http.Request) {
+	var s *fixture
+	s = newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		tx, _ := httpkey.TxFrom[*memstore.Tx](r.Context())
 		_, _ = tx.Get("stock")
 		_ = tx.Set("note", []byte("written"))

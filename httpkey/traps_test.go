@@ -18,7 +18,7 @@ func TestTrap135AStopThatIsInAHurry(t *testing.T) {
 	t.Run("F1_trap_135_is_told_that_a_handler_still_runs_and_answers_nothing_for_it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			leave := make(chan struct{})
-			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			s := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 				<-leave
 				effect(w, r)
 			}, func(c *httpkey.Config) { c.Observe = nil })
@@ -27,12 +27,12 @@ func TestTrap135AStopThatIsInAHurry(t *testing.T) {
 			synctest.Wait()
 			hurry, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if s.Drain(hurry) || s.effects() != "0" || len(status) != 0 {
-				t.Errorf("Drain returned true with %s effects and %d answers", s.effects(), len(status))
+			if s.Drain(hurry) || s.countEffects() != "0" || len(status) != 0 {
+				t.Errorf("Drain returned true with %s effects and %d answers", s.countEffects(), len(status))
 			}
 			close(leave)
-			if !s.Drain(t.Context()) || s.effects() != "1" || <-status != 201 {
-				t.Errorf("with time, %s effects", s.effects())
+			if !s.Drain(t.Context()) || s.countEffects() != "1" || <-status != 201 {
+				t.Errorf("with time, %s effects", s.countEffects())
 			}
 		})
 	})
@@ -52,7 +52,7 @@ func (s fromTomorrow) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.
 func TestTrap136AnAnswerOfANewerRelease(t *testing.T) {
 	t.Run("F1_trap_136_is_left_to_a_server_that_can_read_it", func(t *testing.T) {
 		c := &calls{status: 201}
-		s := lend(t, fromTomorrow{memstore.NewKeys()}, c.serve, nil)
+		s := newLeasedFixture(t, fromTomorrow{memstore.NewKeys()}, c.serve, nil)
 		s.post(`"k"`, "tea")
 		w := s.post(`"k"`, "tea")
 		wantProblem(t, w, http.StatusServiceUnavailable, "answer-of-newer-release")
@@ -64,7 +64,7 @@ func TestTrap136AnAnswerOfANewerRelease(t *testing.T) {
 
 func TestTrap136AKeyThatANewerReleaseHasMarked(t *testing.T) {
 	t.Run("F2_trap_136_has_nothing_run_and_is_left_to_a_server_that_knows_what_it_means", func(t *testing.T) {
-		s := open(t, effect, nil)
+		s := newFixture(t, effect, nil)
 		scope, err := s.store.Scope(t.Context(), "orders", "", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -78,8 +78,8 @@ func TestTrap136AKeyThatANewerReleaseHasMarked(t *testing.T) {
 		}
 		w := s.post(`"k"`, "tea")
 		wantProblem(t, w, http.StatusServiceUnavailable, "answer-of-newer-release")
-		if w.Header().Get("Retry-After") == "" || s.effects() != "0" {
-			t.Errorf("%v, %s effects", w.Header(), s.effects())
+		if w.Header().Get("Retry-After") == "" || s.countEffects() != "0" {
+			t.Errorf("%v, %s effects", w.Header(), s.countEffects())
 		}
 	})
 }
@@ -87,7 +87,7 @@ func TestTrap136AKeyThatANewerReleaseHasMarked(t *testing.T) {
 func TestTrap137AStoreThatWasDown(t *testing.T) {
 	t.Run("F2_trap_137_has_run_nothing_and_what_comes_again_takes_effect_once", func(t *testing.T) {
 		var down atomic.Bool
-		s := open(t, effect, nil, memstore.Fail(func(string) error {
+		s := newFixture(t, effect, nil, memstore.Fail(func(string) error {
 			if down.Load() {
 				return errAway
 			}
@@ -102,8 +102,8 @@ func TestTrap137AStoreThatWasDown(t *testing.T) {
 				}
 			}
 		}
-		if s.effects() != "3" {
-			t.Errorf("%s effects", s.effects())
+		if s.countEffects() != "3" {
+			t.Errorf("%s effects", s.countEffects())
 		}
 	})
 }

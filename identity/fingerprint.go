@@ -102,17 +102,17 @@ func FingerprintOf(texts ...string) Fingerprinter {
 	}
 	rule := h.Sum(nil)
 	f.version = fingerprintSelected + uint8(uint(rule[0])%(256-fingerprintSelected))
-	f.begin = digest.AppendPart(digest.Domain("fingerprint/values"), rule)
+	f.hashPrefix = digest.AppendPart(digest.Domain("fingerprint/values"), rule)
 	return f
 }
 
 type selectedFingerprint struct {
 	selectors []selectors.Selector
 	faults    []error
-	// The field begin is the prefix of the hash, which contains a hash of the list, so that fingerprints of different
+	// hashPrefix is the prefix of the hash, which contains a hash of the list, so that fingerprints of different
 	// lists differ.
-	begin   []byte
-	version uint8
+	hashPrefix []byte
+	version    uint8
 }
 
 func (f *selectedFingerprint) Validate() error {
@@ -140,7 +140,7 @@ func (f *selectedFingerprint) FingerprintIn(room *reading.Room, m *semel.Message
 		return semel.Fingerprint{}, err
 	}
 	h := room.Hash()
-	_, _ = h.Write(f.begin)
+	_, _ = h.Write(f.hashPrefix)
 	body := selectors.Body{Message: m, Room: room}
 	for i := range f.selectors {
 		if err := f.selectors[i].WriteCanonical(h, &body); err != nil {

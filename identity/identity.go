@@ -125,7 +125,7 @@ func (s *Selected) Validate() error {
 	for _, id := range s.ids {
 		constant = constant && id.Constant()
 		shared = shared && (id.Constant() || sharedByMany(id))
-		faults = append(faults, refusedAsIdentity(id))
+		faults = append(faults, checkSelector(id))
 		if id.Optional() {
 			faults = append(faults, fmt.Errorf("%q cannot be an identity: all messages without the value would have the same identity; leave the question mark out", id))
 		}
@@ -137,7 +137,7 @@ func (s *Selected) Validate() error {
 		faults = append(faults, fmt.Errorf("%q alone cannot be an identity: many messages share it, and all but one would be duplicates; %s", s.ids[0], useInstead))
 	}
 	if s.hasSource {
-		faults = append(faults, refusedAsIdentity(s.source))
+		faults = append(faults, checkSelector(s.source))
 	}
 	if unfit, why := s.Unfit(); why != "" {
 		faults = append(faults, fmt.Errorf("%q cannot be an identity: %s; name what the producer sets once for the message, or call Trusted on the identity if this producer does", unfit, why))
@@ -237,7 +237,7 @@ func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte
 		if s.Optional() {
 			return key, nil
 		}
-		return nil, &Error{semel.ReasonNoIdentity, s.String() + absence(s, body.Message)}
+		return nil, &Error{semel.ReasonNoIdentity, s.String() + absenceText(s, body.Message)}
 	case selectors.Null:
 		return nil, &Error{semel.ReasonNoIdentity, s.String() + " is null"}
 	case selectors.JSON:
@@ -251,8 +251,8 @@ func appendPart(key []byte, s *selectors.Selector, body *selectors.Body) ([]byte
 	return append(key, v.Bytes()...), nil
 }
 
-// absence returns the text for an error: "is missing" or "is empty" for an attribute.
-func absence(s *selectors.Selector, m *semel.Message) string {
+// absenceText returns the text for an error: "is missing" or "is empty" for an attribute.
+func absenceText(s *selectors.Selector, m *semel.Message) string {
 	header := s.AttributeHeader()
 	if _, there := m.Headers.Get(header); there && header != "" {
 		return " is empty"
@@ -269,7 +269,7 @@ func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
 
 type identityFunc func(m *semel.Message) (source, id string, err error)
 
-func (f identityFunc) Identify(m *semel.Message) (string, string, error) { return guarded(f, m) }
+func (f identityFunc) Identify(m *semel.Message) (string, string, error) { return callGuarded(f, m) }
 
 func (f identityFunc) Validate() error {
 	if f == nil {
@@ -282,15 +282,15 @@ func (f identityFunc) Validate() error {
 func (s *Selected) FindIn(room *reading.Room, m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = s.identify(room, m)
-	return held(source, id, err)
+	return checkResult(source, id, err)
 }
 
-// guarded calls find and checks the result by the rules of identities. If find panics, guarded returns an
+// callGuarded calls find and checks the result by the rules of identities. If find panics, guarded returns an
 // error, so that other messages are not affected.
-func guarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
+func callGuarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = find(m)
-	return held(source, id, err)
+	return checkResult(source, id, err)
 }
 
 // notPanicking, when deferred, turns a panic into an error.
@@ -300,8 +300,8 @@ func notPanicking(source, id *string, err *error) {
 	}
 }
 
-// The function held returns source and id if they follow the rules of Func, and an *Error if they do not.
-func held(source, id string, err error) (string, string, error) {
+// checkResult returns source and id if they follow the rules of Func, and an *Error if they do not.
+func checkResult(source, id string, err error) (string, string, error) {
 	if err == nil {
 		err = checkIdentity(source, id)
 	}

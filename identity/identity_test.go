@@ -22,12 +22,12 @@ func withBody(body string) *semel.Message {
 	return &semel.Message{Body: []byte(body), Origin: semel.Origin{Partition: -1, Offset: -1}}
 }
 
-func found(t *testing.T, i Identity, m *semel.Message) string {
+func mustIdentify(t *testing.T, i Identity, m *semel.Message) string {
 	t.Helper()
 	if err := i.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	source, id, err := guarded(i.Identify, m)
+	source, id, err := callGuarded(i.Identify, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func found(t *testing.T, i Identity, m *semel.Message) string {
 
 func wantReason(t *testing.T, i Identity, m *semel.Message, want semel.Reason) {
 	t.Helper()
-	source, id, err := guarded(i.Identify, m)
+	source, id, err := callGuarded(i.Identify, m)
 	var fault *Error
 	if !errors.As(err, &fault) {
 		t.Fatalf("identity %q %q, error %v; want %s", source, id, err, want)
@@ -48,45 +48,45 @@ func wantReason(t *testing.T, i Identity, m *semel.Message, want semel.Reason) {
 
 func TestTheProducersIdentityIsFound(t *testing.T) {
 	t.Run("A2_a_cloudevents_source_and_id", func(t *testing.T) {
-		if got := found(t, CloudEvents(), event("shop", "1")); got != "shop|1" {
+		if got := mustIdentify(t, CloudEvents(), event("shop", "1")); got != "shop|1" {
 			t.Error(got)
 		}
 	})
 	t.Run("A2_attributes_of_a_structured_event_go_before_headers", func(t *testing.T) {
 		m := event("header", "1")
 		m.Attributes = semel.Attributes{Source: "shop", ID: "2"}
-		if got := found(t, CloudEvents(), m); got != "shop|2" {
+		if got := mustIdentify(t, CloudEvents(), m); got != "shop|2" {
 			t.Error(got)
 		}
 	})
 	t.Run("A2_a_place_in_the_body", func(t *testing.T) {
 		m := withBody(`{"payment":{"id":"p-1"},"shop":"a"}`)
-		if got := found(t, By("body:/payment/id").From("body:/shop"), m); got != "a|p-1" {
+		if got := mustIdentify(t, By("body:/payment/id").From("body:/shop"), m); got != "a|p-1" {
 			t.Error(got)
 		}
 	})
 	t.Run("A2_the_key", func(t *testing.T) {
-		if got := found(t, By("key"), &semel.Message{Key: []byte("k\x00\xff")}); got != "|k\x00\xff" {
+		if got := mustIdentify(t, By("key"), &semel.Message{Key: []byte("k\x00\xff")}); got != "|k\x00\xff" {
 			t.Errorf("%q", got)
 		}
 	})
 	t.Run("A2_a_business_key_of_several_fields", func(t *testing.T) {
 		m := withBody(`{"order":12,"line":"a"}`)
-		if got := found(t, By("body:/order", "body:/line"), m); got != "|2:12,1:a," {
+		if got := mustIdentify(t, By("body:/order", "body:/line"), m); got != "|2:12,1:a," {
 			t.Error(got)
 		}
 	})
 	t.Run("A2_identities_outlive_the_next_message", func(t *testing.T) {
 		i := By("body:/a", "body:/b")
-		first := found(t, i, withBody(`{"a":"\u0031","b":"x"}`))
-		found(t, i, withBody(`{"a":"\u0032","b":"y"}`))
+		first := mustIdentify(t, i, withBody(`{"a":"\u0031","b":"x"}`))
+		mustIdentify(t, i, withBody(`{"a":"\u0032","b":"y"}`))
 		if first != "|1:1,1:x," {
 			t.Error(first)
 		}
 	})
 	t.Run("A2_a_function", func(t *testing.T) {
 		i := Func(func(m *semel.Message) (string, string, error) { return "s", strings.TrimPrefix(m.Topic, "t-"), nil })
-		if got := found(t, i, &semel.Message{Topic: "t-9"}); got != "s|9" {
+		if got := mustIdentify(t, i, &semel.Message{Topic: "t-9"}); got != "s|9" {
 			t.Error(got)
 		}
 	})
@@ -95,7 +95,7 @@ func TestTheProducersIdentityIsFound(t *testing.T) {
 func TestTwoSourcesNeverCollide(t *testing.T) {
 	t.Run("trap_75_the_same_id_of_two_sources", func(t *testing.T) {
 		for _, i := range []Identity{CloudEvents(), By("header:ce-id").From("header:ce-source")} {
-			if found(t, i, event("a", "1")) == found(t, i, event("b", "1")) {
+			if mustIdentify(t, i, event("a", "1")) == mustIdentify(t, i, event("b", "1")) {
 				t.Error("messages of two sources have the same identity")
 			}
 		}
@@ -108,7 +108,7 @@ func TestTwoSourcesNeverCollide(t *testing.T) {
 	})
 	t.Run("an optional source may be missing or empty", func(t *testing.T) {
 		for _, source := range []string{"header:ce-source?", "header:nowhere?"} {
-			if got := found(t, By("id").From(source), event("", "1")); got != "|1" {
+			if got := mustIdentify(t, By("id").From(source), event("", "1")); got != "|1" {
 				t.Error(got)
 			}
 		}
@@ -122,7 +122,7 @@ func TestCompositeKeysAreUnambiguous(t *testing.T) {
 		for _, a := range parts {
 			for _, b := range parts {
 				m := &semel.Message{Headers: semel.Headers{{Name: "x", Value: []byte(a)}, {Name: "y", Value: []byte(b)}}}
-				id := found(t, By("header:x", "header:y"), m)
+				id := mustIdentify(t, By("header:x", "header:y"), m)
 				if other, ok := seen[id]; ok {
 					t.Errorf("%q and %q are both %q", other, [2]string{a, b}, id)
 				}
@@ -158,7 +158,7 @@ func TestNothingUnusableBecomesAnIdentity(t *testing.T) {
 	t.Run("A4_a_header_that_stands_twice_with_different_values_is_ambiguous", func(t *testing.T) {
 		m := event("a", "1")
 		m.Headers = append(m.Headers, semel.Header{Name: "CE-ID", Value: []byte("1")})
-		if got := found(t, CloudEvents(), m); got != "a|1" {
+		if got := mustIdentify(t, CloudEvents(), m); got != "a|1" {
 			t.Error(got)
 		}
 		m.Headers = append(m.Headers, semel.Header{Name: "Ce-Id", Value: []byte("2")})
@@ -183,7 +183,7 @@ func TestAnyIDWorks(t *testing.T) {
 		t.Helper()
 		seen := map[string]bool{}
 		for _, id := range ids {
-			got := found(t, CloudEvents(), event("s", id))
+			got := mustIdentify(t, CloudEvents(), event("s", id))
 			if got != "s|"+id || seen[got] {
 				t.Errorf("%q became %q", id, got)
 			}
@@ -195,7 +195,7 @@ func TestAnyIDWorks(t *testing.T) {
 	})
 	t.Run("trap_80_NUL_in_an_id", func(t *testing.T) {
 		distinct(t, "a", "a\x00", "\x00a", "\x00", "\x00\x00")
-		if got := found(t, By("body:/id"), withBody(`{"id":"a\u0000b"}`)); got != "|a\x00b" {
+		if got := mustIdentify(t, By("body:/id"), withBody(`{"id":"a\u0000b"}`)); got != "|a\x00b" {
 			t.Errorf("%q", got)
 		}
 	})
@@ -213,7 +213,7 @@ func TestAnyIDWorks(t *testing.T) {
 			`{"id":1}`: "|1", `{"id":1.0}`: "|1", `{"id":10e-1}`: "|1", `{"id":"1"}`: "|1", `{"id":"1.0"}`: "|1.0",
 			`{"id":9007199254740993}`: "|9007199254740993", `{"id":9007199254740992}`: "|9007199254740992", `{"id":-0}`: "|0", `{"id":1e400000}`: "|1e400000",
 		} {
-			if got := found(t, By("body:/id"), withBody(body)); got != want {
+			if got := mustIdentify(t, By("body:/id"), withBody(body)); got != want {
 				t.Errorf("%s: %s, want %s", body, got, want)
 			}
 		}
@@ -249,7 +249,7 @@ func TestValuesThatChangeBetweenCopiesAreRejectedAsIdentity(t *testing.T) {
 	t.Run("all faults are reported at once", refused(By("headr:x", "offset").From("sorce"), `did you mean "header"`, "offset", `did you mean "source"`))
 
 	t.Run("a constant source or part is fine", func(t *testing.T) {
-		found(t, By("id", "const:x").From("const:shop"), event("s", "1"))
+		mustIdentify(t, By("id", "const:x").From("const:shop"), event("s", "1"))
 	})
 	t.Run("a faulty identity finds nothing even if nobody validated it", func(t *testing.T) {
 		wantReason(t, By("headr:x"), event("s", "1"), semel.ReasonBadIdentity)
@@ -260,7 +260,7 @@ func BenchmarkIdentityFromAHeader(b *testing.B) {
 	m, i := event("shop", "018f4e7a-0000-7000-8000-000000000001"), CloudEvents()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := guarded(i.Identify, m); err != nil {
+		if _, _, err := callGuarded(i.Identify, m); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -271,7 +271,7 @@ func BenchmarkIdentityFromABodyOf1KiB(b *testing.B) {
 	m, i := withBody(`{"lines":[`+strings.Repeat(line, 11)+`{}],"id":"018f4e7a"}`), By("body:/id")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := guarded(i.Identify, m); err != nil {
+		if _, _, err := callGuarded(i.Identify, m); err != nil {
 			b.Fatal(err)
 		}
 	}

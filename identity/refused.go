@@ -10,8 +10,8 @@ import (
 
 const useInstead = "use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields"
 
-// refusedAsIdentity returns an error if a selector must not be part of an identity. Otherwise it returns nil.
-func refusedAsIdentity(s selectors.Selector) error {
+// checkSelector returns an error if a selector must not be part of an identity. Otherwise it returns nil.
+func checkSelector(s selectors.Selector) error {
 	why := ""
 	switch {
 	case s.Coordinate():

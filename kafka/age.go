@@ -16,7 +16,7 @@ import (
 // learn of new records, so after the time endKnown the source no longer reports a lane as finished.
 const endKnown = 4 * askEvery
 
-// The method ages implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". The age of a
+// laneAges implements source.Info.Ages. A lane is named by topic and partition, as in "payments/3". The age of a
 // lane is the first of the following times that applies:
 //
 //   - If the lane has records that are not acked, or records whose offset commit is not confirmed: the time of the
@@ -32,20 +32,20 @@ const endKnown = 4 * askEvery
 //
 // The result all is false while the group has not assigned lanes, and when no broker has answered for a minute, because
 // a disconnected process may have lost lanes.
-func (s *Source) ages() (lanes []source.LaneAge, all bool) {
+func (s *Source) laneAges() (lanes []source.LaneAge, complete bool) {
 	now, before := time.Now(), s.assignment()
-	lanes, all = s.progress.ages(now)
-	all = all && before.client != nil && s.assignment() == before
-	return lanes, all && s.brokers.lastAnswer.Within(endKnown, now)
+	lanes, complete = s.progress.laneAges(now)
+	complete = complete && before.client != nil && s.assignment() == before
+	return lanes, complete && s.brokers.lastAnswer.Within(endKnown, now)
 }
 
-func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
+func (p *progress) laneAges(now time.Time) (ages []source.LaneAge, all bool) {
 	all = true
 	for l := range p.lanes.each {
-		if l.gone {
+		if l.ended {
 			continue
 		}
-		oldest, known := l.age(now)
+		oldest, known := l.oldestRecordTime(now)
 		if known {
 			ages = append(ages, source.LaneAge{Lane: l.id.ID, Oldest: oldest})
 		}
@@ -54,70 +54,70 @@ func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// The method age returns the time of the lane's oldest record that is not acked or not read. The time is zero if all
+// oldestRecordTime returns the time of the lane's oldest record that is not acked or not read. The time is zero if all
 // records of the lane are read and acked. The result known is false if the source does not know the time.
-func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
-	oldest = earlier(l.uncommitted, l.committing)
+func (l *lane) oldestRecordTime(now time.Time) (oldest time.Time, known bool) {
+	oldest = minTime(l.oldestUncommitted, l.oldestUnconfirmed)
 	held := false
 	for i := range l.window {
 		s := &l.window[i]
-		at := s.time()
+		at := s.ackedTime()
 		if s.record != nil {
-			held, at = true, s.record.time()
+			held, at = true, s.record.brokerTime()
 			if at.IsZero() {
 				return time.Time{}, false
 			}
 		}
-		oldest = earlier(oldest, at)
+		oldest = minTime(oldest, at)
 	}
 	if held {
 		return oldest, true
 	}
-	unread, known := l.ageOfUnread(now)
-	return earlier(oldest, unread), known
+	unread, known := l.firstUnreadTime(now)
+	return minTime(oldest, unread), known
 }
 
-// ageOfUnread returns the time of the first unread record.
-func (l *lane) ageOfUnread(now time.Time) (oldest time.Time, known bool) {
+// firstUnreadTime returns the time of the first unread record.
+func (l *lane) firstUnreadTime(now time.Time) (oldest time.Time, known bool) {
 	switch {
 	case l.broken == nil && l.atEnd(now):
 		return time.Time{}, true
-	case l.firstUnread.at == l.reached() && !l.firstUnread.time.IsZero():
+	case l.firstUnread.offset == l.deliveredOffset() && !l.firstUnread.time.IsZero():
 		return l.firstUnread.time, true
 	}
-	return l.taken, !l.taken.IsZero()
+	return l.earliestTime, !l.earliestTime.IsZero()
 }
 
 // atEnd reports whether, according to a recent answer of the brokers, the lane has no unread record. The end of a log
 // can be after its last record.
 func (l *lane) atEnd(now time.Time) bool {
-	at := l.reached()
+	at := l.deliveredOffset()
 	if at < 0 || l.endAsked.IsZero() || now.Sub(l.endAsked) > endKnown {
 		return false
 	}
-	return at == l.end || l.firstUnread.none && l.firstUnread.at == at && l.firstUnread.end == l.end
+	return at == l.end || l.firstUnread.noRecord && l.firstUnread.offset == at && l.firstUnread.end == l.end
 }
 
-// The method time returns the broker's time of a record that is not acked yet, but not a time after the delivery of the
+// brokerTime returns the broker's time of a record that is not acked yet, but not a time after the delivery of the
 // record. The result is zero if the record has no time.
-func (r *record) time() time.Time {
-	if r.written.IsZero() || r.at.IsZero() {
+func (r *record) brokerTime() time.Time {
+	if r.written.IsZero() || r.deliveryTime.IsZero() {
 		return r.written
 	}
-	return earlier(r.written, r.at)
+	return minTime(r.written, r.deliveryTime)
 }
 
-// The method time returns the time of an acked record. The result is zero if the record has no time or is not acked
+// ackedTime returns the time of an acked record. The result is zero if the record has no time or is not acked
 // yet.
-func (s *slot) time() time.Time {
+func (s *slot) ackedTime() time.Time {
 	if s.settledTime == 0 {
 		return time.Time{}
 	}
 	return time.UnixMilli(s.settledTime).UTC()
 }
 
-// The function earlier returns the earlier of two times. A zero time counts as missing.
-func earlier(a, b time.Time) time.Time {
+// minTime returns the earlier of two times. A zero time counts as missing.
+func minTime(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
@@ -131,19 +131,19 @@ func earlier(a, b time.Time) time.Time {
 // firstUnread is the brokers' answer about the first record after a lane's position.
 type firstUnread struct {
 	// The lane's position at the time of the last request.
-	at    int64
-	since time.Time
+	offset int64
+	since  time.Time
 	// The time of the record; zero if the time is unknown or no record exists.
 	time time.Time
-	// The field none is true if the log had no record between the offsets at and end.
-	none bool
-	end  int64
+	// noRecord is true if the log had no record between the offsets at and end.
+	noRecord bool
+	end      int64
 }
 
 // askUnread requests the first record after the position of each lane that makes no progress and whose age is
 // unknown. Unanswered requests are repeated later.
 func (s *Source) askUnread(ctx context.Context) {
-	for _, r := range s.progress.standing(time.Now()) {
+	for _, r := range s.progress.stuckLanes(time.Now()) {
 		found, err := s.brokers.firstBehind(ctx, r.lanePosition)
 		if ctx.Err() != nil {
 			return
@@ -154,37 +154,37 @@ func (s *Source) askUnread(ctx context.Context) {
 	}
 }
 
-// standingLane is the position of a lane that makes no progress, with the end of the lane's log at the same time.
-type standingLane struct {
+// stuckLane is the position of a lane that makes no progress, with the end of the lane's log at the same time.
+type stuckLane struct {
 	lanePosition
 	end int64
 }
 
-// The method standing returns the lanes that have unread records but have delivered nothing for stalledAfter.
-func (p *progress) standing(now time.Time) []standingLane {
-	var all []standingLane
+// stuckLanes returns the lanes that have unread records but have delivered nothing for stalledAfter.
+func (p *progress) stuckLanes(now time.Time) []stuckLane {
+	var all []stuckLane
 	for l := range p.lanes.each {
-		at := l.reached()
-		if l.firstUnread.at != at || l.firstUnread.since.IsZero() {
-			l.firstUnread = firstUnread{at: at, since: now}
+		at := l.deliveredOffset()
+		if l.firstUnread.offset != at || l.firstUnread.since.IsZero() {
+			l.firstUnread = firstUnread{offset: at, since: now}
 		}
 		u := &l.firstUnread
-		known := !u.time.IsZero() || u.none && u.end == l.end
-		if l.gone || at < 0 || at == l.end || known || l.unsettled > 0 || now.Sub(u.since) < stalledAfter {
+		known := !u.time.IsZero() || u.noRecord && u.end == l.end
+		if l.ended || at < 0 || at == l.end || known || l.unsettled > 0 || now.Sub(u.since) < stalledAfter {
 			continue
 		}
 		u.since = now
-		all = append(all, standingLane{lanePosition{l.topicPartition, l.topicID, at, l.unread()}, l.end})
+		all = append(all, stuckLane{lanePosition{l.topicPartition, l.topicID, at, l.countUnread()}, l.end})
 	}
 	return all
 }
 
 // noteUnread stores the time of the first record after a position. A zero time means that no record follows the
 // position.
-func (p *progress) noteUnread(r standingLane, found time.Time) {
-	p.lanes.living(r.topicPartition, func(l *lane) {
-		if u := &l.firstUnread; u.at == r.at && l.reached() == r.at {
-			u.time, u.none, u.end = found, found.IsZero(), r.end
+func (p *progress) noteUnread(r stuckLane, found time.Time) {
+	p.lanes.withLane(r.topicPartition, func(l *lane) {
+		if u := &l.firstUnread; u.offset == r.offset && l.deliveredOffset() == r.offset {
+			u.time, u.noRecord, u.end = found, found.IsZero(), r.end
 		}
 	})
 }

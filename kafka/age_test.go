@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The method reads returns a source for the test's topic. The test itself acks and nacks the deliveries of this source.
-func (w *world) reads(change func(*Config)) *reader {
+// newReader returns a source for the test's topic. The test itself acks and nacks the deliveries of this source.
+func (w *world) newReader(change func(*Config)) *reader {
 	w.t.Helper()
 	c := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup}
 	if change != nil {
@@ -27,16 +27,16 @@ func (w *world) reads(change func(*Config)) *reader {
 	return r
 }
 
-// The method dated publishes a message with a given time.
-func (w *world) dated(partition int32, id string, at time.Time) {
+// publishAt publishes a message with a given time.
+func (w *world) publishAt(partition int32, id string, at time.Time) {
 	w.t.Helper()
 	r := order(partition, id)
 	r.Timestamp = at
 	w.produce(r)
 }
 
-// The function ages returns the ages that a source reports, by lane.
-func ages(s *Source) (map[string]time.Time, bool) {
+// reportedAges returns the ages that a source reports, by lane.
+func reportedAges(s *Source) (map[string]time.Time, bool) {
 	lanes, all := s.Info().Ages()
 	told := map[string]time.Time{}
 	for _, l := range lanes {
@@ -45,10 +45,10 @@ func ages(s *Source) (map[string]time.Time, bool) {
 	return told, all
 }
 
-// The method ages fails the test unless a source reports exactly the lanes of the parameter want.
-func (w *world) ages(s *Source, all bool, want map[string]time.Time) {
+// expectAges fails the test unless a source reports exactly the lanes of the parameter want.
+func (w *world) expectAges(s *Source, all bool, want map[string]time.Time) {
 	w.t.Helper()
-	told, known := ages(s)
+	told, known := reportedAges(s)
 	if known != all || !maps.EqualFunc(told, want, time.Time.Equal) {
 		w.t.Errorf("the source reports %v, all %t; not %v, all %t", told, known, want, all)
 	}
@@ -57,8 +57,8 @@ func (w *world) ages(s *Source, all bool, want map[string]time.Time) {
 // awaitAges waits until a source reports exactly the lanes of the parameter want and reports that the list is complete.
 func (w *world) awaitAges(s *Source, want map[string]time.Time) {
 	w.t.Helper()
-	w.until(3*time.Minute, "the source reports the ages", func() bool {
-		told, all := ages(s)
+	w.waitUntil(3*time.Minute, "the source reports the ages", func() bool {
+		told, all := reportedAges(s)
 		return all && maps.EqualFunc(told, want, time.Time.Equal)
 	})
 }
@@ -73,24 +73,24 @@ func longAgo(days int) time.Time {
 func TestHowFarLanesAre(t *testing.T) {
 	inWorld(t, "H2_a_lane_that_was_just_given_is_not_known_until_something_of_it_is_read", 1, func(t *testing.T, w *world) {
 		at := longAgo(3)
-		w.dated(0, "a", at)
+		w.publishAt(0, "a", at)
 		refused, mended := w.refuseFetches()
-		r := w.reads(nil)
+		r := w.newReader(nil)
 		w.horizon(r.Source) // the brokers answer, but the group has not assigned lanes yet
-		w.ages(r.Source, false, nil)
+		w.expectAges(r.Source, false, nil)
 		stop := r.keepFetching(nil)
-		w.until(time.Minute, "it is read", func() bool { return refused.Load() > 0 })
+		w.waitUntil(time.Minute, "it is read", func() bool { return refused.Load() > 0 })
 		pass(5 * time.Minute)
-		w.ages(r.Source, false, nil)
+		w.expectAges(r.Source, false, nil)
 		mended.Store(true)
-		w.until(5*time.Minute, "the record is read", func() bool { told, all := ages(r.Source); return all && len(told) == 1 })
-		w.ages(r.Source, true, map[string]time.Time{lane0: at})
+		w.waitUntil(5*time.Minute, "the record is read", func() bool { told, all := reportedAges(r.Source); return all && len(told) == 1 })
+		w.expectAges(r.Source, true, map[string]time.Time{lane0: at})
 		stop()
 	})
 	inWorld(t, "H2_a_lane_is_settled_when_all_is_and_the_group_knows_it", 2, func(t *testing.T, w *world) {
 		at := longAgo(3)
-		w.dated(0, "a", at)
-		r := w.reads(nil)
+		w.publishAt(0, "a", at)
+		r := w.newReader(nil)
 		got := r.take(1)
 		if origin := got[0].Message.Origin.Time(); !origin.Equal(at.Truncate(time.Second)) {
 			t.Errorf("the record's time is %v, not %v", origin, at)
@@ -103,39 +103,39 @@ func TestHowFarLanesAre(t *testing.T) {
 		}
 		cancel()
 		pass(time.Minute)
-		w.ages(r.Source, true, map[string]time.Time{lane0: at, lane1: {}})
+		w.expectAges(r.Source, true, map[string]time.Time{lane0: at, lane1: {}})
 		fault.Remove()
 		r.ackPatiently(got...)
 		w.awaitAges(r.Source, map[string]time.Time{lane0: {}, lane1: {}})
 	})
 	inWorld(t, "H2_a_lane_without_anything_to_read_is_settled", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a", "b")
-		must(t, w.start(count, nil, whenIdle).ends(t))
+		must(t, w.start(count, nil, whenIdle).waitEnd(t))
 		p := w.start(count, nil, nil)
 		w.awaitAges(p.source, map[string]time.Time{lane0: {}})
 	})
 	inWorld(t, "trap_T63_one_old_record_that_is_not_settled_beside_new_ones_that_are", 1, func(t *testing.T, w *world) {
 		at := longAgo(30)
 		w.publish(0, "before")
-		w.dated(0, "old", at)
-		w.publish(0, numbered("new", 1, 20)...)
-		r := w.reads(nil)
+		w.publishAt(0, "old", at)
+		w.publish(0, numberedIDs("new", 1, 20)...)
+		r := w.newReader(nil)
 		got := r.take(22)
 		r.ack(append(got[:1:1], got[2:]...)...)
-		w.ages(r.Source, true, map[string]time.Time{lane0: at})
+		w.expectAges(r.Source, true, map[string]time.Time{lane0: at})
 		r.settle(semel.Nack, got[1])
-		w.ages(r.Source, true, map[string]time.Time{lane0: at})
+		w.expectAges(r.Source, true, map[string]time.Time{lane0: at})
 		r.ack(r.take(1)...)
 		w.awaitAges(r.Source, map[string]time.Time{lane0: {}})
 	})
 	inWorld(t, "H2_a_record_whose_time_is_ahead_is_no_younger_than_its_delivery", 1, func(t *testing.T, w *world) {
-		w.dated(0, "a", longAgo(-365))
-		r := w.reads(nil)
+		w.publishAt(0, "a", longAgo(-365))
+		r := w.newReader(nil)
 		before := time.Now()
 		got := r.take(1)
 		after := time.Now()
 		pass(time.Hour)
-		told, all := ages(r.Source)
+		told, all := reportedAges(r.Source)
 		if at := told[lane0]; !all || at.Before(before) || at.After(after) {
 			t.Errorf("the source reports %v, all %t", told, all)
 		}
@@ -146,7 +146,7 @@ func TestHowFarLanesAre(t *testing.T) {
 func TestLanesThatAreStuck(t *testing.T) {
 	inWorld(t, "trap_T63_one_stuck_partition_beside_busy_ones", 2, func(t *testing.T, w *world) {
 		at := longAgo(2)
-		w.dated(0, "stuck", at)
+		w.publishAt(0, "stuck", at)
 		free := make(chan struct{})
 		sticks := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "stuck" {
@@ -174,22 +174,22 @@ func TestLanesThatAreStuck(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		w.until(time.Minute, "the lane has stopped", func() bool { return len(p.source.Info().LaneFaults()) == 1 })
+		w.waitUntil(time.Minute, "the lane has stopped", func() bool { return len(p.source.Info().LaneFaults()) == 1 })
 		for range 10 {
 			pass(time.Minute)
-			w.ages(p.source, false, map[string]time.Time{lane1: {}})
+			w.expectAges(p.source, false, map[string]time.Time{lane1: {}})
 		}
 	})
 	inWorld(t, "trap_T63_a_lane_that_is_held_up_has_the_time_of_what_is_held_up", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		must(t, w.start(count, nil, whenIdle).ends(t))
+		must(t, w.start(count, nil, whenIdle).waitEnd(t))
 		pass(time.Minute)
 		began := time.Now()
 		open := w.begin("hangs", 0, "b")
 		ended := time.Now()
 		p := w.start(count, nil, nil)
-		w.until(5*time.Minute, "it is known", func() bool { _, all := p.source.Info().Ages(); return all })
-		told, _ := ages(p.source)
+		w.waitUntil(5*time.Minute, "it is known", func() bool { _, all := p.source.Info().Ages(); return all })
+		told, _ := reportedAges(p.source)
 		if at := told[lane0]; at.Before(began.Truncate(time.Millisecond)) || at.After(ended) {
 			t.Errorf("the source reports %v; the transaction was written to from %v to %v", told, began, ended)
 		}
@@ -198,11 +198,11 @@ func TestLanesThatAreStuck(t *testing.T) {
 	})
 	inWorld(t, "trap_T63_a_log_that_ends_behind_its_last_record_is_settled", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		p := w.settled(nil)
+		p := w.startSettled(nil)
 		w.awaitAges(p.source, map[string]time.Time{lane0: {}})
-		w.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) { return w.longer() })
+		w.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) { return w.answerLongerLog() })
 		pass(20 * time.Second)
-		told, all := ages(p.source)
+		told, all := reportedAges(p.source)
 		if at := told[lane0]; !all || at.IsZero() {
 			t.Errorf("the source reports %v, all %t, although the brokers said that there is more", told, all)
 		}
@@ -210,8 +210,8 @@ func TestLanesThatAreStuck(t *testing.T) {
 	})
 }
 
-// The method longer returns an answer in which the log of partition 0 ends one offset after its last record.
-func (w *world) longer() (kmsg.Response, error, bool) {
+// answerLongerLog returns an answer in which the log of partition 0 ends one offset after its last record.
+func (w *world) answerLongerLog() (kmsg.Response, error, bool) {
 	w.cluster.KeepControl()
 	response := kmsg.NewPtrListOffsetsResponse()
 	response.Version = 7
@@ -229,13 +229,13 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 		one := w.start(count, nil, nil)
 		w.awaitAges(one.source, map[string]time.Time{lane0: {}, lane1: {}})
 		other := w.start(count, nil, nil)
-		w.until(2*time.Minute, "each has a lane", func() bool {
-			a, all := ages(one.source)
-			b, too := ages(other.source)
+		w.waitUntil(2*time.Minute, "each has a lane", func() bool {
+			a, all := reportedAges(one.source)
+			b, too := reportedAges(other.source)
 			return all && too && len(a) == 1 && len(b) == 1
 		})
-		a, _ := ages(one.source)
-		b, _ := ages(other.source)
+		a, _ := reportedAges(one.source)
+		b, _ := reportedAges(other.source)
 		maps.Copy(a, b)
 		if len(a) != 2 {
 			t.Errorf("both name %v", b)
@@ -243,14 +243,14 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 	})
 	inWorld(t, "trap_T63_who_is_cut_off_knows_of_no_progress", 1, func(t *testing.T, w *world) {
 		at := longAgo(1)
-		w.dated(0, "a", at)
+		w.publishAt(0, "a", at)
 		p := w.start(count, nil, nil)
 		w.awaitAges(p.source, map[string]time.Time{lane0: {}})
 		p.wire.freeze()
 		for range 30 {
 			pass(time.Minute)
 			w.publish(0, "unread "+time.Now().String())
-			told, all := ages(p.source)
+			told, all := reportedAges(p.source)
 			if settled, named := told[lane0]; all || named && settled.IsZero() {
 				t.Fatalf("the source reports %v, all %t", told, all)
 			}
@@ -262,26 +262,26 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 		s, l := withLane(t, nil)
 		now := time.Now()
 		l.delivered, l.end, l.endAsked = 5, 5, now
-		if told, all := s.progress.ages(now.Add(endKnown)); len(told) != 1 || !told[0].Oldest.IsZero() || !all {
+		if told, all := s.progress.laneAges(now.Add(endKnown)); len(told) != 1 || !told[0].Oldest.IsZero() || !all {
 			t.Errorf("the source reports %v, all %t", told, all)
 		}
-		if told, all := s.progress.ages(now.Add(endKnown + 1)); len(told) > 0 || all {
+		if told, all := s.progress.laneAges(now.Add(endKnown + 1)); len(told) > 0 || all {
 			t.Errorf("later the source reports %v, all %t", told, all)
 		}
-		l.taken = now.Add(-time.Hour)
-		if told, all := s.progress.ages(now.Add(endKnown + 1)); len(told) != 1 || !told[0].Oldest.Equal(l.taken) || !all {
+		l.earliestTime = now.Add(-time.Hour)
+		if told, all := s.progress.laneAges(now.Add(endKnown + 1)); len(told) != 1 || !told[0].Oldest.Equal(l.earliestTime) || !all {
 			t.Errorf("for a lane that was read the source reports %v, all %t", told, all)
 		}
 		l.broken = errNoTime
-		if told, _ := s.progress.ages(now); len(told) != 1 || !told[0].Oldest.Equal(l.taken) {
+		if told, _ := s.progress.laneAges(now); len(told) != 1 || !told[0].Oldest.Equal(l.earliestTime) {
 			t.Errorf("for a stopped lane the source reports %v", told)
 		}
 	})
 	t.Run("trap_T63_who_has_no_lanes_and_hears_of_no_broker_knows_of_no_progress", func(t *testing.T) {
-		s := unjoined(t, nil)
+		s := newUnjoinedSource(t, nil)
 		must(t, s.member.join(nil))
-		defer s.member.current().Close()
-		s.member.assigned(true)
+		defer s.member.currentClient().Close()
+		s.member.setAssigned(true)
 		if told, all := s.Info().Ages(); len(told) > 0 || all {
 			t.Errorf("the source reports %v, all %t", told, all)
 		}
@@ -293,7 +293,7 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 	t.Run("H2_a_record_without_a_time_makes_its_lane_not_known", func(t *testing.T) {
 		s, l := withLane(t, nil)
 		l.add([]*kgo.Record{{Timestamp: time.Now(), Offset: 1}, {Timestamp: time.UnixMilli(-1), Offset: 2}}, 1000)
-		if told, all := s.progress.ages(time.Now()); len(told) > 0 || all {
+		if told, all := s.progress.laneAges(time.Now()); len(told) > 0 || all {
 			t.Errorf("the source reports %v, all %t", told, all)
 		}
 		if at := message.TimeOf(&kgo.Record{Timestamp: time.UnixMilli(-1)}); !at.IsZero() {

@@ -14,7 +14,7 @@ import (
 // lane and Start applies to the lane, begin finds the start position and commits this position. A lane whose start
 // position is unknown waits; other lanes continue.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	if err := g.commits.positions.admit(ctx, g.commits.given(offsets)); err != nil {
+	if err := g.commits.positions.admit(ctx, g.commits.lanesWithOffset(offsets)); err != nil {
 		return nil, err
 	}
 	missing := g.commits.noteBegin(offsets)
@@ -24,7 +24,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	}
 	found, err := g.beginnings.startOffsetsOf(ctx, missing)
 	if err == nil {
-		err = g.commits.starts(ctx, found)
+		err = g.commits.commitStarts(ctx, found)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kafka: group %s has no offsets yet, and its start offsets could not be found and committed: %w", g.config.Group, err)
@@ -37,8 +37,8 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-// The method given returns the lanes for which the map found has an offset, with the topic ids of the lanes.
-func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
+// lanesWithOffset returns the lanes for which found has an offset, with the topic ids of the lanes.
+func (c *commits) lanesWithOffset(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
 	for l := range c.lanes.each {
 		if offset, told := found[l.topic][l.partition]; told && offset.EpochOffset().Offset >= 0 {
@@ -74,7 +74,7 @@ func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartitio
 	if !b.mayHaveStarts(missing) {
 		return nil, nil
 	}
-	if err := b.topics.same(ctx); err != nil {
+	if err := b.topics.checkTopicIDs(ctx); err != nil {
 		return nil, err
 	}
 	found := map[topicPartition]int64{}
@@ -128,8 +128,8 @@ func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 
 // wait stops a lane whose start position is unknown.
 func (i *intake) wait(p topicPartition, why error) {
-	i.lanes.living(p, func(l *lane) {
-		i.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and its start offset is not known; the partition waits, other partitions continue: %w", p.topic, p.partition, i.config.Group, why))
+	i.lanes.withLane(p, func(l *lane) {
+		i.stopLane(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and its start offset is not known; the partition waits, other partitions continue: %w", p.topic, p.partition, i.config.Group, why))
 	})
 }
 
@@ -167,36 +167,36 @@ func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, 
 
 // logBegin logs the assigned partitions with their begin offsets.
 func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
-	var all []held
+	var all []partitionOffset
 	for topic, partitions := range offsets {
 		for partition, offset := range partitions {
-			all = append(all, held{topicPartition{topic, partition}, offset.EpochOffset().Offset})
+			all = append(all, partitionOffset{topicPartition{topic, partition}, offset.EpochOffset().Offset})
 		}
 	}
 	logPartitions(g.config, "partitions assigned", all)
 }
 
-// toBegin returns the positions at which reading begins: the positions in the map found that belong to lanes which this
+// beginsToCommit returns the positions at which reading begins: the positions in found that belong to lanes which this
 // process still has, by the owner of the lane.
-func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
-	all := map[owner]map[topicPartition]pending{}
+func (c *commits) beginsToCommit(found map[topicPartition]int64) map[owner]map[topicPartition]pendingCommit {
+	all := map[owner]map[topicPartition]pendingCommit{}
 	for l := range c.lanes.each {
 		at, begins := found[l.topicPartition]
-		if !begins || l.gone {
+		if !begins || l.ended {
 			continue
 		}
 		if all[l.owner] == nil {
-			all[l.owner] = map[topicPartition]pending{}
+			all[l.owner] = map[topicPartition]pendingCommit{}
 		}
-		all[l.owner][l.topicPartition] = pending{l, position{at, -1}, l.owner, l.topicID, l.kept}
+		all[l.owner][l.topicPartition] = pendingCommit{l, position{at, -1}, l.owner, l.topicID, l.storedOffset}
 	}
 	return all
 }
 
-// The method starts writes the begin positions of lanes to the store, and then commits them in the name of the lanes'
+// commitStarts writes the begin positions of lanes to the store, and then commits them in the name of the lanes'
 // owner.
-func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
-	all := c.toBegin(found)
+func (c *commits) commitStarts(ctx context.Context, found map[topicPartition]int64) error {
+	all := c.beginsToCommit(found)
 	if err := c.positions.keep(ctx, all); err != nil {
 		return err
 	}

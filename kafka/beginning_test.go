@@ -15,11 +15,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The function now makes a process begin after the existing records.
-func now(c *Config) { c.Start.Now = true }
+// startNow makes a process begin after the existing records.
+func startNow(c *Config) { c.Start.Now = true }
 
-// The method anew deletes the topic and creates a topic with the same name.
-func (w *world) anew(partitions int32) {
+// recreateTopic deletes the topic and creates a topic with the same name.
+func (w *world) recreateTopic(partitions int32) {
 	w.t.Helper()
 	must(w.t, w.cluster.DeleteTopic(theTopic))
 	pass(1500 * time.Millisecond)
@@ -27,8 +27,8 @@ func (w *world) anew(partitions int32) {
 	w.producer = w.client()
 }
 
-// The method without fails if any of the given messages took effect.
-func (w *world) without(ids ...string) {
+// expectNoEffect fails if any of the given messages took effect.
+func (w *world) expectNoEffect(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
 		if n := w.effect(id); n != 0 {
@@ -37,10 +37,10 @@ func (w *world) without(ids ...string) {
 	}
 }
 
-// The method begun waits until the group has the offset at for partition 0.
-func (w *world) begun(at int64) {
+// waitForOffset waits until the group has the offset at for partition 0.
+func (w *world) waitForOffset(at int64) {
 	w.t.Helper()
-	w.until(time.Minute, "the group has begun", func() bool { return w.committed(0) == at })
+	w.waitUntil(time.Minute, "the group has begun", func() bool { return w.committedOffset(0) == at })
 }
 
 func TestWhereAGroupBeganIsDecidedOnce(t *testing.T) {
@@ -56,62 +56,62 @@ func TestWhereAGroupBeganIsDecidedOnce(t *testing.T) {
 			w.publish(0, "history")
 			start := func(c *Config) { c.Start = how.start }
 			p := w.start(count, start, nil)
-			w.begun(1)
+			w.waitForOffset(1)
 			w.publish(0, "before")
-			w.settles(time.Minute)
-			w.once("before")
+			w.waitCommitted(time.Minute)
+			w.expectOnce("before")
 			if how.down {
 				_ = p.leave()
 			}
-			w.anew(1)
-			w.publish(0, numbered("new", 1, 300)...)
+			w.recreateTopic(1)
+			w.publish(0, numberedIDs("new", 1, 300)...)
 			if how.down {
 				w.start(count, start, nil)
 			}
-			w.settles(5 * time.Minute)
-			w.once(numbered("new", 1, 300)...)
-			w.without("history")
+			w.waitCommitted(5 * time.Minute)
+			w.expectOnce(numberedIDs("new", 1, 300)...)
+			w.expectNoEffect("history")
 		})
 	}
 	inWorld(t, "trap_T92_nor_is_another_groups_offset", 1, func(t *testing.T, w *world) {
 		w.publish(0, "done", "left")
 		w.commitFor("old", 1)
 		start := func(c *Config) { c.Start.Group = "old" }
-		w.runs(start)
-		w.anew(1)
-		w.publish(0, numbered("new", 1, 20)...)
+		w.runOnce(start)
+		w.recreateTopic(1)
+		w.publish(0, numberedIDs("new", 1, 20)...)
 		w.commitFor("old", 20)
-		w.settled(start)
-		w.once(append(numbered("new", 1, 20), "left")...)
-		w.without("done")
+		w.startSettled(start)
+		w.expectOnce(append(numberedIDs("new", 1, 20), "left")...)
+		w.expectNoEffect("done")
 	})
 	inWorld(t, "trap_T92_a_partition_that_is_added_while_the_process_is_down_is_read_from_its_beginning", 1, func(t *testing.T, w *world) {
 		w.publish(0, "history")
-		p := w.start(count, now, nil)
-		w.begun(1)
+		p := w.start(count, startNow, nil)
+		w.waitForOffset(1)
 		_ = p.leave()
 		w.forgetGroup() // the metadata of the group's offsets is deleted, too
 		if _, err := kadm.NewClient(w.producer).CreatePartitions(context.Background(), 2, theTopic); err != nil {
 			t.Fatal(err)
 		}
 		w.producer = w.client()
-		w.publish(1, numbered("b", 1, 20)...)
-		w.settled(now)
-		w.once(numbered("b", 1, 20)...)
-		w.without("history")
+		w.publish(1, numberedIDs("b", 1, 20)...)
+		w.startSettled(startNow)
+		w.expectOnce(numberedIDs("b", 1, 20)...)
+		w.expectNoEffect("history")
 	})
 	inWorld(t, "trap_T92_when_the_groups_offsets_expire_it_begins_where_it_began", 1, func(t *testing.T, w *world) {
 		w.publish(0, "history")
-		p := w.start(count, now, nil)
-		w.begun(1)
+		p := w.start(count, startNow, nil)
+		w.waitForOffset(1)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		_ = p.leave()
 		w.publish(0, "while it was away")
 		w.forgetGroup()
-		second := w.settled(now)
-		w.once("a", "while it was away")
-		w.without("history")
+		second := w.startSettled(startNow)
+		w.expectOnce("a", "while it was away")
+		w.expectNoEffect("history")
 		if c := second.consumer.Counts(); c.Duplicates != 1 || c.Applied != 1 {
 			t.Errorf("%+v", c)
 		}
@@ -124,7 +124,7 @@ func (w *world) forgetGroup() {
 	if _, err := kadm.NewClient(w.producer).DeleteGroup(context.Background(), theGroup); err != nil {
 		w.t.Fatal(err)
 	}
-	if at := w.committed(0); at != -1 {
+	if at := w.committedOffset(0); at != -1 {
 		w.t.Fatalf("the group still has its offset %d", at)
 	}
 }
@@ -151,12 +151,12 @@ func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 	return f.Store.KeepPosition(ctx, consumer, lane, p)
 }
 
-// The method begins fetches until the group has the offset want for partition 0. The test fails if a delivery arrives.
-func (r *reader) begins(c *kgo.Client, want int64) {
+// fetchUntilOffset fetches until the group has the offset want for partition 0. The test fails if a delivery arrives.
+func (r *reader) fetchUntilOffset(c *kgo.Client, want int64) {
 	r.t.Helper()
 	stop := r.keepFetching(func(got []source.Delivery) {
 		if len(got) > 0 {
-			r.t.Errorf("came: %s", shown(got))
+			r.t.Errorf("came: %s", formatBodies(got))
 		}
 	})
 	defer stop()
@@ -173,7 +173,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		must(t, err)
 		others := stored.Beginning{TopicID: topics["orders"].ID, Starts: []int64{1}}
 		s.Info().Positions("billing", &first{memstore.New(), others.Position()})
-		wants(t, s.take(1), "since the other began")
+		expectBodies(t, s.take(1), "since the other began")
 	})
 	t.Run("trap_T92_each_consumer_of_a_store_and_each_group_begins_for_itself", func(t *testing.T) {
 		config, c := setUp(t)
@@ -185,7 +185,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 			config.Group = group
 			r := read(t, config)
 			r.Info().Positions(consumer, store)
-			r.begins(c, want)
+			r.fetchUntilOffset(c, want)
 		}
 		begin("billing", "billing", 1)
 		put(t, c, "orders", 0, "1")
@@ -199,7 +199,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		put(t, p, "orders", 0, "history")
 		former := read(t, config)
 		former.Info().Positions("billing", anotherStore())
-		former.begins(p, 1)
+		former.fetchUntilOffset(p, 1)
 		former.close()
 		added, err := kadm.NewClient(p).UpdatePartitions(t.Context(), 3, "orders")
 		if err == nil {
@@ -209,7 +209,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		put(t, newProducer(t, config.Brokers), "orders", 2, "new")
 		latter := read(t, config)
 		latter.Info().Positions("billing", anotherStore())
-		wants(t, latter.take(1), "new")
+		expectBodies(t, latter.take(1), "new")
 	})
 }
 
@@ -229,8 +229,8 @@ func TestAStartNeedsAMemory(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0")
 		s := read(t, config)
-		s.Info().Positions("billing", away{})
-		if err := s.fails(); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "topic orders") {
+		s.Info().Positions("billing", awayStore{})
+		if err := s.fetchError(); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "topic orders") {
 			t.Errorf("it says: %v", err)
 		}
 	})
@@ -241,7 +241,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 		must(t, store.SavePosition(t.Context(), "billing", stored.Name("billing", "orders"), source.Position{Check: []byte{9, 9}}))
 		s := read(t, config)
 		s.Info().Positions("billing", store)
-		if err := s.fails(); !strings.Contains(err.Error(), "newer release") {
+		if err := s.fetchError(); !strings.Contains(err.Error(), "newer release") {
 			t.Errorf("it says: %v", err)
 		}
 	})
@@ -249,9 +249,9 @@ func TestAStartNeedsAMemory(t *testing.T) {
 
 var errAway = errors.New("the store is unreachable")
 
-// away is a store that cannot be reached.
-type away struct{ *memstore.Store }
+// awayStore is a store that cannot be reached.
+type awayStore struct{ *memstore.Store }
 
-func (away) LoadPosition(context.Context, string, string) (source.Position, bool, error) {
+func (awayStore) LoadPosition(context.Context, string, string) (source.Position, bool, error) {
 	return source.Position{}, false, errAway
 }

@@ -37,15 +37,15 @@ type brokers struct {
 	closed bool
 }
 
-// The method open creates the client if no client exists, and then calls the function begun. open returns false if the
+// openClient creates the client if no client exists, and then calls the function begun. open returns false if the
 // source is closed.
-func (b *brokers) open(begun func()) (bool, error) {
+func (b *brokers) openClient(begun func()) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed || b.asking != nil {
 		return !b.closed, nil
 	}
-	client, err := kgo.NewClient(b.options()...)
+	client, err := kgo.NewClient(b.clientOptions()...)
 	if err != nil {
 		return false, fmt.Errorf("kafka: %w", err)
 	}
@@ -60,8 +60,8 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// The method shut prevents the creation of clients. shut reports whether a client exists.
-func (b *brokers) shut() bool {
+// markClosed prevents the creation of clients. shut reports whether a client exists.
+func (b *brokers) markClosed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
@@ -77,8 +77,8 @@ func (b *brokers) close() {
 // dialer connects to a broker.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// The method common returns the client options that all connections share.
-func (b *brokers) common() []kgo.Opt {
+// commonOptions returns the client options that all connections share.
+func (b *brokers) commonOptions() []kgo.Opt {
 	c := b.config
 	options := append(slices.Clone(c.Options),
 		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(hook.Logger{To: c.Logger, Warnings: &b.warnings}),
@@ -92,13 +92,13 @@ func (b *brokers) common() []kgo.Opt {
 	return options
 }
 
-// The method options returns the options of the client for requests and commits.
-func (b *brokers) options() []kgo.Opt {
-	return append(b.common(), kgo.WithHooks(&b.lastDial, &b.unanswered, &b.lastAnswer), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
+// clientOptions returns the options of the client for requests and commits.
+func (b *brokers) clientOptions() []kgo.Opt {
+	return append(b.commonOptions(), kgo.WithHooks(&b.lastDial, &b.unanswered, &b.lastAnswer), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
 }
 
-// The method unreachable returns the error to report if the brokers do not answer.
-func (b *brokers) unreachable(err error) error {
+// unreachableError returns the error to report if the brokers do not answer.
+func (b *brokers) unreachableError(err error) error {
 	var answer *kerr.Error
 	if errors.As(errors.Join(err, b.lastDial.Err()), &answer) {
 		return explain(answer, "", b.config.Group)
@@ -172,9 +172,9 @@ func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, 
 	return found, nil
 }
 
-// The method more reports whether a fetch finds any batch after a lane's position. The end of a log can be after its
+// hasMore reports whether a fetch finds any batch after a lane's position. The end of a log can be after its
 // last batch, because compaction removes tombstones and control records of transactions.
-func (b *brokers) more(ctx context.Context, r lanePosition) (bool, error) {
+func (b *brokers) hasMore(ctx context.Context, r lanePosition) (bool, error) {
 	batches, err := b.firstBatches(ctx, r, b.config.ReadUncommitted)
 	return len(batches) > 0, err
 }
@@ -192,7 +192,7 @@ func (b *brokers) firstBatches(ctx context.Context, r lanePosition, uncommitted 
 	}
 	topic, partition := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
 	topic.Topic, topic.TopicID = r.topic, r.topicID
-	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = r.partition, r.at, 1
+	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = r.partition, r.offset, 1
 	topic.Partitions = append(topic.Partitions, partition)
 	request.Topics = append(request.Topics, topic)
 	response, err := request.RequestWith(ctx, leader)
@@ -273,7 +273,7 @@ func untilKnown(ctx context.Context, err error, ask func(context.Context) error)
 
 // reader creates a client that reads partitions from offsets, without a group.
 func (b *brokers) reader(from map[string]map[int32]kgo.Offset, more ...kgo.Opt) (*kgo.Client, error) {
-	client, err := kgo.NewClient(append(append(b.common(), kgo.ConsumePartitions(from), b.config.isolation(), kgo.KeepControlRecords(),
+	client, err := kgo.NewClient(append(append(b.commonOptions(), kgo.ConsumePartitions(from), b.config.isolation(), kgo.KeepControlRecords(),
 		kgo.FetchMaxWait(fetchWait), kgo.MaxDecompressBatchBytes(b.config.MaxBatch)), more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)

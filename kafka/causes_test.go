@@ -17,7 +17,7 @@ import (
 // The test reproduces each cause of redelivered messages with a Kafka broker. At the end, each message has had one
 // effect, all deliveries are acked, and the redelivered messages were counted as duplicates.
 func TestCausesOfDuplicates(t *testing.T) {
-	ids := numbered("m", 1, 30)
+	ids := numberedIDs("m", 1, 30)
 	for name, cause := range map[string]func(*world) *process{
 		"L7_producer_retry":           producerRetry,
 		"L7_relay_retry":              relayRetry,
@@ -32,9 +32,9 @@ func TestCausesOfDuplicates(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			w := newWorld(t, 2, kfake.SeedTopics(1, "orders-retry"))
 			last := cause(w)
-			w.settles(5 * time.Minute)
-			w.until(time.Minute, "all is applied", func() bool { return last.consumer.Counts().InFlight == 0 })
-			w.once(ids...)
+			w.waitCommitted(5 * time.Minute)
+			w.waitUntil(time.Minute, "all is applied", func() bool { return last.consumer.Counts().InFlight == 0 })
+			w.expectOnce(ids...)
 			c := last.consumer.Counts()
 			if c.Duplicates == 0 || c.Conflicts != 0 || c.Parked != 0 || c.Failed != 0 {
 				t.Errorf("%+v", c)
@@ -47,7 +47,7 @@ func TestCausesOfDuplicates(t *testing.T) {
 func producerRetry(w *world) *process {
 	p := w.start(count, nil, nil)
 	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 3})
-	for _, id := range numbered("m", 1, 30) {
+	for _, id := range numberedIDs("m", 1, 30) {
 		for range 2 { // the record is written although the answer is an error
 			c := w.client(kgo.RecordRetries(0), kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()))
 			if c.ProduceSync(context.Background(), order(0, id)).FirstErr() == nil {
@@ -63,22 +63,22 @@ func producerRetry(w *world) *process {
 // again.
 func relayRetry(w *world) *process {
 	p := w.start(count, nil, nil)
-	w.publish(0, numbered("m", 1, 20)...)
-	w.publish(0, numbered("m", 11, 30)...)
+	w.publish(0, numberedIDs("m", 1, 20)...)
+	w.publish(0, numberedIDs("m", 11, 30)...)
 	return p
 }
 
 func crashAt(w *world, point faults.Point) *process {
-	w.publish(0, numbered("m", 1, 30)...)
-	w.dies(point, count)
+	w.publish(0, numberedIDs("m", 1, 30)...)
+	w.killAt(point, count)
 	return w.start(count, nil, nil)
 }
 
 // rebalance: a member freezes while it handles messages, for longer than its session timeout.
 func rebalance(w *world) *process {
 	s := newStuck()
-	w.publish(0, numbered("m", 1, 15)...)
-	w.publish(1, numbered("m", 16, 30)...)
+	w.publish(0, numberedIDs("m", 1, 15)...)
+	w.publish(1, numberedIDs("m", 16, 30)...)
 	old := w.start(s.handle, nil, nil)
 	<-s.began
 	old.wire.freeze()
@@ -92,15 +92,15 @@ func rebalance(w *world) *process {
 
 // retryTopic: another application's retry topic delivers applied messages again.
 func retryTopic(w *world) *process {
-	w.publish(0, numbered("m", 1, 30)...)
-	p := w.settled(func(c *Config) { c.Topics = append(c.Topics, "orders-retry") })
-	for _, id := range numbered("m", 10, 20) {
+	w.publish(0, numberedIDs("m", 1, 30)...)
+	p := w.startSettled(func(c *Config) { c.Topics = append(c.Topics, "orders-retry") })
+	for _, id := range numberedIDs("m", 10, 20) {
 		again := order(0, id)
 		again.Topic = "orders-retry"
 		again.Headers = append(again.Headers, kgo.RecordHeader{Key: "retry-count", Value: []byte("1")})
 		w.produce(again)
 	}
-	w.until(time.Minute, "they came again", func() bool { return p.consumer.Counts().Duplicates == 11 })
+	w.waitUntil(time.Minute, "they came again", func() bool { return p.consumer.Counts().Duplicates == 11 })
 	return p
 }
 
@@ -114,9 +114,9 @@ func hiddenSuccess(w *world) *process {
 		}
 		return nil
 	}))
-	w.publish(0, numbered("m", 1, 30)...)
+	w.publish(0, numberedIDs("m", 1, 30)...)
 	p := w.start(count, nil, func(c *settings) { c.Workers, c.Batch.MaxSize = 1, 5 })
-	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
+	w.waitUntil(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
 	if lost != 3 {
 		w.t.Errorf("%d answers were lost", lost)
 	}
@@ -127,9 +127,9 @@ func hiddenSuccess(w *world) *process {
 // refusedOffset: the group refuses an offset, and the member then leaves the group.
 func refusedOffset(w *world) *process {
 	fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
-	w.publish(0, numbered("m", 1, 30)...)
+	w.publish(0, numberedIDs("m", 1, 30)...)
 	first := w.start(count, nil, func(c *settings) { c.Drain = time.Second })
-	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
+	w.waitUntil(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
 	_ = first.leave() // leave reports that offsets are not committed
 	fault.Remove()
 	return w.start(count, nil, nil)
@@ -137,8 +137,8 @@ func refusedOffset(w *world) *process {
 
 // offsetReset: an operator sets the group's offset back.
 func offsetReset(w *world) *process {
-	w.publish(0, numbered("m", 1, 30)...)
-	w.runs(nil)
+	w.publish(0, numberedIDs("m", 1, 30)...)
+	w.runOnce(nil)
 	var offsets kadm.Offsets
 	offsets.AddOffset(theTopic, 0, 5, -1)
 	must(w.t, kadm.NewClient(w.producer).CommitAllOffsets(context.Background(), theGroup, offsets))

@@ -32,16 +32,16 @@ type commits struct {
 	faults  *faultList
 	// The field positions writes positions to the store before the offsets are committed.
 	positions *positions
-	// The function startWords returns the metadata that is committed with the offsets of a topic.
-	startWords func(topic string) []string
-	wake       chan struct{}
-	interval   time.Duration
+	// startMetadata returns the metadata that is committed with the offsets of a topic.
+	startMetadata func(topic string) []string
+	wake          chan struct{}
+	interval      time.Duration
 
-	mu      sync.Mutex // guards the fields below; no other lock is taken while it is held
-	next    *round
-	began   time.Time // start of the last round
-	failing time.Time // time of the first failed round; zero if the last round succeeded
-	told    time.Time // time of the last report of a failure
+	mu           sync.Mutex // guards the fields below; no other lock is taken while it is held
+	next         *round
+	began        time.Time // start of the last round
+	failing      time.Time // time of the first failed round; zero if the last round succeeded
+	lastReported time.Time // time of the last report of a failure
 }
 
 // round is one commit of all lanes that have unconfirmed offsets when the round starts.
@@ -52,16 +52,16 @@ type round struct {
 
 func newRound() *round { return &round{done: make(chan struct{})} }
 
-// The method due reports whether an ack must be committed at once.
-func (c *commits) due(now time.Time) bool {
+// isDue reports whether an ack must be committed at once.
+func (c *commits) isDue(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
 }
 
-// The method ended stores the result of a round. The result is true if a failure must be reported now, because possibly
+// finishRound stores the result of a round. The result is true if a failure must be reported now, because possibly
 // no caller waits for a round.
-func (c *commits) ended(err error, now time.Time) (tell bool) {
+func (c *commits) finishRound(err error, now time.Time) (tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -69,10 +69,10 @@ func (c *commits) ended(err error, now time.Time) (tell bool) {
 		c.failing = time.Time{}
 		return false
 	case c.failing.IsZero():
-		c.failing, c.told = now, now
+		c.failing, c.lastReported = now, now
 	}
-	if tell = now.Sub(c.told) >= complainEvery; tell {
-		c.told = now
+	if tell = now.Sub(c.lastReported) >= complainEvery; tell {
+		c.lastReported = now
 	}
 	return tell
 }
@@ -82,7 +82,7 @@ func (c *commits) ask() *round {
 	c.mu.Lock()
 	r := c.next
 	c.mu.Unlock()
-	c.rouse()
+	c.wakeUp()
 	return r
 }
 
@@ -98,7 +98,7 @@ func (r *round) wait(ctx context.Context) error {
 	}
 }
 
-func (c *commits) rouse() {
+func (c *commits) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -133,7 +133,7 @@ func (c *commits) run(life context.Context) {
 		r := c.begin()
 		r.err = c.commit(life)
 		close(r.done)
-		if c.ended(r.err, time.Now()) {
+		if c.finishRound(r.err, time.Now()) {
 			c.faults.complain(r.err)
 		}
 	}
@@ -141,7 +141,7 @@ func (c *commits) run(life context.Context) {
 
 // commit writes the positions of lanes to the store and then commits their offsets to the group.
 func (c *commits) commit(ctx context.Context) error {
-	all := c.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now()))
+	all := c.offsetsToCommit(c.currentOwner(), c.brokers.unanswered.Within(lateness, time.Now()))
 	if err := c.positions.keep(ctx, all); err != nil {
 		return err
 	}
@@ -152,15 +152,15 @@ func (c *commits) commit(ctx context.Context) error {
 			errs = errors.Join(errs, fmt.Errorf("kafka: the offsets of group %s could not be committed yet; the commit is retried: %w", c.config.Group, err))
 			continue
 		}
-		errs = errors.Join(errs, c.answered(which, response))
+		errs = errors.Join(errs, c.handleResponse(which, response))
 	}
 	return errs
 }
 
-// The method renewed returns the member's current identity. With NextGen, the member's epoch changes without a
+// currentOwner returns the member's current identity. With NextGen, the member's epoch changes without a
 // callback.
-func (c *commits) renewed() *owner {
-	client := c.member.current()
+func (c *commits) currentOwner() *owner {
+	client := c.member.currentClient()
 	if client == nil || !c.config.NextGen {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (c *commits) renewed() *owner {
 	return &now
 }
 
-func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.OffsetCommitRequest {
+func (c *commits) request(who owner, which map[topicPartition]pendingCommit) *kmsg.OffsetCommitRequest {
 	request := kmsg.NewPtrOffsetCommitRequest()
 	request.Group = c.config.Group
 	request.MemberID, request.Generation = who.member, who.generation
@@ -180,15 +180,15 @@ func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.Off
 		topic := entryOf(topics, p.topic, &request.Topics, kmsg.NewOffsetCommitRequestTopic)
 		topic.Topic, topic.TopicID = p.topic, commit.topic
 		partition := kmsg.NewOffsetCommitRequestTopicPartition()
-		partition.Partition, partition.Offset, partition.LeaderEpoch = p.partition, commit.at.offset, commit.at.epoch
+		partition.Partition, partition.Offset, partition.LeaderEpoch = p.partition, commit.position.offset, commit.position.epoch
 		partition.Metadata = c.metadata(p.topic, commit.topic)
 		topic.Partitions = append(topic.Partitions, partition)
 	}
 	return request
 }
 
-// The method answered processes the group's response to a commit.
-func (c *commits) answered(which map[topicPartition]pending, response *kmsg.OffsetCommitResponse) error {
+// handleResponse processes the group's response to a commit.
+func (c *commits) handleResponse(which map[topicPartition]pendingCommit, response *kmsg.OffsetCommitResponse) error {
 	var errs error
 	for i := range response.Topics {
 		topic := &response.Topics[i]
@@ -199,7 +199,7 @@ func (c *commits) answered(which map[topicPartition]pending, response *kmsg.Offs
 			}
 			var lost string
 			var err error
-			c.lanes.with(func([]*lane) { lost, err = c.note(commit, kerr.ErrorForCode(p.ErrorCode)) })
+			c.lanes.withAll(func([]*lane) { lost, err = c.note(commit, kerr.ErrorForCode(p.ErrorCode)) })
 			if lost != "" {
 				c.lanes.lose([]*lane{commit.lane}, lost)
 			}
@@ -210,7 +210,7 @@ func (c *commits) answered(which map[topicPartition]pending, response *kmsg.Offs
 }
 
 // partitionOf finds a partition in a response. The response may contain the topic's id instead of the topic's name.
-func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which map[topicPartition]pending) topicPartition {
+func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which map[topicPartition]pendingCommit) topicPartition {
 	if topic.Topic != "" {
 		return topicPartition{topic.Topic, partition}
 	}
@@ -226,10 +226,10 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 // rebalance.
 const againAfter = 50 * time.Millisecond
 
-// The method last commits all acks before the source ends. The group refuses commits of a generation that has just
+// commitLast commits all acks before the source ends. The group refuses commits of a generation that has just
 // ended. If the group refuses a commit, last waits for the callback that renews the lanes' owners, but at most for
 // lastCommit and for half of the remaining time. Half of the remaining time is reserved for leaving the group.
-func (c *commits) last(ctx context.Context) error {
+func (c *commits) commitLast(ctx context.Context) error {
 	limit := lastCommit
 	if end, ends := ctx.Deadline(); ends {
 		limit = min(limit, time.Until(end)/2)
@@ -257,7 +257,7 @@ func staleGeneration(err error) bool {
 
 // metadata returns the metadata of a topic's offsets.
 func (c *commits) metadata(topic string, id [16]byte) *string {
-	words := c.startWords(topic)
+	words := c.startMetadata(topic)
 	if c.positions.store != nil {
 		words = append(words, stored.KeptWord(id))
 	}
@@ -280,40 +280,40 @@ const (
 	againEvery = 5 * time.Second
 )
 
-// The method uncertain reports whether the lane's offset must be committed again although the group has confirmed that
+// mustRecommit reports whether the lane's offset must be committed again although the group has confirmed that
 // offset.
-func (l *lane) uncertain(now time.Time) bool {
-	return !l.gone && l.done.offset >= 0 && l.done.offset == l.committed.offset && now.Sub(l.committedAt) >= againEvery
+func (l *lane) mustRecommit(now time.Time) bool {
+	return !l.ended && l.acked.offset >= 0 && l.acked.offset == l.committed.offset && now.Sub(l.committedAt) >= againEvery
 }
 
-// pending is a lane and the position to commit for it.
-type pending struct {
-	lane  *lane
-	at    position
-	owner owner
-	topic [16]byte
+// pendingCommit is a lane and the position to commit for it.
+type pendingCommit struct {
+	lane     *lane
+	position position
+	owner    owner
+	topic    [16]byte
 	// The position that the store must contain for the lane; -1 if this position is unknown.
-	kept int64
+	storedOffset int64
 }
 
-// toCommit returns the lanes with unconfirmed offsets, by owner. The parameter late is true if the broker may still
+// offsetsToCommit returns the lanes with unconfirmed offsets, by owner. The parameter late is true if the broker may still
 // carry out an older commit (see lateness). The parameter renewed is the member's current identity; see the method
 // renewed.
-func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
+func (c *commits) offsetsToCommit(renewed *owner, late bool) map[owner]map[topicPartition]pendingCommit {
 	now := time.Now()
-	all := map[owner]map[topicPartition]pending{}
+	all := map[owner]map[topicPartition]pendingCommit{}
 	for l := range c.lanes.each {
 		if renewed != nil {
 			l.renewEpoch(*renewed)
 		}
-		if !l.dirty() && !(late && l.uncertain(now)) || l.refused == l.owner {
+		if !l.needsCommit() && !(late && l.mustRecommit(now)) || l.refused == l.owner {
 			continue
 		}
 		if all[l.owner] == nil {
-			all[l.owner] = map[topicPartition]pending{}
+			all[l.owner] = map[topicPartition]pendingCommit{}
 		}
-		l.committing, l.uncommitted = earlier(l.committing, l.uncommitted), time.Time{}
-		all[l.owner][l.topicPartition] = pending{l, l.done, l.owner, l.topicID, l.kept}
+		l.oldestUnconfirmed, l.oldestUncommitted = minTime(l.oldestUnconfirmed, l.oldestUncommitted), time.Time{}
+		all[l.owner][l.topicPartition] = pendingCommit{l, l.acked, l.owner, l.topicID, l.storedOffset}
 	}
 	return all
 }
@@ -322,20 +322,20 @@ func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartiti
 // callback. A lane that is not marked as gone still belongs to this member, because the callbacks that give up lanes
 // return before the brokers learn of the change.
 func (l *lane) renewEpoch(now owner) {
-	if !l.gone && l.refused == l.owner && l.owner.member == now.member {
+	if !l.ended && l.refused == l.owner && l.owner.member == now.member {
 		l.owner = now
 	}
 }
 
 // note stores the group's answer for one lane. The result lost is the reason why the lane is lost, or empty. The result
 // why is set if the offset is not committed now but may be committed later. The caller holds lanes.mu.
-func (c *commits) note(of pending, err error) (lost string, why error) {
+func (c *commits) note(of pendingCommit, err error) (lost string, why error) {
 	switch {
 	case err == nil:
-		of.lane.committed, of.lane.committedAt = of.at, time.Now()
-		of.lane.committing = time.Time{}
+		of.lane.committed, of.lane.committedAt = of.position, time.Now()
+		of.lane.oldestUnconfirmed = time.Time{}
 		return "", nil
-	case of.lane.gone:
+	case of.lane.ended:
 		return "", nil
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
 		return "the group does not know this member any more", nil
@@ -356,7 +356,7 @@ func (c *commits) note(of pending, err error) (lost string, why error) {
 // awaitsGeneration returns an error if the group refuses offsets of a lane during a rebalance.
 func (c *commits) awaitsGeneration() error {
 	for l := range c.lanes.each {
-		if !l.gone && l.refused == l.owner && l.dirty() {
+		if !l.ended && l.refused == l.owner && l.needsCommit() {
 			return fmt.Errorf("kafka: the offset of lane %s is not committed: group %s is rebalancing", l.id.ID, c.config.Group)
 		}
 	}

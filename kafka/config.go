@@ -201,8 +201,8 @@ func (c *Config) isolation() kgo.Opt {
 	return kgo.FetchIsolationLevel(kgo.ReadCommitted())
 }
 
-// The method ends returns the current end offsets of topics, for the isolation level of this configuration.
-func (c *Config) ends(ctx context.Context, ask *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
+// endOffsets returns the current end offsets of topics, for the isolation level of this configuration.
+func (c *Config) endOffsets(ctx context.Context, ask *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
 	list := ask.ListCommittedOffsets
 	if c.ReadUncommitted {
 		list = ask.ListEndOffsets

@@ -142,8 +142,8 @@ func (w *wire) thaw() {
 	}
 }
 
-// The method cut closes every connection and prevents new connections.
-func (w *wire) cut() {
+// disconnect closes every connection and prevents new connections.
+func (w *wire) disconnect() {
 	w.mu.Lock()
 	ends := w.ends
 	w.ends = nil
@@ -244,8 +244,8 @@ func TestAFetchThatIsCancelledSaysWhetherABrokerAnswers(t *testing.T) {
 	})
 }
 
-// The function certificate creates a certificate for 127.0.0.1, and the pool that contains it.
-func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
+// newCertificate creates a certificate for 127.0.0.1, and the pool that contains it.
+func newCertificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
@@ -264,7 +264,7 @@ func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 
 func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
 	t.Parallel()
-	own, pool := certificate(t)
+	own, pool := newCertificate(t)
 	trusted := &tls.Config{RootCAs: pool}
 	c := cluster(t, kfake.SeedTopics(1, "orders", "letters"), kfake.EnableSASL(), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{own}}),
 		kfake.Superuser("PLAIN", "reader", "secret"), kfake.Superuser("SCRAM-SHA-256", "reader", "secret"), kfake.Superuser("SCRAM-SHA-512", "reader", "secret"))
@@ -292,21 +292,21 @@ func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
 			return response, nil, true
 		})
 		r := read(t, config("wrong", plain.Auth{User: "reader", Pass: "hunter2"}.AsMechanism()))
-		if err := r.fails(); !strings.Contains(err.Error(), "refused the user or its password") || strings.Contains(err.Error(), "hunter2") {
+		if err := r.fetchError(); !strings.Contains(err.Error(), "refused the user or its password") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("it says: %v", err)
 		}
 	})
 	t.Run("a certificate of an unknown authority", func(t *testing.T) {
 		unknown := config("unknown", plain.Auth{User: "reader", Pass: "secret"}.AsMechanism())
 		unknown.TLS = &tls.Config{RootCAs: x509.NewCertPool()}
-		if err := read(t, unknown).fails(); !strings.Contains(err.Error(), "certificate") {
+		if err := read(t, unknown).fetchError(); !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("it says: %v", err)
 		}
 	})
 	t.Run("no TLS although the listener needs it", func(t *testing.T) {
 		open := config("open", plain.Auth{User: "reader", Pass: "secret"}.AsMechanism())
 		open.TLS = nil
-		if err := read(t, open).fails(); !strings.Contains(err.Error(), "TLS") {
+		if err := read(t, open).fetchError(); !strings.Contains(err.Error(), "TLS") {
 			t.Errorf("it says: %v", err)
 		}
 	})
@@ -333,7 +333,7 @@ func TestAStaticMemberComesBackWithoutARebalance(t *testing.T) {
 	goOn := again.keepFetching(nil)
 	defer goOn()
 	again.await("its lane", func(told []string) bool { return len(told) == 1 })
-	if len(second.notes()) != 1 || again.notes()[0] == second.notes()[0] {
-		t.Errorf("the member that came back was told %v, the other %v", again.notes(), second.notes())
+	if len(second.notifications()) != 1 || again.notifications()[0] == second.notifications()[0] {
+		t.Errorf("the member that came back was told %v, the other %v", again.notifications(), second.notifications())
 	}
 }

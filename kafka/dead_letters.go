@@ -34,7 +34,7 @@ func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, 
 	letters := &deadLetters{config: c, brokers: b, deliveries: d, life: life}
 	letters.batch.Store(producer.UsualBatch)
 	letters.current = producer.NewCurrent(background, func(spent func(*producer.Producer)) (*producer.Producer, error) {
-		return producer.New(b.common, int(letters.batch.Load()), spent)
+		return producer.New(b.commonOptions, int(letters.batch.Load()), spent)
 	})
 	return letters
 }
@@ -115,7 +115,7 @@ func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 // letterOf returns the dead letter of a record that is not acked yet. If the dead letter must still be written, begun
 // is true and raw is the record to copy.
 func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, begun bool) {
-	d.lanes.with(func([]*lane) {
+	d.lanes.withAll(func([]*lane) {
 		if begun = r.raw != nil && (r.letter == nil || r.letter.Ended() && r.letter.Err != nil); begun {
 			raw, r.letter = r.raw, producer.NewPending()
 		}
@@ -162,7 +162,7 @@ type complaint struct {
 }
 
 func (c *complaints) add(v *source.Settlement, err error) {
-	what := notWritten(err)
+	what := notWrittenReason(err)
 	for i := range c.all {
 		if c.all[i].what == what {
 			c.all[i].count++
@@ -186,8 +186,8 @@ func (c *complaints) join(topic string) error {
 	return errs
 }
 
-// notWritten returns a text for operators: why a dead letter is not written, and what to do.
-func notWritten(err error) string {
+// notWrittenReason returns a text for operators: why a dead letter is not written, and what to do.
+func notWrittenReason(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "because the brokers have not confirmed it yet"

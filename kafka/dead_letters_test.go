@@ -23,8 +23,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The function letters returns the first n records of the topic for dead letters.
-func letters(t testing.TB, brokers []string, n int) []*kgo.Record {
+// readDeadLetters returns the first n records of the topic for dead letters.
+func readDeadLetters(t testing.TB, brokers []string, n int) []*kgo.Record {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics("letters"), kgo.DisableClientMetrics())
 	must(t, err)
@@ -78,7 +78,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Fatalf("left %v: %v", left, err)
 	}
-	all := letters(t, config.Brokers, 2)
+	all := readDeadLetters(t, config.Brokers, 2)
 	first := all[0]
 	t.Run("G3_key_value_and_headers_are_kept_and_the_reason_is_added", func(t *testing.T) {
 		if string(first.Key) != "k" || string(first.Value) != event || header(first, "ce_id") != "x" || header(first, "traceparent") != "00-1" || header(first, "content-type") != message.MediaEvent {
@@ -268,20 +268,20 @@ func TestDeadLettersThatNobodyConfirms(t *testing.T) {
 		confirmed := w.lettersConfirmed()
 		w.publish(0, "worst", "follower")
 		p := w.start(worst, func(c *Config) { c.DeadLetters = "letters" }, func(c *settings) { c.Retry.OnExhausted = consumer.ActionDeadLetter })
-		w.until(time.Minute, "the consumer says that the dead letter is not confirmed", func() bool {
+		w.waitUntil(time.Minute, "the consumer says that the dead letter is not confirmed", func() bool {
 			_, why := p.consumer.Ready()
 			return strings.Contains(why, "the brokers have not confirmed it")
 		})
 		for n := range int64(10) {
-			w.publish(1, numbered("other", int(n), int(n))...)
-			w.until(10*time.Second, "the other lane is settled", func() bool { return w.committed(1) == n+1 })
+			w.publish(1, numberedIDs("other", int(n), int(n))...)
+			w.waitUntil(10*time.Second, "the other lane is settled", func() bool { return w.committedOffset(1) == n+1 })
 		}
-		if at := w.committed(0); at > 0 || w.effect("follower") > 0 {
+		if at := w.committedOffset(0); at > 0 || w.effect("follower") > 0 {
 			t.Errorf("the dead letter is not confirmed, its lane is committed up to %d, and its follower has %d effects", at, w.effect("follower"))
 		}
 		confirmed.Store(true)
-		w.settles(time.Minute)
-		w.once(append(numbered("other", 0, 9), "follower")...)
+		w.waitCommitted(time.Minute)
+		w.expectOnce(append(numberedIDs("other", 0, 9), "follower")...)
 		if ready, why := p.consumer.Ready(); !ready {
 			t.Errorf("all is settled, and it is not ready: %s", why)
 		}

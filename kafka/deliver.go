@@ -34,19 +34,19 @@ type deliveries struct {
 func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	var hidden int64
 	for _, l := range all {
-		hidden += l.hidden
+		hidden += l.hiddenBytes
 	}
 	return hidden >= d.budget.Most() && hidden > 0
 }
 
-// found is the result of a search for deliveries: the records, or the time of the next search.
-type found struct {
+// fetchResult is the result of a search for deliveries: the records, or the time of the next search.
+type fetchResult struct {
 	records []*record
 	bytes   int64
 	due     time.Time
-	// The field enough is true if the source must not poll.
-	enough bool
-	err    error
+	// skipPoll is true if the source must not poll.
+	skipPoll bool
+	err      error
 }
 
 // mostBack is the number of nacked deliveries above which the source stops polling.
@@ -54,10 +54,10 @@ const mostBack = 10_000
 
 // take returns deliverable records. Lanes take turns. In a lane, nacked records whose delay has passed come
 // first.
-func (d *deliveries) take(most source.Bound) (f found) {
+func (d *deliveries) take(most source.Bound) (f fetchResult) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lanes.with(func(all []*lane) {
+	d.lanes.withAll(func(all []*lane) {
 		now := time.Now()
 		if d.full = d.tooMuchHidden(all); !d.full {
 			for range all {
@@ -68,15 +68,15 @@ func (d *deliveries) take(most source.Bound) (f found) {
 		d.intake.resumeInBudget(all, len(f.records) == 0)
 		back := 0
 		for _, l := range all {
-			back += len(l.back)
+			back += len(l.nacked)
 		}
-		f.enough = d.full || back >= mostBack
+		f.skipPoll = d.full || back >= mostBack
 	})
 	return f
 }
 
-func (l *lane) take(f *found, most source.Bound, now time.Time) {
-	if !l.blocked() {
+func (l *lane) take(f *fetchResult, most source.Bound, now time.Time) {
+	if !l.isBlocked() {
 		l.takeBack(f, most, now)
 		l.takeReady(f, most, now)
 	}
@@ -84,38 +84,38 @@ func (l *lane) take(f *found, most source.Bound, now time.Time) {
 
 // add adds a record if it fits within the limit most, and reports whether the record was added. The first record always
 // fits.
-func (f *found) add(r *record, most source.Bound, now time.Time) bool {
+func (f *fetchResult) add(r *record, most source.Bound, now time.Time) bool {
 	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
 	}
 	f.bytes += r.size
 	f.records = append(f.records, r)
-	r.state, r.at = delivered, now
+	r.state, r.deliveryTime = delivered, now
 	r.lane.unsettled++
-	r.lane.hidden += r.hidden
+	r.lane.hiddenBytes += r.hiddenSize
 	r.lane.delivered = max(r.lane.delivered, r.after.offset)
 	return true
 }
 
-func (l *lane) takeBack(f *found, most source.Bound, now time.Time) {
-	kept := l.back[:0]
-	for _, r := range l.back {
+func (l *lane) takeBack(f *fetchResult, most source.Bound, now time.Time) {
+	kept := l.nacked[:0]
+	for _, r := range l.nacked {
 		switch {
 		case r.state != handedBack:
-		case r.at.After(now):
-			if f.due.IsZero() || r.at.Before(f.due) {
-				f.due = r.at
+		case r.deliveryTime.After(now):
+			if f.due.IsZero() || r.deliveryTime.Before(f.due) {
+				f.due = r.deliveryTime
 			}
 			kept = append(kept, r)
 		case !f.add(r, most, now):
 			kept = append(kept, r)
 		}
 	}
-	clear(l.back[len(kept):])
-	l.back = kept
+	clear(l.nacked[len(kept):])
+	l.nacked = kept
 }
 
-func (l *lane) takeReady(f *found, most source.Bound, now time.Time) {
+func (l *lane) takeReady(f *fetchResult, most source.Bound, now time.Time) {
 	n := 0
 	for n < len(l.ready) && f.add(l.ready[n], most, now) {
 		l.ready[n] = nil
@@ -130,17 +130,17 @@ func (l *lane) takeReady(f *found, most source.Bound, now time.Time) {
 // accept, and the dead letters that could not be written.
 func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	sum := s.deliveries.settle(all)
-	if sum.rouse {
-		s.gate.rouse()
+	if sum.mayRedeliver {
+		s.gate.wakeUp()
 	}
 	defer s.deliveries.release(sum.freed) // the consumer holds the deliveries until Settle returns
-	if len(sum.targets) == 0 || !s.commits.due(time.Now()) {
+	if len(sum.targets) == 0 || !s.commits.isDue(time.Now()) {
 		return s.deadLetters.write(ctx, all, sum.letters)
 	}
 	commit := s.commits.ask()
 	left, err := s.deadLetters.write(ctx, all, sum.letters)
 	refused := commit.wait(ctx)
-	if left = s.deliveries.uncommitted(all, sum.targets, left); len(left) == 0 {
+	if left = s.deliveries.appendUncommitted(all, sum.targets, left); len(left) == 0 {
 		return nil, nil // the refused offsets belong to other calls of Settle, which get the error
 	}
 	return left, errors.Join(err, refused)
@@ -148,32 +148,32 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 
 // release returns the memory of acked deliveries to the budget.
 func (d *deliveries) release(bytes int64) {
-	d.lanes.with(func(all []*lane) {
+	d.lanes.withAll(func(all []*lane) {
 		d.budget.Hold(-bytes)
 		d.intake.resumeInBudget(all, false)
 	})
 }
 
-// sums is the result of the method settle.
-type sums struct {
+// settleResult is the result of the method settle.
+type settleResult struct {
 	// The field targets has the offset that must be committed for each lane. The field letters has the indexes of
 	// deliveries that need a dead letter. The field freed is the number of bytes of acked deliveries.
 	targets map[*lane]int64
 	letters []int
 	freed   int64
-	// The field rouse is true if records may have to be delivered again.
-	rouse bool
+	// mayRedeliver is true if records may have to be delivered again.
+	mayRedeliver bool
 }
 
 // settle marks the records of the given settlements as acked or nacked.
-func (d *deliveries) settle(all []source.Settlement) (sum sums) {
+func (d *deliveries) settle(all []source.Settlement) (sum settleResult) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sum.targets = map[*lane]int64{}
-	d.lanes.with(func([]*lane) {
+	d.lanes.withAll(func([]*lane) {
 		for i := range all {
 			r, ok := all[i].Delivery.Handle.(*record)
-			if !ok || r.lane.gone || r.lane.id != all[i].Delivery.Lane {
+			if !ok || r.lane.ended || r.lane.id != all[i].Delivery.Lane {
 				continue
 			}
 			switch all[i].Kind {
@@ -181,7 +181,7 @@ func (d *deliveries) settle(all []source.Settlement) (sum sums) {
 				d.acknowledge(r, &sum)
 			case semel.Nack:
 				r.lane.giveBack(r, time.Now().Add(all[i].After))
-				sum.rouse = true
+				sum.mayRedeliver = true
 			case semel.DeadLetter:
 				sum.letters = append(sum.letters, i)
 			}
@@ -191,24 +191,24 @@ func (d *deliveries) settle(all []source.Settlement) (sum sums) {
 }
 
 // acknowledge acks a record. The caller holds mu and lanes.mu.
-func (d *deliveries) acknowledge(r *record, sum *sums) {
-	before := r.lane.held
+func (d *deliveries) acknowledge(r *record, sum *settleResult) {
+	before := r.lane.heldBytes
 	r.lane.settle(r)
-	sum.freed += before - r.lane.held
-	sum.rouse = sum.rouse || d.full
-	if r.lane.dirty() {
-		sum.targets[r.lane] = r.lane.done.offset
+	sum.freed += before - r.lane.heldBytes
+	sum.mayRedeliver = sum.mayRedeliver || d.full
+	if r.lane.needsCommit() {
+		sum.targets[r.lane] = r.lane.acked.offset
 	}
 	d.intake.refill(r.lane)
 }
 
-// The method uncommitted adds an ack to the slice left if the lane's confirmed offset has not reached the lane's
+// appendUncommitted adds an ack to left if the lane's confirmed offset has not reached the lane's
 // target.
-func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
-	d.lanes.with(func([]*lane) {
+func (d *deliveries) appendUncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
+	d.lanes.withAll(func([]*lane) {
 		for i := range all {
 			r, ok := all[i].Delivery.Handle.(*record)
-			if !ok || all[i].Kind != semel.Ack || r.lane.gone {
+			if !ok || all[i].Kind != semel.Ack || r.lane.ended {
 				continue
 			}
 			if target, found := targets[r.lane]; found && r.lane.committed.offset < target && r.after.offset <= target {

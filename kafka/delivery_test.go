@@ -18,9 +18,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The method dies starts a process, kills the process when a batch passes a point, and waits for the end of the
+// killAt starts a process, kills the process when a batch passes a point, and waits for the end of the
 // process.
-func (w *world) dies(point faults.Point, handle handler) *process {
+func (w *world) killAt(point faults.Point, handle handler) *process {
 	w.t.Helper()
 	born, died := make(chan *process, 1), make(chan bool)
 	var once sync.Once
@@ -44,17 +44,17 @@ func TestProcessesThatDie(t *testing.T) {
 	bubble(t, "trap_3_of_a_process_that_dies_before_the_commit_nothing_is_left_and_all_of_it_comes_again", func(t *testing.T) {
 		for _, point := range before {
 			w := newWorld(t, 1)
-			ids := numbered("m", 1, 20)
+			ids := numberedIDs("m", 1, 20)
 			w.publish(0, ids...)
-			w.dies(point, count)
+			w.killAt(point, count)
 			for _, id := range ids {
 				if w.effect(id) != 0 {
 					t.Errorf("%s: %s has an effect", point, id)
 				}
 			}
 			next := w.start(count, nil, nil)
-			w.settles(5 * time.Minute)
-			w.once(ids...)
+			w.waitCommitted(5 * time.Minute)
+			w.expectOnce(ids...)
 			if c := next.consumer.Counts(); c.Applied != 20 || c.Duplicates != 0 {
 				t.Errorf("%s: %+v", point, c)
 			}
@@ -64,15 +64,15 @@ func TestProcessesThatDie(t *testing.T) {
 	bubble(t, "trap_2_what_a_process_committed_before_it_died_is_a_duplicate_for_the_next", func(t *testing.T) {
 		for _, point := range after {
 			w := newWorld(t, 1)
-			ids := numbered("m", 1, 20)
+			ids := numberedIDs("m", 1, 20)
 			w.publish(0, ids...)
-			w.dies(point, count)
-			if w.committed(0) > 0 {
-				t.Errorf("%s: the group's offset is %d before anything was settled", point, w.committed(0))
+			w.killAt(point, count)
+			if w.committedOffset(0) > 0 {
+				t.Errorf("%s: the group's offset is %d before anything was settled", point, w.committedOffset(0))
 			}
 			next := w.start(count, nil, nil)
-			w.settles(5 * time.Minute)
-			w.once(ids...)
+			w.waitCommitted(5 * time.Minute)
+			w.expectOnce(ids...)
 			if c := next.consumer.Counts(); c.Duplicates == 0 || c.Applied+c.Duplicates != 20 {
 				t.Errorf("%s: %+v", point, c)
 			}
@@ -99,8 +99,8 @@ func TestProcessesThatDie(t *testing.T) {
 		ran := 0
 		next := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error { ran++; return count(ctx, tx, m) }, nil, nil)
 		w.publish(0, "c")
-		w.settles(5 * time.Minute)
-		w.once("a", "b", "c")
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce("a", "b", "c")
 		if c := next.consumer.Counts(); c.Duplicates != 2 || ran != 1 || lost == 0 {
 			t.Errorf("%+v, the handler ran %d times, %d acks were lost", c, ran, lost)
 		}
@@ -112,16 +112,16 @@ func TestCopies(t *testing.T) {
 		p := w.start(count, nil, nil)
 		w.publish(0, "a", "a", "b")
 		w.publish(1, "b", "a")
-		w.settles(time.Minute)
-		w.once("a", "b")
+		w.waitCommitted(time.Minute)
+		w.expectOnce("a", "b")
 		if c := p.consumer.Counts(); c.Applied != 2 || c.Duplicates != 3 {
 			t.Errorf("%+v", c)
 		}
 	})
 	inWorld(t, "trap_6_copies_in_one_fetch_have_one_effect_and_all_are_settled", 1, func(t *testing.T, w *world) {
 		w.produce(order(0, "a"), order(0, "a"), order(0, "b"), order(0, "a"), order(0, "b"))
-		p := w.settled(nil)
-		w.once("a", "b")
+		p := w.startSettled(nil)
+		w.expectOnce("a", "b")
 		if c := p.consumer.Counts(); c.Duplicates != 3 {
 			t.Errorf("%+v", c)
 		}
@@ -135,9 +135,9 @@ func TestCopies(t *testing.T) {
 	inWorld(t, "trap_10_a_copy_of_a_parked_message_is_counted_on_its_row_and_settled", 1, func(t *testing.T, w *world) {
 		p := w.start(func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look at it") }, nil, nil)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		w.publish(0, "a", "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Repeated != 2 || rows[0].Reason != "look at it" {
 			t.Errorf("%+v, %v", rows, err)
@@ -147,11 +147,11 @@ func TestCopies(t *testing.T) {
 		}
 	})
 	inWorld(t, "trap_22_two_groups_that_read_one_topic_both_apply_each_message", 2, func(t *testing.T, w *world) {
-		ids := numbered("m", 1, 40)
+		ids := numberedIDs("m", 1, 40)
 		w.publish(0, ids...)
 		one := w.start(count, nil, nil)
 		two := w.start(count, func(c *Config) { c.Group = "shipping" }, func(c *settings) { c.Name = "shipping" })
-		w.until(time.Minute, "both have applied all", func() bool { return w.effect("m0040") == 2 })
+		w.waitUntil(time.Minute, "both have applied all", func() bool { return w.effect("m0040") == 2 })
 		for _, p := range []*process{one, two} {
 			if c := p.consumer.Counts(); c.Applied != 40 || c.Duplicates != 0 {
 				t.Errorf("%+v", c)
@@ -177,9 +177,9 @@ func twoProcesses(t *testing.T, firstFails bool) {
 		}
 	}
 	w.start(handle("first", firstFails), nil, nil)
-	w.until(time.Minute, "it has joined", func() bool { return w.members() == 1 })
+	w.waitUntil(time.Minute, "it has joined", func() bool { return w.members() == 1 })
 	w.start(handle("second", false), nil, nil)
-	w.until(time.Minute, "each has a partition", func() bool {
+	w.waitUntil(time.Minute, "each has a partition", func() bool {
 		info := w.cluster.GroupInfo(theGroup)
 		return len(info.Members) == 2 && info.Members[0].NumAssigned() == 1 && info.Members[1].NumAssigned() == 1
 	})
@@ -194,12 +194,12 @@ func twoProcesses(t *testing.T, firstFails bool) {
 	}
 	w.publish(1-mine, "a")
 	pass(2 * time.Second)
-	if at := w.committed(1 - mine); at > 0 || len(began) != 0 {
+	if at := w.committedOffset(1 - mine); at > 0 || len(began) != 0 {
 		t.Errorf("the second copy is settled up to %d, or it runs, while the first one is open", at)
 	}
 	close(goOn)
-	w.settles(time.Minute)
-	w.once("a")
+	w.waitCommitted(time.Minute)
+	w.expectOnce("a")
 	if ran := len(began); (ran > 0) != firstFails {
 		t.Errorf("the handler ran %d times more", ran)
 	}
@@ -217,8 +217,8 @@ func TestMessagesThatFail(t *testing.T) {
 	inWorld(t, "trap_12_a_message_that_is_tried_again_holds_its_partition_in_order_and_no_other", 2, func(t *testing.T, w *world) {
 		var ran journal
 		tries := 0
-		w.publish(0, numbered("a", 1, 10)...)
-		w.publish(1, numbered("b", 1, 10)...)
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		w.publish(1, numberedIDs("b", 1, 10)...)
 		w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "a0004" {
 				if tries++; tries < 4 {
@@ -228,9 +228,9 @@ func TestMessagesThatFail(t *testing.T) {
 			ran.add(m.Identity.ID)
 			return count(ctx, tx, m)
 		}, nil, nil)
-		w.until(4*time.Second, "the other partition continues", func() bool { return w.committed(1) == 10 })
-		w.without("a0005")
-		w.settles(time.Minute)
+		w.waitUntil(4*time.Second, "the other partition continues", func() bool { return w.committedOffset(1) == 10 })
+		w.expectNoEffect("a0005")
+		w.waitCommitted(time.Minute)
 		var lane []string
 		for _, id := range ran.all() {
 			if id[0] == 'a' && !slices.Contains(lane, id) {
@@ -249,8 +249,8 @@ func TestMessagesThatFail(t *testing.T) {
 			}
 			return count(ctx, tx, m)
 		}, nil, func(c *settings) { c.Retry.MaxAttempts = 3 })
-		w.settles(5 * time.Minute)
-		w.once("a", "b")
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce("a", "b")
 		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Attempts != 3 || string(rows[0].Message.Body) != "order poison" || rows[0].Message.Origin.Offset != 1 {
 			t.Errorf("%+v, %v", rows, err)
@@ -265,7 +265,7 @@ func TestMessagesThatFail(t *testing.T) {
 			return count(ctx, tx, m)
 		}, nil, nil)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		fails = false
 		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 {
@@ -276,24 +276,24 @@ func TestMessagesThatFail(t *testing.T) {
 			if (err == nil) != (try == 0) {
 				t.Errorf("try %d: %v", try, err)
 			}
-			w.until(time.Minute, "the row was processed", func() bool { return p.consumer.Counts().Inbox.Applied == 1 })
+			w.waitUntil(time.Minute, "the row was processed", func() bool { return p.consumer.Counts().Inbox.Applied == 1 })
 		}
 		w.publish(0, "a")
-		w.settles(time.Minute)
-		w.once("a")
+		w.waitCommitted(time.Minute)
+		w.expectOnce("a")
 	})
 	inWorld(t, "trap_24_when_the_group_takes_one_partition_and_refuses_another_only_that_is_committed_again", 2, func(t *testing.T, w *world) {
 		handle := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: theTopic, Partitions: []int32{1}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 		p := w.start(count, nil, nil)
-		w.publish(0, numbered("a", 1, 10)...)
-		w.publish(1, numbered("b", 1, 10)...)
-		w.until(2*time.Minute, "one partition is committed and the other refused", func() bool { return w.committed(0) == 10 && handle.Hits() > 0 })
-		if at := w.committed(1); at > 0 {
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		w.publish(1, numberedIDs("b", 1, 10)...)
+		w.waitUntil(2*time.Minute, "one partition is committed and the other refused", func() bool { return w.committedOffset(0) == 10 && handle.Hits() > 0 })
+		if at := w.committedOffset(1); at > 0 {
 			t.Errorf("the other partition is committed at %d, %d faults", at, handle.Hits())
 		}
 		handle.Remove()
-		w.settles(5 * time.Minute)
-		w.once(append(numbered("a", 1, 10), numbered("b", 1, 10)...)...)
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce(append(numberedIDs("a", 1, 10), numberedIDs("b", 1, 10)...)...)
 		if c := p.consumer.Counts(); c.Duplicates != 0 || c.Deliveries != 20 {
 			t.Errorf("%+v", c)
 		}

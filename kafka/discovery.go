@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// The constant lookEvery is the interval of requests for the ends of partitions if Config.Observe is set. The
+	// endsInterval is the interval of requests for the ends of partitions if Config.Observe is set. The
 	// constant askEvery is the interval without Observe, and also while the brokers do not answer, because the client
 	// logs each attempt.
-	lookEvery = time.Second
-	askEvery  = 15 * time.Second
+	endsInterval = time.Second
+	askEvery     = 15 * time.Second
 	// The time for which a transaction may stay open at a lane's position before the source logs a warning.
 	heldUpAfter = time.Minute
 )
@@ -58,7 +58,7 @@ func newTopics(c *Config, b *brokers, m *member, f *faultList) *topics {
 
 // ask requests the metadata of the topics and stores their ids.
 func (t *topics) ask(ctx context.Context) error {
-	named := t.named()
+	named := t.namedTopics()
 	if t.pattern != nil {
 		if err := t.askPattern(ctx); err != nil || len(named) == 0 {
 			return err
@@ -66,14 +66,14 @@ func (t *topics) ask(ctx context.Context) error {
 	}
 	response, err := metadataOf(named...).RequestWith(ctx, t.brokers.client())
 	if err != nil {
-		return t.brokers.unreachable(err)
+		return t.brokers.unreachableError(err)
 	}
 	return t.note(len(response.Brokers), response.Topics)
 }
 
 // The method named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
 // topic for dead letters.
-func (t *topics) named() []string {
+func (t *topics) namedTopics() []string {
 	if t.config.DeadLetters == "" {
 		return t.config.Topics
 	}
@@ -108,9 +108,9 @@ func (t *topics) explain(err error, topic string) error {
 	return explain(err, topic, t.config.Group)
 }
 
-// The method same requests the topics' ids again. If a topic was deleted and created again since this member joined the
+// checkTopicIDs requests the topics' ids again. If a topic was deleted and created again since this member joined the
 // group, a new member replaces this member.
-func (t *topics) same(ctx context.Context) error {
+func (t *topics) checkTopicIDs(ctx context.Context) error {
 	before := t.allIDs()
 	err := t.ask(ctx)
 	now := t.allIDs()
@@ -137,20 +137,20 @@ func (t *topics) id(topic string) [16]byte {
 	return t.ids[topic]
 }
 
-// read returns the topics that the source reads.
-func (t *topics) read() []string {
+// topicsRead returns the topics that the source reads.
+func (t *topics) topicsRead() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reading
 }
 
-// toRead returns the topics to read and the number of brokers. If no topic exists, the next join waits for a
+// topicsToRead returns the topics to read and the number of brokers. If no topic exists, the next join waits for a
 // topic.
-func (t *topics) toRead() ([]string, int) {
+func (t *topics) topicsToRead() ([]string, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.reading) == 0 {
-		t.search.none, t.search.answers = true, true
+		t.search.noTopics, t.search.answerOnce = true, true
 	}
 	return t.reading, t.brokerCount
 }
@@ -158,7 +158,7 @@ func (t *topics) toRead() ([]string, int) {
 // search runs in a goroutine of its own, because it waits for the store. The method looks for topics that match the
 // pattern, and for start positions that could not be found before.
 func (s *Source) search() {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(endsInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -174,7 +174,7 @@ func (s *Source) search() {
 // watch supervises the source: it replaces the member if necessary, requests the ends of logs, and reports the
 // states of lanes.
 func (s *Source) watch() {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(endsInterval)
 	defer ticker.Stop()
 	var next time.Time
 	for {
@@ -187,11 +187,11 @@ func (s *Source) watch() {
 			s.faults.remind()
 			s.group.replaceMember(now)
 			if s.brokers.unanswered.Within(lateness, now) {
-				s.commits.rouse()
+				s.commits.wakeUp()
 			}
-			if !now.Before(next) && s.lanes.any() {
+			if !now.Before(next) && s.lanes.hasAny() {
 				next = now.Add(askEvery)
-				if s.look() && s.config.Observe != nil {
+				if s.lookForTopics() && s.config.Observe != nil {
 					next = now
 				}
 			}
@@ -203,7 +203,7 @@ func (s *Source) watch() {
 
 // seek looks periodically for topics that match the pattern.
 func (s *Source) seek(now time.Time) {
-	if !s.topics.due(now) {
+	if !s.topics.isDue(now) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
@@ -211,9 +211,9 @@ func (s *Source) seek(now time.Time) {
 	_ = s.beginnings.look(ctx) // Fetch returns the errors of the brokers
 }
 
-// look requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the brokers
+// lookForTopics requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the brokers
 // are unreachable, Fetch (not look) returns the error.
-func (s *Source) look() bool {
+func (s *Source) lookForTopics() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
 	if s.askEnds(ctx) != nil {
@@ -245,14 +245,14 @@ func (s *Source) report() {
 // return the settings, for example because the user has no DESCRIBE_CONFIGS on the topics. After Close, the error wraps
 // semel.ErrClosed.
 func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
-	if open, err := s.brokers.open(s.startBackground); err != nil {
+	if open, err := s.brokers.openClient(s.startBackground); err != nil {
 		return source.Horizon{}, err
 	} else if !open {
 		return source.Horizon{}, fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	names, err := s.topics.lasting(ctx)
+	names, err := s.topics.deliverableTopics(ctx)
 	if err != nil {
 		return source.Horizon{}, err
 	}
@@ -261,7 +261,7 @@ func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	}
 	response, err := retention.Request(names).RequestWith(ctx, s.brokers.client())
 	if err != nil {
-		return source.Horizon{}, s.brokers.unreachable(err)
+		return source.Horizon{}, s.brokers.unreachableError(err)
 	}
 	all, err := retention.Read(response, func(err error, topic string) error { return explain(err, topic, s.config.Group) })
 	if err != nil {
@@ -270,10 +270,10 @@ func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	return retention.Longest(names, all)
 }
 
-// The method lasting returns the topics whose records may be delivered: the topics that are read, the topics that match
+// deliverableTopics returns the topics whose records may be delivered: the topics that are read, the topics that match
 // the pattern now, and the topic for dead letters.
-func (t *topics) lasting(ctx context.Context) ([]string, error) {
-	names := slices.Clone(t.named())
+func (t *topics) deliverableTopics(ctx context.Context) ([]string, error) {
+	names := slices.Clone(t.namedTopics())
 	if t.pattern != nil {
 		found, err := t.list(ctx)
 		if err != nil {

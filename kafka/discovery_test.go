@@ -42,12 +42,12 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 		}
 	})
 	inWorld(t, "trap_T92_a_look_that_is_refused_shows_no_topic_that_was_created_anew", 1, func(t *testing.T, w *world) {
-		p, text := w.looks()
+		p, text := w.startAndReadAll()
 		w.answerMetadata(answeredAs(theTopic, 0, kerr.LeaderNotAvailable))
-		if err := p.source.topics.same(t.Context()); !errors.Is(err, kerr.LeaderNotAvailable) {
+		if err := p.source.topics.checkTopicIDs(t.Context()); !errors.Is(err, kerr.LeaderNotAvailable) {
 			t.Errorf("the refused look says: %v", err)
 		}
-		if err := p.source.topics.same(t.Context()); err != nil {
+		if err := p.source.topics.checkTopicIDs(t.Context()); err != nil {
 			t.Errorf("the next look says: %v", err)
 		}
 		pass(time.Minute)
@@ -56,9 +56,9 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 		}
 	})
 	inWorld(t, "trap_T92_a_topic_that_was_created_anew_is_noticed_where_another_one_is_refused", 1, func(t *testing.T, w *world) {
-		p, text := w.looks()
+		p, text := w.startAndReadAll()
 		w.answerMetadata(answeredAs("other", 0, kerr.LeaderNotAvailable), answeredAs(theTopic, 7, nil))
-		if err := p.source.topics.same(t.Context()); err == nil {
+		if err := p.source.topics.checkTopicIDs(t.Context()); err == nil {
 			t.Error("the look is not refused")
 		}
 		pass(time.Minute)
@@ -68,12 +68,12 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 	})
 }
 
-// The method looks starts a consumer process, and waits until the process has read all records.
-func (w *world) looks() (*process, *lockedBuffer) {
+// startAndReadAll starts a consumer process, and waits until the process has read all records.
+func (w *world) startAndReadAll() (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, "a")
 	text := &lockedBuffer{}
-	p := w.settled(func(c *Config) { c.Logger = logTo(text) })
+	p := w.startSettled(func(c *Config) { c.Logger = logTo(text) })
 	return p, text
 }
 
@@ -91,8 +91,8 @@ func (w *world) answerMetadata(topics ...kmsg.MetadataResponseTopic) {
 	})
 }
 
-// The method sets changes settings of a topic, given as pairs of name and value.
-func (w *world) sets(topic string, pairs ...string) {
+// setTopicConfig changes settings of a topic, given as pairs of name and value.
+func (w *world) setTopicConfig(topic string, pairs ...string) {
 	w.t.Helper()
 	var changes []kadm.AlterConfig
 	for pair := range slices.Chunk(pairs, 2) {
@@ -112,8 +112,8 @@ func (w *world) horizon(s *Source) source.Horizon {
 	return h
 }
 
-// The function daily returns settings with which a record stays for threeDays.
-func daily() []string {
+// threeDayRetention returns settings with which a record stays for threeDays.
+func threeDayRetention() []string {
 	return []string{retention.RetentionTime, "172800000", retention.SegmentTime, "86400000", retention.TimestampAhead, "3600000"}
 }
 
@@ -121,62 +121,62 @@ const threeDays = 3*24*time.Hour + time.Hour + retention.RemovalCheck
 
 func TestHowLateARecordCanComeAgain(t *testing.T) {
 	inWorld(t, "trap_T64_settings_that_change_while_the_topic_is_read_are_told_when_asked_again", 1, func(t *testing.T, w *world) {
-		w.sets(theTopic, daily()...)
-		r := w.reads(nil)
+		w.setTopicConfig(theTopic, threeDayRetention()...)
+		r := w.newReader(nil)
 		want := source.Horizon{Late: threeDays, Why: "topic orders: retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it"}
 		if h := w.horizon(r.Source); h != want {
 			t.Errorf("before the first fetch the horizon is %+v", h)
 		}
 		w.publish(0, "a")
 		r.ack(r.take(1)...)
-		w.sets(theTopic, retention.RetentionTime, "604800000")
+		w.setTopicConfig(theTopic, retention.RetentionTime, "604800000")
 		if h := w.horizon(r.Source); h.Late != threeDays+5*24*time.Hour || !strings.Contains(h.Why, "retention.ms 7d") {
 			t.Errorf("after the change the horizon is %+v", h)
 		}
-		w.sets(theTopic, retention.RetentionTime, "-1")
+		w.setTopicConfig(theTopic, retention.RetentionTime, "-1")
 		if h := w.horizon(r.Source); !h.Unlimited || h.Why != "topic orders: retention.ms is -1" {
 			t.Errorf("with unlimited retention the horizon is %+v", h)
 		}
 	})
 	inWorld(t, "H1_a_topic_that_is_only_compacted_has_no_horizon", 1, func(t *testing.T, w *world) {
-		w.sets(theTopic, append(daily(), retention.Policy, "compact")...)
-		r := w.reads(nil)
+		w.setTopicConfig(theTopic, append(threeDayRetention(), retention.Policy, "compact")...)
+		r := w.newReader(nil)
 		if h := w.horizon(r.Source); !h.Unlimited || h.Late != 0 || h.Why != "topic orders: cleanup.policy is compact" {
 			t.Errorf("it is %+v", h)
 		}
-		w.sets(theTopic, retention.Policy, "compact,delete")
+		w.setTopicConfig(theTopic, retention.Policy, "compact,delete")
 		if h := w.horizon(r.Source); h.Unlimited || h.Late != threeDays {
 			t.Errorf("with compact and delete the horizon is %+v", h)
 		}
 	})
 	bubble(t, "trap_T64_the_topic_counts_in_which_records_stay_longest_dead_letters_too", func(t *testing.T) {
 		w := newWorld(t, 1, kfake.SeedTopics(1, "letters"))
-		w.sets(theTopic, daily()...)
-		w.sets("letters", daily()...)
-		w.sets("letters", retention.RetentionTime, "864000000")
-		r := w.reads(func(c *Config) { c.DeadLetters = "letters" })
+		w.setTopicConfig(theTopic, threeDayRetention()...)
+		w.setTopicConfig("letters", threeDayRetention()...)
+		w.setTopicConfig("letters", retention.RetentionTime, "864000000")
+		r := w.newReader(func(c *Config) { c.DeadLetters = "letters" })
 		if h := w.horizon(r.Source); h.Late != threeDays+8*24*time.Hour || !strings.HasPrefix(h.Why, "topic letters: retention.ms 10d") {
 			t.Errorf("it is %+v", h)
 		}
-		w.sets(theTopic, retention.RetentionTime, "-1")
+		w.setTopicConfig(theTopic, retention.RetentionTime, "-1")
 		if h := w.horizon(r.Source); !h.Unlimited || !strings.HasPrefix(h.Why, "topic orders: ") {
 			t.Errorf("with a topic without limit the horizon is %+v", h)
 		}
 	})
 	inWorld(t, "trap_T64_of_a_pattern_all_topics_count_that_match_now", 1, func(t *testing.T, w *world) {
-		w.sets(theTopic, daily()...)
+		w.setTopicConfig(theTopic, threeDayRetention()...)
 		w.create("reorders")
-		w.sets("reorders", retention.RetentionTime, "-1")
-		r := w.reads(matching("nothing"))
+		w.setTopicConfig("reorders", retention.RetentionTime, "-1")
+		r := w.newReader(withPattern("nothing"))
 		if h := w.horizon(r.Source); h.Late != 0 || h.Unlimited || !strings.Contains(h.Why, "no topic matches nothing") {
 			t.Errorf("while no topic matches the horizon is %+v", h)
 		}
-		r = w.reads(matching(allOrders))
+		r = w.newReader(withPattern(allOrders))
 		if h := w.horizon(r.Source); h.Late != threeDays || h.Unlimited {
 			t.Errorf("it is %+v", h)
 		}
 		w.create("orders.eu")
-		w.sets("orders.eu", append(daily(), retention.SegmentTime, "864000000")...)
+		w.setTopicConfig("orders.eu", append(threeDayRetention(), retention.SegmentTime, "864000000")...)
 		if h := w.horizon(r.Source); h.Late != threeDays+9*24*time.Hour || !strings.HasPrefix(h.Why, "topic orders.eu: ") {
 			t.Errorf("with another topic the horizon is %+v", h)
 		}
@@ -186,19 +186,19 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 func TestAHorizonThatIsNotKnown(t *testing.T) {
 	inWorld(t, "H1_a_user_who_may_not_read_the_settings_is_told_which_right_is_missing", 1, func(t *testing.T, w *world) {
 		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-		_, err := w.reads(nil).Info().Horizon(t.Context())
+		_, err := w.newReader(nil).Info().Horizon(t.Context())
 		if !errors.Is(err, kerr.TopicAuthorizationFailed) || !strings.Contains(err.Error(), "topic orders") || !strings.Contains(err.Error(), "DESCRIBE_CONFIGS") {
 			t.Errorf("it says %v", err)
 		}
 	})
 	inWorld(t, "H1_a_topic_that_is_not_there_is_named", 1, func(t *testing.T, w *world) {
-		_, err := w.reads(func(c *Config) { c.Topics = []string{theTopic, "payments"} }).Info().Horizon(t.Context())
+		_, err := w.newReader(func(c *Config) { c.Topics = []string{theTopic, "payments"} }).Info().Horizon(t.Context())
 		if !errors.Is(err, kerr.UnknownTopicOrPartition) || !strings.Contains(err.Error(), "topic payments does not exist") {
 			t.Errorf("it says %v", err)
 		}
 	})
 	inWorld(t, "H1_brokers_that_do_not_answer_are_waited_for_only_for_a_while", 1, func(t *testing.T, w *world) {
-		r := w.reads(nil)
+		r := w.newReader(nil)
 		wire := newWire(&w.network, 0)
 		w.wires = append(w.wires, wire)
 		wire.freeze()
@@ -210,14 +210,14 @@ func TestAHorizonThatIsNotKnown(t *testing.T) {
 		wire.thaw()
 	})
 	bubble(t, "H1_a_source_that_is_closed_says_so", func(t *testing.T) {
-		r := newWorld(t, 1).reads(nil)
+		r := newWorld(t, 1).newReader(nil)
 		must(t, r.Close(t.Context()))
 		if _, err := r.Info().Horizon(t.Context()); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("it says %v", err)
 		}
 	})
 	inWorld(t, "H1_a_source_that_was_only_asked_is_closed_cleanly", 1, func(t *testing.T, w *world) {
-		r := w.reads(nil)
+		r := w.newReader(nil)
 		w.horizon(r.Source)
 		if err := r.Close(t.Context()); err != nil {
 			t.Error(err)

@@ -47,7 +47,7 @@ func (f *faultList) take() error {
 // complain adds an error that has lasted for some time, and wakes Fetch to return the error at once.
 func (f *faultList) complain(err error) {
 	f.add(err)
-	f.gate.rouse()
+	f.gate.wakeUp()
 }
 
 // remind wakes Fetch if the list has faults, so that Fetch returns the faults even if no delivery arrives.
@@ -56,7 +56,7 @@ func (f *faultList) remind() {
 	due := len(f.news) > 0
 	f.mu.Unlock()
 	if due {
-		f.gate.rouse()
+		f.gate.wakeUp()
 	}
 }
 
@@ -74,17 +74,17 @@ func (f *faultList) topicDeleted(topic string, why error) {
 	}
 }
 
-// The method failed handles the error of a fetch of a partition. The parameter l is nil if this process has no lane for
+// handleFetchError handles the error of a fetch of a partition. The parameter l is nil if this process has no lane for
 // the partition. The caller holds lanes.mu.
-func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
+func (i *intake) handleFetchError(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
 	var large *kgo.ErrDecompressTooLarge
 	switch err := p.Err; {
 	case errors.Is(err, hook.ErrOverBudget):
 		i.pauseOverBudget(l)
-	case errors.As(err, &large) && l != nil && !l.gone:
-		i.standStill(l, i.tooLarge(l, large))
+	case errors.As(err, &large) && l != nil && !l.ended:
+		i.stopLane(l, i.tooLargeError(l, large))
 	case errors.As(err, &session) && removedByGroup(err): // the source reports lost lanes, and the client joins the group again
 	case errors.As(err, &session):
 		i.faults.add(explain(err, topic, i.config.Group))
@@ -92,12 +92,12 @@ func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	case errors.As(err, &loss):
 		i.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean leader election?); their effects stay applied: %w",
 			topic, p.Partition, loss.ResetTo, loss.ConsumedTo, err))
-	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
-		i.outOfRange(l, p)
+	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.ended:
+		i.handleOutOfRange(l, p)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
 		i.faults.topicDeleted(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created again: its unread records are lost; if it exists again, it is read from its beginning: %w", topic, err))
-	case unreadable(p) && l != nil && !l.gone:
-		i.corrupt(l, p)
+	case isUnreadable(p) && l != nil && !l.ended:
+		i.handleCorrupt(l, p)
 	default:
 		i.faults.add(explain(err, topic, i.config.Group))
 	}
@@ -114,9 +114,9 @@ func removedByGroup(err error) bool {
 	return false
 }
 
-// tooLarge returns the error for a batch that would need too much memory. The text of the error says what an operator
+// tooLargeError returns the error for a batch that would need too much memory. The text of the error says what an operator
 // must do.
-func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
+func (i *intake) tooLargeError(l *lane, large *kgo.ErrDecompressTooLarge) error {
 	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, so the partition has stopped: set a larger MaxBatch (in a policy: max_batch), which needs memory of about four times the batch; or skip the batch, which loses its records: stop the consumer, check that the group's offset is %d, set it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
 		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
 }
@@ -164,20 +164,20 @@ const mostReads = 3
 
 // corruptBatch is the position of an unreadable batch, and the number of attempts to read it.
 type corruptBatch struct {
-	at    int64
-	reads int
+	offset int64
+	reads  int
 }
 
-// The function unreadable reports whether the brokers answered a fetch with data that is not a batch.
-func unreadable(p *kgo.FetchPartition) bool {
+// isUnreadable reports whether the brokers answered a fetch with data that is not a batch.
+func isUnreadable(p *kgo.FetchPartition) bool {
 	var answer *kerr.Error
 	return p.HighWatermark > 0 && !errors.As(p.Err, &answer)
 }
 
-// corrupt handles a batch that cannot be read. The caller holds lanes.mu.
-func (i *intake) corrupt(l *lane, p *kgo.FetchPartition) {
+// handleCorrupt handles a batch that cannot be read. The caller holds lanes.mu.
+func (i *intake) handleCorrupt(l *lane, p *kgo.FetchPartition) {
 	known := i.readAgain(l)
-	what := fmt.Errorf("kafka: topic %s, partition %d: the batch at offset %d cannot be read", l.topic, l.partition, known.at)
+	what := fmt.Errorf("kafka: topic %s, partition %d: the batch at offset %d cannot be read", l.topic, l.partition, known.offset)
 	if known.reads < mostReads {
 		l.broken = what
 		i.faults.add(fmt.Errorf("%w and is read again: %w", what, p.Err))
@@ -185,7 +185,7 @@ func (i *intake) corrupt(l *lane, p *kgo.FetchPartition) {
 		i.member.demandReplacement("a batch could not be read", l.topicPartition)
 		return
 	}
-	i.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks or by its producer, so the partition has stopped; other partitions continue. Inspect the batch (kafka-dump-log.sh); to skip it, which loses its records, stop the consumer and set the group's offset after it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
+	i.stopLane(l, fmt.Errorf("%w: it was damaged on the brokers' disks or by its producer, so the partition has stopped; other partitions continue. Inspect the batch (kafka-dump-log.sh); to skip it, which loses its records, stop the consumer and set the group's offset after it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
 		what, i.config.Group, l.topic, l.partition, p.Err))
 }
 
@@ -194,26 +194,26 @@ func (i *intake) readAgain(l *lane) corruptBatch {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known := i.corruptBatches[l.topicPartition]
-	if at := l.readAt(); known.at != at || known.reads == 0 {
-		known = corruptBatch{at: at}
+	if at := l.readAt(); known.offset != at || known.reads == 0 {
+		known = corruptBatch{offset: at}
 	}
 	known.reads++
 	i.corruptBatches[l.topicPartition] = known
 	return known
 }
 
-// outOfRange handles a lane whose position is no longer in the log. The caller holds lanes.mu.
-func (i *intake) outOfRange(l *lane, p *kgo.FetchPartition) {
+// handleOutOfRange handles a lane whose position is no longer in the log. The caller holds lanes.mu.
+func (i *intake) handleOutOfRange(l *lane, p *kgo.FetchPartition) {
 	begins := ""
 	if p.LogStartOffset > 0 { // not every broker sends the log start with this error
 		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
 	}
-	l.skipsLost = i.config.OnLostRecords == GoOn
+	l.skipLost = i.config.OnLostRecords == GoOn
 	remedy := howToReset(i.config.Group, l)
-	if l.skipsLost {
+	if l.skipLost {
 		remedy = "The partition continues after them, as the policy says"
 	}
-	i.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
+	i.stopLane(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
 		l.topic, l.partition, l.readAt(), i.config.Group, begins, remedy, p.Err))
 }
 
@@ -227,7 +227,7 @@ func howToReset(group string, l *lane) string {
 // the lanes' owner, and a new member begins at the committed offset. If the log ends before the lane's position, the
 // lane stays stopped, because nobody knows which records are lost.
 func (s *Source) skipLost() {
-	skipping := s.commits.skipping()
+	skipping := s.commits.lanesToSkip()
 	if len(skipping) == 0 {
 		return
 	}
@@ -247,28 +247,28 @@ func (s *Source) skipLost() {
 			found[p] = at
 		}
 	}
-	if s.commits.starts(ctx, found) != nil {
+	if s.commits.commitStarts(ctx, found) != nil {
 		return // the lanes stay stopped until the next attempt
 	}
-	s.commits.skipped(skipping, begins, found)
+	s.commits.finishSkip(skipping, begins, found)
 }
 
-// The method skipping returns the lanes that must skip lost records, with their positions.
-func (c *commits) skipping() map[topicPartition]int64 {
+// lanesToSkip returns the lanes that must skip lost records, with their positions.
+func (c *commits) lanesToSkip() map[topicPartition]int64 {
 	all := map[topicPartition]int64{}
 	for l := range c.lanes.each {
-		if l.skipsLost && !l.gone && !c.member.replaceDemanded(l.topicPartition) {
+		if l.skipLost && !l.ended && !c.member.replaceDemanded(l.topicPartition) {
 			all[l.topicPartition] = l.readAt()
 		}
 	}
 	return all
 }
 
-// The method skipped updates the lanes after an attempt to skip lost records: some lanes continue, and other lanes stay
+// finishSkip updates the lanes after an attempt to skip lost records: some lanes continue, and other lanes stay
 // stopped.
-func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
+func (c *commits) finishSkip(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
-		c.lanes.living(p, func(l *lane) {
+		c.lanes.withLane(p, func(l *lane) {
 			to, passes := found[p]
 			switch _, known := begins[p]; {
 			case passes:
@@ -277,12 +277,12 @@ func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 				l.committed = position{to, -1} // records that are acked later have lower offsets
 				c.member.demandReplacement("records were lost", p)
 			case known:
-				c.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is after the end of the log: the brokers lost records (an unclean leader election?), and it is not known which. %s: %w",
+				c.intake.stopLane(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is after the end of the log: the brokers lost records (an unclean leader election?), and it is not known which. %s: %w",
 					p.topic, p.partition, from, c.config.Group, howToReset(c.config.Group, l), kerr.OffsetOutOfRange))
 			default:
 				return
 			}
-			l.skipsLost = false
+			l.skipLost = false
 		})
 	}
 }

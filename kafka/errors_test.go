@@ -21,7 +21,7 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreALoudLoss(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(2, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
 		p := newProducer(t, c.ListenAddrs())
-		put(t, p, "orders", 0, values(10)...)
+		put(t, p, "orders", 0, makeValues(10)...)
 		r := read(t, config)
 		r.ack(r.take(10)[:3]...)
 		r.close()
@@ -31,11 +31,11 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreALoudLoss(t *testing.T) {
 			t.Fatal(err, deleted.Error())
 		}
 		r = read(t, config)
-		err := r.stands()
-		says(t, err, "topic orders, partition 0", "offset 3 of group billing", "now begins at 7", "--reset-offsets", "records were deleted before they were read")
+		err := r.fetchFault()
+		expectContains(t, err, "topic orders, partition 0", "offset 3 of group billing", "now begins at 7", "--reset-offsets", "records were deleted before they were read")
 		put(t, p, "orders", 1, "other")
-		wants(t, r.take(1), "other") // partition 1 continues
-		if again := r.stands(); again != err {
+		expectBodies(t, r.take(1), "other") // partition 1 continues
+		if again := r.fetchFault(); again != err {
 			t.Errorf("later the error is: %s", again)
 		}
 		wantOffset(t, p, 0, 3)
@@ -45,7 +45,7 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreALoudLoss(t *testing.T) {
 func TestATopicThatIsDeletedAndCreatedAnewIsAnother(t *testing.T) {
 	t.Run("trap_45_its_lane_is_lost_and_it_is_read_from_its_beginning", func(t *testing.T) {
 		config, p := setUp(t)
-		put(t, p, "orders", 0, values(3)...)
+		put(t, p, "orders", 0, makeValues(3)...)
 		r := read(t, config)
 		old := r.take(3)
 		r.ack(old[:2]...)
@@ -60,12 +60,12 @@ func TestATopicThatIsDeletedAndCreatedAnewIsAnother(t *testing.T) {
 		if err != nil || len(left) > 0 {
 			t.Errorf("settling in a lost lane left %v: %v", left, err)
 		}
-		if err := r.fails(); !strings.Contains(err.Error(), "topic orders") || !strings.Contains(err.Error(), "deleted") {
+		if err := r.fetchError(); !strings.Contains(err.Error(), "topic orders") || !strings.Contains(err.Error(), "deleted") {
 			t.Errorf("it says: %v", err)
 		}
 		put(t, newProducer(t, config.Brokers), "orders", 0, "new")
 		got := r.take(1)
-		wants(t, got, "new")
+		expectBodies(t, got, "new")
 		if got[0].Message.Origin.Offset != 0 || got[0].Message.Origin.BrokerID == old[0].Message.Origin.BrokerID {
 			t.Errorf("the origin is %+v, and was %+v", got[0].Message.Origin, old[0].Message.Origin)
 		}
@@ -108,10 +108,10 @@ func TestAGroupThatMayNotBeUsedIsAnErrorOfFetch(t *testing.T) {
 	})
 	put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
 	r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"})
-	if err := r.fails(); !strings.Contains(err.Error(), "may not use group billing; allow it READ on the group") {
+	if err := r.fetchError(); !strings.Contains(err.Error(), "may not use group billing; allow it READ on the group") {
 		t.Errorf("it says: %v", err)
 	}
-	wants(t, r.take(1), "0") // the user has got the privilege before this read
+	expectBodies(t, r.take(1), "0") // the user has got the privilege before this read
 }
 
 func TestALaneWhoseWindowIsFullWaits(t *testing.T) {
@@ -162,7 +162,7 @@ func TestWhatIsHandedBackIsBoundedToo(t *testing.T) {
 				break
 			}
 		}
-		r.none(300 * time.Millisecond)
+		r.expectNone(300 * time.Millisecond)
 		r.ack(all[:1]...) // a nacked message may still be acked
 		wantOffset(t, c, 0, 1)
 	})
@@ -170,7 +170,7 @@ func TestWhatIsHandedBackIsBoundedToo(t *testing.T) {
 
 func TestAPausedLaneKeepsWhatWasPolled(t *testing.T) {
 	config, c := setUp(t)
-	put(t, c, "orders", 0, values(100)...)
+	put(t, c, "orders", 0, makeValues(100)...)
 	r := read(t, config)
 	got := r.take(1)
 	lane := got[0].Lane
@@ -181,11 +181,11 @@ func TestAPausedLaneKeepsWhatWasPolled(t *testing.T) {
 		t.Fatal(some, err)
 	}
 	r.Flow(lane, false)
-	r.none(300 * time.Millisecond)
+	r.expectNone(300 * time.Millisecond)
 	r.Flow(lane, true)
 	got = append(append(got, some...), r.take(98)...)
-	if !slices.Equal(bodies(got), values(100)) {
-		t.Errorf("came %s", shown(got))
+	if !slices.Equal(bodies(got), makeValues(100)) {
+		t.Errorf("came %s", formatBodies(got))
 	}
 }
 
@@ -205,28 +205,28 @@ func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
 			r := read(t, config)
 			got := r.take(4)
 			r.ack(got[:2]...)
-			r.intake.accept(r.member.current(), kgo.Fetches{{Topics: []kgo.FetchTopic{bad}}})
-			if err := r.fails(); !strings.Contains(err.Error(), "topic orders, partition 0") {
+			r.intake.accept(r.member.currentClient(), kgo.Fetches{{Topics: []kgo.FetchTopic{bad}}})
+			if err := r.fetchError(); !strings.Contains(err.Error(), "topic orders, partition 0") {
 				t.Errorf("it says: %v", err)
 			}
-			wants(t, r.take(2), "2", "3")
+			expectBodies(t, r.take(2), "2", "3")
 			r.wantNotes("given orders/0", "revoking orders/0", "lost orders/0", "given orders/0")
 		})
 	}
 }
 
-// The method passed deletes unread records of a partition: the consumer is at offset 10, and the 20 records after this
+// deleteUnread deletes unread records of a partition: the consumer is at offset 10, and the 20 records after this
 // offset are deleted.
-func (w *world) passed() {
+func (w *world) deleteUnread() {
 	w.t.Helper()
-	w.publish(0, numbered("a", 1, 10)...)
-	w.runs(nil)
-	w.publish(0, numbered("a", 11, 30)...)
+	w.publish(0, numberedIDs("a", 1, 10)...)
+	w.runOnce(nil)
+	w.publish(0, numberedIDs("a", 11, 30)...)
 	must(w.t, w.cluster.DeleteRecords(theTopic, 0, 30))
 }
 
-// The method logged starts a process and returns the log of its source and its consumer.
-func (w *world) logged(change func(*Config)) *lockedBuffer {
+// startWithLog starts a process and returns the log of its source and its consumer.
+func (w *world) startWithLog(change func(*Config)) *lockedBuffer {
 	w.t.Helper()
 	text := &lockedBuffer{}
 	log := logTo(text)
@@ -241,27 +241,27 @@ func (w *world) logged(change func(*Config)) *lockedBuffer {
 
 func TestRecordsThatAreLost(t *testing.T) {
 	inWorld(t, "I0_are_told_on_a_topic_where_nothing_comes_and_again_while_it_stands", 1, func(t *testing.T, w *world) {
-		w.passed()
-		text := w.logged(nil)
+		w.deleteUnread()
+		text := w.startWithLog(nil)
 		pass(2 * time.Minute)
 		logSays(t, text, "offset 10 of group billing is no longer in the log", 2, 3)
 		w.publish(0, "new")
 		pass(time.Minute)
-		if at := w.committed(0); at != 10 || w.effect("new") != 0 {
+		if at := w.committedOffset(0); at != 10 || w.effect("new") != 0 {
 			t.Errorf("records were skipped automatically: the group's offset is %d", at)
 		}
 	})
 	inWorld(t, "I6_are_passed_over_loudly_where_the_policy_says_so", 2, func(t *testing.T, w *world) {
-		w.passed()
+		w.deleteUnread()
 		w.publish(0, "new")
-		text := w.logged(func(c *Config) { c.OnLostRecords = GoOn })
-		w.settles(2 * time.Minute)
-		w.once("new")
-		says(t, text.String(), "records are lost", "partition=0", "from=10", "to=29", "offsets=20")
+		text := w.startWithLog(func(c *Config) { c.OnLostRecords = GoOn })
+		w.waitCommitted(2 * time.Minute)
+		w.expectOnce("new")
+		expectContains(t, text.String(), "records are lost", "partition=0", "from=10", "to=29", "offsets=20")
 		w.publish(0, "newer")
 		w.publish(1, "beside")
-		w.settles(time.Minute)
-		w.once("newer", "beside")
+		w.waitCommitted(time.Minute)
+		w.expectOnce("newer", "beside")
 		logSays(t, text, "records are lost", 1, 1)
 	})
 }
@@ -282,49 +282,49 @@ func TestPartitionsThatLoseRecords(t *testing.T) {
 		for partition := range int32(6) {
 			w.publish(partition, fmt.Sprint("a", partition))
 		}
-		text := w.logged(goOn)
-		w.settles(time.Minute)
+		text := w.startWithLog(goOn)
+		w.waitCommitted(time.Minute)
 		for partition := range int32(6) {
 			w.losesMore(partition)
 			id := fmt.Sprint("b", partition)
 			w.publish(partition, id)
-			w.applied(soon, id)
+			w.waitApplied(soon, id)
 		}
-		w.settles(time.Minute)
-		w.without("lost")
+		w.waitCommitted(time.Minute)
+		w.expectNoEffect("lost")
 		logSays(t, text, "records are lost", 6, 6)
 	})
 	inWorld(t, "I6_go_on_at_once_beside_a_topic_whose_deletion_hangs", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
 		w.create("orders.eu", "b")
-		w.start(count, matching(`orders.*`, goOn), nil)
-		w.applied(time.Minute, "a", "b")
+		w.start(count, withPattern(`orders.*`, goOn), nil)
+		w.waitApplied(time.Minute, "a", "b")
 		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.eu", Err: kerr.UnknownTopicID, Count: -1})
 		pass(3 * time.Minute)
 		w.losesMore(0)
 		w.publish(0, "c")
-		w.applied(soon, "c")
-		w.without("lost")
+		w.waitApplied(soon, "c")
+		w.expectNoEffect("lost")
 	})
 }
 
 func TestWhyALaneIsLostIsTold(t *testing.T) {
 	inWorld(t, "I0_the_group_took_nothing_away_when_it_could_not_be_reached", 1, func(t *testing.T, w *world) {
-		text := w.logged(nil)
+		text := w.startWithLog(nil)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.GroupAuthorizationFailed, Count: -1})
-		w.until(time.Minute, "the lane is lost", func() bool { return strings.Contains(text.String(), "lane lost") })
+		w.waitUntil(time.Minute, "the lane is lost", func() bool { return strings.Contains(text.String(), "lane lost") })
 		if fault.Hits() == 0 || strings.Contains(text.String(), "took") || !strings.Contains(text.String(), "may not use group billing") {
 			t.Errorf("%d faults, and the log says:\n%s", fault.Hits(), text.String())
 		}
 	})
 	inWorld(t, "I0_the_group_took_it_away_when_the_member_was_forgotten", 1, func(t *testing.T, w *world) {
-		text := w.logged(nil)
+		text := w.startWithLog(nil)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID, Count: 1})
-		w.until(time.Minute, "the log reports it", func() bool {
+		w.waitUntil(time.Minute, "the log reports it", func() bool {
 			return strings.Contains(text.String(), "the group removed this member and took its partitions")
 		})
 		if fault.Hits() == 0 {

@@ -18,7 +18,7 @@ import (
 // If a message can never be applied, its record is copied unchanged to the topic for dead letters. The copy
 // has headers with the reason and the origin.
 func ExampleConfig_deadLetters() {
-	brokers, end := payments(`{"account":"closed","amount":30}`, "payment-1")
+	brokers, end := startPaymentBroker(`{"account":"closed","amount":30}`, "payment-1")
 	defer end()
 	refuse := func(context.Context, *memstore.Tx, *semel.Message) error {
 		return semel.Permanent(errors.New("the account is closed"))
@@ -51,7 +51,7 @@ func ExampleConfig_deadLetters() {
 // that exist when the group first joins: the source skips the existing records of these topics. Topics that are created
 // later are read from their beginning.
 func ExampleConfig_topicPattern() {
-	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1")
+	brokers, end := startPaymentBroker(`{"account":"a","amount":30}`, "payment-1")
 	defer end()
 	applied := func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 		fmt.Println(m.Topic, m.Identity.ID)

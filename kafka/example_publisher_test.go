@@ -17,7 +17,7 @@ import (
 // The consumer publishes the payments of one topic to another topic. Each payment is published at least once,
 // and every copy has the id of the payment.
 func ExampleNewPublisher() {
-	brokers, end := payments(`{"amount":30}`, "payment-1", `{"amount":12}`, "payment-2", `{"amount":30}`, "payment-1")
+	brokers, end := startPaymentBroker(`{"amount":30}`, "payment-1", `{"amount":12}`, "payment-2", `{"amount":30}`, "payment-1")
 	defer end()
 
 	source, err := kafka.New(kafka.Config{Brokers: brokers, Topics: []string{"payments"}, Group: "receipts"})
@@ -54,10 +54,10 @@ func ExampleNewPublisher() {
 	// payment-2 is published
 }
 
-var _ = publishing[*memstore.Tx]
+var _ = publishAll[*memstore.Tx]
 
-// publishing publishes incoming messages to another topic.
-func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.Source, brokers []string) error {
+// publishAll publishes incoming messages to another topic.
+func publishAll[Tx any](ctx context.Context, st store.TxStore[Tx], src source.Source, brokers []string) error {
 	publisher, err := kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: "receipts"})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // A store that was restored from a backup can be behind its group. The consumer then refuses to run until the group's
 // offset is set back. When the offset is set back, the missing messages are delivered again.
 func ExampleRecovery() {
-	brokers, end := payments(`{"account":"a","amount":30}`, "payment-1", `{"account":"a","amount":12}`, "payment-2")
+	brokers, end := startPaymentBroker(`{"account":"a","amount":30}`, "payment-1", `{"account":"a","amount":12}`, "payment-2")
 	defer end()
 	ctx := context.Background()
 	config := kafka.Config{Brokers: brokers, Topics: []string{"payments"}, Group: "billing", Logger: slog.New(slog.DiscardHandler)}

@@ -23,7 +23,7 @@ type Payment struct {
 
 // Each payment is applied once, although the producer sent one payment twice.
 func Example() {
-	brokers, end := payments(
+	brokers, end := startPaymentBroker(
 		`{"account":"a","amount":30}`, "payment-1",
 		`{"account":"a","amount":12}`, "payment-2",
 		`{"account":"a","amount":30}`, "payment-1",
@@ -85,8 +85,8 @@ func ExampleCompilePattern() {
 	// error parsing regexp: unexpected ): `orders)|(payments`
 }
 
-// The function payments starts a broker in this process and writes the given values with their ids.
-func payments(valuesAndIDs ...string) (brokers []string, end func()) {
+// startPaymentBroker starts a broker in this process and writes the given values with their ids.
+func startPaymentBroker(valuesAndIDs ...string) (brokers []string, end func()) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.SeedTopics(1, "payments", "payments.dead", "receipts"))
 	if err != nil {
 		panic(err)
@@ -97,7 +97,7 @@ func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	}
 	defer p.Close()
 	for i := 0; i < len(valuesAndIDs); i += 2 {
-		err = errors.Join(err, p.ProduceSync(context.Background(), paid(valuesAndIDs[i], valuesAndIDs[i+1])).FirstErr())
+		err = errors.Join(err, p.ProduceSync(context.Background(), paymentRecord(valuesAndIDs[i], valuesAndIDs[i+1])).FirstErr())
 	}
 	if err != nil {
 		panic(err)
@@ -105,8 +105,8 @@ func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	return c.ListenAddrs(), c.Close
 }
 
-// The function paid returns a record that contains a payment as a CloudEvent.
-func paid(value, id string) *kgo.Record {
+// paymentRecord returns a record that contains a payment as a CloudEvent.
+func paymentRecord(value, id string) *kgo.Record {
 	return &kgo.Record{Value: []byte(value), Headers: []kgo.RecordHeader{
 		{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("paid")},
 		{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("/shop")},
@@ -120,7 +120,7 @@ func publish(brokers []string, topic, id string) {
 		panic(err)
 	}
 	defer p.Close()
-	if err := p.ProduceSync(context.Background(), paid("{}", id)).FirstErr(); err != nil {
+	if err := p.ProduceSync(context.Background(), paymentRecord("{}", id)).FirstErr(); err != nil {
 		panic(err)
 	}
 }

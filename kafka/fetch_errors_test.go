@@ -65,16 +65,16 @@ func wrongBatch(at int64) []byte {
 
 func TestABatchThatCannotBeRead(t *testing.T) {
 	inWorld(t, "I0_its_lane_stands_still_by_name_and_the_others_go_on", 2, func(t *testing.T, w *world) {
-		text := w.logged(nil)
+		text := w.startWithLog(nil)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		corruptBatch := w.spoil(1, 1<<40)
 		w.publish(0, "b", "c")
 		pass(time.Minute)
 		w.publish(1, "beside")
 		pass(2 * time.Minute)
-		w.once("a", "beside")
-		w.without("b", "c")
+		w.expectOnce("a", "beside")
+		w.expectNoEffect("b", "c")
 		if n := corruptBatch.Load(); n == 0 || n > 10 {
 			t.Errorf("the batch was fetched %d times", n)
 		}
@@ -82,13 +82,13 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 		w.wantCommitted(0, 1)
 	})
 	inWorld(t, "I0_what_was_spoilt_on_the_way_is_read_again", 1, func(t *testing.T, w *world) {
-		w.logged(nil)
+		w.startWithLog(nil)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		corruptBatch := w.spoil(1, 1)
 		w.publish(0, "b", "c")
-		w.settles(2 * time.Minute)
-		w.once("a", "b", "c")
+		w.waitCommitted(2 * time.Minute)
+		w.expectOnce("a", "b", "c")
 		if corruptBatch.Load() != 1 {
 			t.Error("nothing was spoilt")
 		}
@@ -107,13 +107,13 @@ func (w *world) refuseFetches() (refused *atomic.Int64, mended *atomic.Bool) {
 
 func TestABatchThatTheBrokersCannotRead(t *testing.T) {
 	inWorld(t, "I0_a_partition_that_is_not_read_is_told_with_the_brokers_answer", 1, func(t *testing.T, w *world) {
-		text := w.logged(nil)
+		text := w.startWithLog(nil)
 		w.publish(0, "a")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		refused, mended := w.refuseFetches()
 		w.publish(0, "b")
 		pass(5 * time.Minute)
-		w.once("a")
+		w.expectOnce("a")
 		if refused.Load() == 0 {
 			t.Fatal("no fetch failed")
 		}
@@ -121,11 +121,11 @@ func TestABatchThatTheBrokersCannotRead(t *testing.T) {
 			t.Errorf("the log says it %d times:\n%.3000s", n, text.String())
 		}
 		mended.Store(true)
-		w.settles(time.Minute)
-		w.once("b")
+		w.waitCommitted(time.Minute)
+		w.expectOnce("b")
 	})
 	inWorld(t, "I0_a_log_that_ends_behind_its_last_record_is_no_alarm", 1, func(t *testing.T, w *world) {
-		text := w.logged(nil)
+		text := w.startWithLog(nil)
 		w.publish(0, "a")
 		w.finish(w.begin("b", 0, "aborted"), kgo.TryAbort)
 		pass(5 * time.Minute)
@@ -160,20 +160,20 @@ func besideRefused(t *testing.T, err *kerr.Error) {
 	w := newWorld(t, 2)
 	w.publish(1, "beside")
 	w.start(count, func(c *Config) { c.Start = Start{Now: true} }, nil)
-	w.until(time.Minute, "the group has begun", func() bool { return w.committed(1) == 1 })
+	w.waitUntil(time.Minute, "the group has begun", func() bool { return w.committedOffset(1) == 1 })
 	mended, refused := w.refuse(err)
 	w.publish(0, "b")
 	for n := range 10 {
-		id := numbered("beside", n, n)[0]
+		id := numberedIDs("beside", n, n)[0]
 		w.publish(1, id)
-		w.until(time.Second, "the other partition continues", func() bool { return w.effect(id) == 1 })
+		w.waitUntil(time.Second, "the other partition continues", func() bool { return w.effect(id) == 1 })
 		pass(5 * time.Second)
 	}
 	if n := refused.Load(); n < 10 || n > hot/2 { // each fetch counts twice
 		t.Errorf("the partition was requested %d times within a minute", n)
 	}
-	w.without("b")
+	w.expectNoEffect("b")
 	mended.Remove()
-	w.settles(time.Minute)
-	w.once("b")
+	w.waitCommitted(time.Minute)
+	w.expectOnce("b")
 }

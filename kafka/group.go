@@ -55,8 +55,8 @@ func ownerOf(member *kgo.Client) owner {
 	return owner{id, generation}
 }
 
-// The method assigned is called at the beginning of every generation, with the new partitions.
-func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string][]int32) {
+// onAssigned is called at the beginning of every generation, with the new partitions.
+func (g *group) onAssigned(_ context.Context, client *kgo.Client, added map[string][]int32) {
 	g.gate.hold()
 	defer g.gate.release()
 	now := ownerOf(client)
@@ -68,21 +68,21 @@ func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string
 		g.member.demandReplacement(whyForgotten, topicPartition{})
 	}
 	g.lanes.lose(append(lost, again...), whyForgotten) // partitions that are assigned again become new lanes
-	g.give(client, now, added)
+	g.assign(client, now, added)
 	g.lanes.touch()
 }
 
 const whyForgotten = "the group had removed this member"
 
-func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
+func (g *group) assign(client *kgo.Client, now owner, added map[string][]int32) {
 	g.announcing.acquire()
 	defer g.announcing.release()
-	g.lanes.give(client, now, added, g.topics.allIDs())
+	g.lanes.assign(client, now, added, g.topics.allIDs())
 }
 
-// The method revoked is called with the partitions that the group revokes. The group assigns revoked partitions to
+// onRevoked is called with the partitions that the group revokes. The group assigns revoked partitions to
 // other members after the callback returns.
-func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
+func (g *group) onRevoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
 	which, lost, ours := g.lanes.renew(client, ownerOf(client), taken)
 	if !ours {
 		return
@@ -92,14 +92,14 @@ func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string]
 	g.lanes.forget(taken)
 }
 
-// lostAll is called when the group has taken away all partitions without a revocation.
-func (g *group) lostAll(_ context.Context, client *kgo.Client, _ map[string][]int32) {
-	if !g.member.is(client) {
+// onLost is called when the group has taken away all partitions without a revocation.
+func (g *group) onLost(_ context.Context, client *kgo.Client, _ map[string][]int32) {
+	if !g.member.isCurrent(client) {
 		return
 	}
 	which := g.lanes.all()
 	g.lanes.lose(which, "this member's session in the group has ended")
-	g.member.assigned(false) // the client joins the group again
+	g.member.setAssigned(false) // the client joins the group again
 	g.lanes.forgetLanes(which)
 }
 
@@ -129,8 +129,8 @@ func (g *group) handOver(which []*lane) {
 // member is the membership of this process in the group. Each new member has a new client; callbacks and
 // records of the previous client are ignored.
 type member struct {
-	// The function replacementDemanded is called when the source demands a new member. The function must not block.
-	replacementDemanded func()
+	// onReplacementDemand is called when the source demands a new member. The function must not block.
+	onReplacementDemand func()
 
 	// mu guards the fields below. mu is the innermost lock: no other lock is taken while it is held.
 	mu     sync.Mutex
@@ -144,18 +144,18 @@ type member struct {
 	unassigned bool
 }
 
-// The method current returns the client of the member; nil if there is no member.
-func (m *member) current() *kgo.Client {
+// currentClient returns the client of the member; nil if there is no member.
+func (m *member) currentClient() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.client
 }
 
-// The method is reports whether client is the client of the current member. Callbacks of other clients are ignored.
-func (m *member) is(client *kgo.Client) bool { return m.current() == client }
+// isCurrent reports whether client is the client of the current member. Callbacks of other clients are ignored.
+func (m *member) isCurrent(client *kgo.Client) bool { return m.currentClient() == client }
 
-// The method missing reports whether a new member must join.
-func (m *member) missing() bool {
+// needsJoin reports whether a new member must join.
+func (m *member) needsJoin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.client == nil && !m.closed && !m.replacing
@@ -188,7 +188,7 @@ func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 		m.reasons = append(m.reasons, reason{why, of})
 	}
 	m.mu.Unlock()
-	m.replacementDemanded()
+	m.onReplacementDemand()
 	return first
 }
 
@@ -196,11 +196,11 @@ func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 func (m *member) replaceDemanded(p topicPartition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(m.reasons, func(r reason) bool { return r.about(p) })
+	return slices.ContainsFunc(m.reasons, func(r reason) bool { return r.concerns(p) })
 }
 
-// toReplace returns the reasons why the member must be replaced; empty if there is no reason.
-func (m *member) toReplace() []reason {
+// replaceReasons returns the reasons why the member must be replaced; empty if there is no reason.
+func (m *member) replaceReasons() []reason {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed || m.client == nil {
@@ -221,15 +221,15 @@ func (m *member) retire() *kgo.Client {
 	return client
 }
 
-// The method replaced allows the next member to join.
-func (m *member) replaced() {
+// allowJoin allows the next member to join.
+func (m *member) allowJoin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.replacing = false
 }
 
-// The method assigned stores whether the member has received its assignment.
-func (m *member) assigned(told bool) {
+// setAssigned stores whether the member has received its assignment.
+func (m *member) setAssigned(told bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unassigned = !told
@@ -250,9 +250,9 @@ func (m *member) isClosed() bool {
 	return m.closed
 }
 
-// The method reading returns the client if the client has received its assignment and must not be replaced; otherwise
+// readingClient returns the client if the client has received its assignment and must not be replaced; otherwise
 // nil.
-func (m *member) reading() *kgo.Client {
+func (m *member) readingClient() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.reasons) > 0 || m.unassigned || m.closed {
@@ -270,13 +270,15 @@ const orphanAfter = 3 * heartbeat
 type reason struct {
 	why string
 	// The partition that the reason concerns; allOf(topic) for a whole topic, and zero for the member.
-	of topicPartition
+	partition topicPartition
 }
 
 func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 
-// The method about reports whether a reason concerns a partition.
-func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf(p.topic) }
+// concerns reports whether a reason concerns a partition.
+func (r reason) concerns(p topicPartition) bool {
+	return r.partition == p || r.partition == allOf(p.topic)
+}
 
 // A repeated reason replaces the next member only after a pause. Without the pause, a topic whose deletion hangs would
 // cause a rebalance every second. Each pause is twice as long as the previous pause, up to a maximum. If the reason
@@ -297,9 +299,9 @@ type delay struct {
 	until time.Time
 }
 
-// The method over returns a reason whose pause has ended. If there is one, the pauses of all reasons begin again,
+// takeDue returns a reason whose pause has ended. If there is one, the pauses of all reasons begin again,
 // because the next member is also an attempt to fix the other reasons.
-func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool) {
+func (b backoff) takeDue(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {
 		return reason{}, false
@@ -319,8 +321,8 @@ func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool
 // replaceMember replaces this member by a new member if there is a reason.
 func (g *group) replaceMember(now time.Time) {
 	stale := g.lanes.findOrphans()
-	reasons, which := g.toReplace()
-	first, found := g.backoff.over(now, reasons)
+	reasons, which := g.replaceReasons()
+	first, found := g.backoff.takeDue(now, reasons)
 	if !found {
 		return
 	}
@@ -332,14 +334,14 @@ func (g *group) replaceMember(now time.Time) {
 		defer cancel()
 		_ = g.discard(ctx, client) // if the member cannot leave, the group removes it after its session timeout
 	}
-	g.member.replaced()
-	g.gate.rouse()
+	g.member.allowJoin()
+	g.gate.wakeUp()
 }
 
-func (g *group) toReplace() ([]reason, []*lane) {
+func (g *group) replaceReasons() ([]reason, []*lane) {
 	g.announcing.acquire() // wait until the observer knows all lanes
 	defer g.announcing.release()
-	return g.member.toReplace(), g.lanes.all()
+	return g.member.replaceReasons(), g.lanes.all()
 }
 
 // endMember ends the member and all its lanes, also lanes that were assigned while other lanes were handed over.
@@ -355,7 +357,7 @@ func (g *group) endMember() *kgo.Client {
 
 // leave is called when the source is closed: it commits a last time and ends the member.
 func (g *group) leave(ctx context.Context) error {
-	err := g.commits.last(ctx)
+	err := g.commits.commitLast(ctx)
 	client := g.member.retire()
 	g.lanes.lose(g.lanes.all(), "")
 	if client == nil { // no member has joined, or the member is being replaced

@@ -75,7 +75,7 @@ func TestAPollThatWaitsForTheGateEndsWithItsContext(t *testing.T) {
 
 func TestWhoIsRousedLooksOnce(t *testing.T) {
 	var g gate
-	g.rouse()
+	g.wakeUp()
 	if ctx, _ := g.enter(t.Context()); ctx != nil {
 		t.Error("a poll began although there was work")
 	}
@@ -84,15 +84,15 @@ func TestWhoIsRousedLooksOnce(t *testing.T) {
 	if ctx == nil {
 		t.Fatal("roused twice by one call")
 	}
-	g.rouse()
+	g.wakeUp()
 	if ctx.Err() == nil {
 		t.Error("the current poll was not interrupted")
 	}
 	g.leave()
 }
 
-// The method held reports whether an assignment waits for the gate or has closed the gate.
-func (g *gate) held() bool {
+// isHeld reports whether an assignment waits for the gate or has closed the gate.
+func (g *gate) isHeld() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.holders > 0
@@ -107,13 +107,13 @@ func (r *reader) betweenPollAndLane(forget func()) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
-		if timesTold(r.notes(), "given orders/0") == 2 || r.gate.held() {
+		if timesTold(r.notifications(), "given orders/0") == 2 || r.gate.isHeld() {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			r.t.Errorf("the partition is not assigned again; the observer was told %v", r.notes())
+			r.t.Errorf("the partition is not assigned again; the observer was told %v", r.notifications())
 			return
 		}
 	}
@@ -124,7 +124,7 @@ func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
 	t.Run("law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch", func(t *testing.T) {
 		config, c := setUp(t)
 		config.SessionTimeout = 6 * time.Second // the heartbeat interval is a third of this time
-		put(t, c, "orders", 0, values(10)...)
+		put(t, c, "orders", 0, makeValues(10)...)
 		r := read(t, config)
 		former := r.take(5) // the test acks none of these deliveries
 		happened := false
@@ -156,7 +156,7 @@ func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
 // Closing the source and replacing its member may happen at the same time. Only one of the two may close the
 // client.
 func TestAMemberIsLetGoByOneAlone(t *testing.T) {
-	m := &member{replacementDemanded: func() {}, client: new(kgo.Client)}
+	m := &member{onReplacementDemand: func() {}, client: new(kgo.Client)}
 	if m.retire() == nil {
 		t.Error("no caller gets the client")
 	}
@@ -166,8 +166,8 @@ func TestAMemberIsLetGoByOneAlone(t *testing.T) {
 }
 
 func TestASourceThatIsClosedWhileItJoinsAsksNobody(t *testing.T) {
-	s := unjoined(t, nil)
-	s.brokers.shut() // Close does this first; join has sent no request yet
+	s := newUnjoinedSource(t, nil)
+	s.brokers.markClosed() // Close does this first; join has sent no request yet
 	if err := s.join(t.Context()); err != nil || s.brokers.client() != nil {
 		t.Errorf("it asks: %v", err)
 	}
@@ -182,7 +182,7 @@ func TestASourceThatIsClosedWhileItJoinsAsksNobody(t *testing.T) {
 func TestTheLaterMembersThatOneReasonReplaces(t *testing.T) {
 	hangs, other := []reason{{"deleted", allOf("hangs")}}, []reason{{"lost", topicPartition{"orders", 1}}}
 	over := func(b backoff, now time.Time, reasons []reason) bool {
-		_, found := b.over(now, reasons)
+		_, found := b.takeDue(now, reasons)
 		return found
 	}
 	t.Run("I6_are_replaced_after_pauses_that_double", func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestTheLaterMembersThatOneReasonReplaces(t *testing.T) {
 	t.Run("I6_are_replaced_at_once_for_another_reason", func(t *testing.T) {
 		b, now := backoff{}, time.Now()
 		over(b, now, hangs)
-		if first, found := b.over(now, append(hangs, other...)); !found || first != other[0] {
+		if first, found := b.takeDue(now, append(hangs, other...)); !found || first != other[0] {
 			t.Errorf("%t, for %v", found, first)
 		}
 		if over(b, now.Add(shortestPause-1), append(hangs, other...)) {
@@ -230,10 +230,10 @@ func TestLanesOfAGenerationThatIsOverAreReadUntilTheMemberIsReplaced(t *testing.
 	now := time.Now()
 	l.owner, l.refused, l.refusedAt = owner{"m", 1}, owner{"m", 1}, now.Add(-2*rebalanceTimeout)
 	s.lanes.findOrphans()
-	s.group.backoff.over(now, s.member.toReplace()) // the reason already has a pause, from the previous member
+	s.group.backoff.takeDue(now, s.member.replaceReasons()) // the reason already has a pause, from the previous member
 	s.group.replaceMember(now.Add(shortestPause / 2))
-	if l.gone || s.member.current() == nil {
-		t.Errorf("the lane is lost: %t, the member: %v", l.gone, s.member.current())
+	if l.ended || s.member.currentClient() == nil {
+		t.Errorf("the lane is lost: %t, the member: %v", l.ended, s.member.currentClient())
 	}
 }
 
@@ -250,11 +250,11 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		<-s.began
 		refuse(w.cluster, kerr.UnknownTopicID, 1) // the refused commit is the commit during the handover
 		p.source.demandReplacement()
-		w.until(5*time.Second, "it hands over", func() bool { return p.first().leaving })
+		w.waitUntil(5*time.Second, "it hands over", func() bool { return p.firstLane().leaving })
 		close(s.goOn)
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		pass(time.Minute)
-		w.once("a")
+		w.expectOnce("a")
 		if n := strings.Count(text.String(), "joining the group again"); n != 1 || !strings.Contains(text.String(), "its topic was deleted") {
 			t.Errorf("the member joined again %d times:\n%.3000s", n, text.String())
 		}
@@ -300,9 +300,9 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		r.revoking = func(context.Context, source.Lane) { goOn <- true }
 		r.demandReplacement()
 		r.await("its end", func(told []string) bool { return len(told) > 1 })
-		member := r.member.current()
+		member := r.member.currentClient()
 		go func() {
-			r.group.revoked(t.Context(), member, map[string][]int32{"orders": {0}})
+			r.group.onRevoked(t.Context(), member, map[string][]int32{"orders": {0}})
 			close(revoked)
 		}()
 		select {

@@ -72,8 +72,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// The function says fails unless a text contains all given parts.
-func says(t testing.TB, text string, parts ...string) {
+// expectContains fails unless a text contains all given parts.
+func expectContains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -87,7 +87,7 @@ func tell(t *testing.T, seed uint64) {
 	}
 	h.join()
 	h.note("the events have ended")
-	h.settles(10 * time.Minute)
+	h.waitCommitted(10 * time.Minute)
 	h.check()
 }
 
@@ -145,8 +145,8 @@ func (h *history) join() {
 	h.note("process %p joins", p)
 }
 
-// The method one removes a random process from a list and returns the process.
-func (h *history) one(of *[]*process) *process {
+// removeRandom removes a random process from a list and returns the process.
+func (h *history) removeRandom(of *[]*process) *process {
 	if len(*of) == 0 {
 		return nil
 	}
@@ -157,21 +157,21 @@ func (h *history) one(of *[]*process) *process {
 }
 
 func (h *history) leave() {
-	if p := h.one(&h.living); p != nil {
+	if p := h.removeRandom(&h.living); p != nil {
 		h.note("process %p leaves", p)
 		p.stop()
 	}
 }
 
 func (h *history) die() {
-	if p := h.one(&h.living); p != nil {
+	if p := h.removeRandom(&h.living); p != nil {
 		h.note("process %p dies", p)
 		p.kill()
 	}
 }
 
 func (h *history) freeze() {
-	if p := h.one(&h.living); p != nil {
+	if p := h.removeRandom(&h.living); p != nil {
 		h.note("the network of process %p freezes", p)
 		p.wire.freeze()
 		h.frozen = append(h.frozen, p)
@@ -179,7 +179,7 @@ func (h *history) freeze() {
 }
 
 func (h *history) thaw() {
-	if p := h.one(&h.frozen); p != nil {
+	if p := h.removeRandom(&h.frozen); p != nil {
 		h.note("the network of process %p thaws", p)
 		p.wire.thaw()
 		h.living = append(h.living, p)
@@ -235,16 +235,16 @@ func (h *history) write() {
 		switch h.random.IntN(25) {
 		case 0:
 			h.corruptBatch[id] = true
-			h.fails(id, -1)
+			h.failAttempts(id, -1)
 		case 1, 2:
-			h.fails(id, 1+h.random.IntN(2))
+			h.failAttempts(id, 1+h.random.IntN(2))
 		}
 		h.publish(p, id)
 	}
 	h.note("%d messages are written", n)
 }
 
-func (h *history) fails(id string, times int) {
+func (h *history) failAttempts(id string, times int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures[id] = times

@@ -19,8 +19,8 @@ import (
 // whenIdle makes a process end when its source is empty.
 func whenIdle(c *settings) { c.IdleExit = time.Second }
 
-// The method ends waits until a process ends by itself, and returns the result of Run.
-func (p *process) ends(t testing.TB) error {
+// waitEnd waits until a process ends by itself, and returns the result of Run.
+func (p *process) waitEnd(t testing.TB) error {
 	t.Helper()
 	select {
 	case err := <-p.ended:
@@ -32,8 +32,8 @@ func (p *process) ends(t testing.TB) error {
 	}
 }
 
-// ofNewer writes a message's marker in a format that only a newer release of Semel writes.
-func (w *world) ofNewer(id string) {
+// markByNewer writes a message's marker in a format that only a newer release of Semel writes.
+func (w *world) markByNewer(id string) {
 	w.t.Helper()
 	scope, err := w.store.Scope(w.t.Context(), "billing", "shop", 0)
 	must(w.t, err)
@@ -46,7 +46,7 @@ func (w *world) ofNewer(id string) {
 
 func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 	inWorld(t, "trap_T95_a_slow_first_fetch_is_not_an_empty_topic", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 50)...)
+		w.publish(0, numberedIDs("a", 1, 50)...)
 		slow := 0
 		w.control(kmsg.Fetch, func(kmsg.Request) kmsg.Response {
 			if slow++; slow == 1 {
@@ -55,11 +55,11 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 			return nil
 		})
 		p := w.start(count, nil, whenIdle)
-		if err := p.ends(t); err != nil || slow == 0 {
+		if err := p.waitEnd(t); err != nil || slow == 0 {
 			t.Errorf("%v, %d fetches", err, slow)
 		}
 		pass(10 * time.Second)
-		w.once(numbered("a", 1, 50)...)
+		w.expectOnce(numberedIDs("a", 1, 50)...)
 	})
 	inWorld(t, "trap_T95_what_an_open_transaction_holds_up_is_named", 2, func(t *testing.T, w *world) {
 		w.publish(0, "before")
@@ -67,29 +67,29 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		w.publish(0, "behind")
 		w.publish(1, "beside")
 		p := w.start(count, nil, whenIdle)
-		must(t, p.ends(t))
-		w.once("before", "beside")
+		must(t, p.waitEnd(t))
+		w.expectOnce("before", "beside")
 		left := p.consumer.Unfinished()
 		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 3 || !strings.Contains(left[0].Reason, "held up by an open transaction") {
 			t.Errorf("left is %+v", left)
 		}
 		w.finish(open, kgo.TryCommit)
 		again := w.start(count, nil, whenIdle)
-		if err := again.ends(t); err != nil || len(again.consumer.Unfinished()) > 0 {
+		if err := again.waitEnd(t); err != nil || len(again.consumer.Unfinished()) > 0 {
 			t.Errorf("%v, left %+v", err, again.consumer.Unfinished())
 		}
-		w.once("before", "inside", "inside too", "behind", "beside")
+		w.expectOnce("before", "inside", "inside too", "behind", "beside")
 	})
 	inWorld(t, "trap_T95_what_waits_for_a_newer_release_is_named_and_keeps_no_run_from_ending", 2, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 2000)...)
+		w.publish(0, numberedIDs("a", 1, 2000)...)
 		w.publish(1, "beside")
-		w.ofNewer("a0002")
+		w.markByNewer("a0002")
 		p := w.start(count, nil, func(c *settings) { whenIdle(c); c.Batch.MaxSize = 1 })
-		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), `message "a0002"`) {
+		if err := p.waitEnd(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), `message "a0002"`) {
 			t.Errorf("the run returned: %v", err)
 		}
-		w.once("a0001", "beside")
-		w.without("a0002", "a0003", "a2000")
+		w.expectOnce("a0001", "beside")
+		w.expectNoEffect("a0002", "a0003", "a2000")
 		left := p.consumer.Unfinished()
 		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 1999 || !left[0].Fault {
 			t.Errorf("left is %+v", left)
@@ -100,28 +100,28 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		w.publish(0, "a")
 		w.finish(w.begin("b", 0, "aborted"), kgo.TryAbort)
 		p := w.start(count, nil, whenIdle)
-		if err := p.ends(t); err != nil || len(p.consumer.Unfinished()) > 0 {
+		if err := p.waitEnd(t); err != nil || len(p.consumer.Unfinished()) > 0 {
 			t.Errorf("%v, left %+v", err, p.consumer.Unfinished())
 		}
-		w.once("a")
+		w.expectOnce("a")
 	})
 	inWorld(t, "trap_T95_a_lane_that_stands_still_fails_a_run_that_is_otherwise_idle", 2, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 10)...)
+		w.publish(0, numberedIDs("a", 1, 10)...)
 		first := w.start(count, nil, whenIdle)
-		must(t, first.ends(t))
-		w.publish(0, numbered("a", 11, 30)...)
+		must(t, first.waitEnd(t))
+		w.publish(0, numberedIDs("a", 11, 30)...)
 		w.publish(1, "beside")
 		must(t, w.cluster.DeleteRecords(theTopic, 0, 20))
 		second := w.start(count, nil, whenIdle)
-		err := second.ends(t)
+		err := second.waitEnd(t)
 		if !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "orders/0") {
 			t.Errorf("the run returned: %v", err)
 		}
-		w.once("beside")
+		w.expectOnce("beside")
 	})
 	inWorld(t, "trap_T95_a_log_whose_tail_was_compacted_away_is_empty", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		p := w.settled(nil)
+		p := w.startSettled(nil)
 		for l := range p.source.lanes.each {
 			l.next, l.delivered = 0, 0 // as if only a gap were left before the end
 		}
@@ -158,8 +158,8 @@ func (w *world) slowJoins(d time.Duration) {
 	})
 }
 
-// The function busy fails if a source reports that it is idle.
-func busy(t testing.TB, s *Source, when string) {
+// expectNotIdle fails if a source reports that it is idle.
+func expectNotIdle(t testing.TB, s *Source, when string) {
 	t.Helper()
 	if idle, left, err := s.Info().Idle(t.Context()); idle || err != nil {
 		t.Errorf("%s: idle %t, left %+v, %v", when, idle, left, err)
@@ -169,38 +169,38 @@ func busy(t testing.TB, s *Source, when string) {
 // hasNone waits until a source has no lane.
 func (w *world) hasNone(p *process) {
 	w.t.Helper()
-	w.until(time.Minute, "its lanes are lost", func() bool { return len(p.source.lanes.all()) == 0 })
+	w.waitUntil(time.Minute, "its lanes are lost", func() bool { return len(p.source.lanes.all()) == 0 })
 }
 
 func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 	inWorld(t, "trap_T95_before_it_is_told_what_it_reads_for_the_first_time", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 50)...)
+		w.publish(0, numberedIDs("a", 1, 50)...)
 		w.slowJoins(6 * time.Second)
 		p := w.start(count, nil, nil)
-		w.until(time.Minute, "it joins", func() bool { return p.source.member.current() != nil })
-		busy(t, p.source, "joining")
-		w.settles(time.Minute)
-		w.once(numbered("a", 1, 50)...)
+		w.waitUntil(time.Minute, "it joins", func() bool { return p.source.member.currentClient() != nil })
+		expectNotIdle(t, p.source, "joining")
+		w.waitCommitted(time.Minute)
+		w.expectOnce(numberedIDs("a", 1, 50)...)
 	})
 	inWorld(t, "trap_T95_after_the_group_has_forgotten_it", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		p := w.settled(nil)
+		p := w.startSettled(nil)
 		w.slowJoins(6 * time.Second)
 		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID, Count: 1})
 		w.hasNone(p)
-		busy(t, p.source, "forgotten")
+		expectNotIdle(t, p.source, "forgotten")
 	})
 	inWorld(t, "trap_T95_while_the_answer_to_a_commit_has_ended_its_lane", 1, func(t *testing.T, w *world) {
 		p := w.start(count, nil, nil)
-		w.until(time.Minute, "it has a lane", p.source.lanes.any)
+		w.waitUntil(time.Minute, "it has a lane", p.source.lanes.hasAny)
 		refuse(w.cluster, kerr.UnknownMemberID, 1)
 		w.publish(0, "a")
-		w.until(time.Minute, "its lane is lost", func() bool { return p.first().gone })
-		busy(t, p.source, "lost")
+		w.waitUntil(time.Minute, "its lane is lost", func() bool { return p.firstLane().ended })
+		expectNotIdle(t, p.source, "lost")
 	})
 	inWorld(t, "trap_T95_when_it_is_replaced_while_the_brokers_answer", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		p := w.settled(nil)
+		p := w.startSettled(nil)
 		w.slowJoins(6 * time.Second)
 		var asked atomic.Bool
 		w.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -211,15 +211,15 @@ func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 			})
 			return nil, nil, false
 		})
-		busy(t, p.source, "replaced")
+		expectNotIdle(t, p.source, "replaced")
 		if !asked.Load() {
 			t.Error("the brokers were not asked")
 		}
 	})
 	inWorld(t, "trap_T95_when_it_is_told_of_its_lanes_end_before_it_is_replaced", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		p := w.settled(nil)
-		p.source.lanes.observer = &lastly{p.source.lanes.observer, func() { busy(t, p.source, "at the end of its lane") }}
+		p := w.startSettled(nil)
+		p.source.lanes.observer = &lastObserver{p.source.lanes.observer, func() { expectNotIdle(t, p.source, "at the end of its lane") }}
 		p.source.demandReplacement()
 		pass(10 * time.Second)
 	})
@@ -230,11 +230,11 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 		"trap_T95_no_answer_for_its_topic":     answeredAs("another", 7, nil),
 		"trap_T95_its_topic_is_unknown":        answeredAs(theTopic, 0, kerr.UnknownTopicOrPartition),
 		"trap_T95_its_partition_is_unknown":    answeredAs(theTopic, 7, nil),
-		"trap_T95_its_partition_has_no_leader": leaderless(answeredAs(theTopic, 7, nil)),
+		"trap_T95_its_partition_has_no_leader": addLeaderless(answeredAs(theTopic, 7, nil)),
 	} {
 		inWorld(t, name, 1, func(t *testing.T, w *world) {
 			w.publish(0, "a")
-			p := w.settled(nil)
+			p := w.startSettled(nil)
 			for l := range p.source.lanes.each {
 				l.next, l.delivered = 0, 0 // as if the lane had not read its records
 			}
@@ -272,21 +272,21 @@ func (w *world) alwaysAnswer(topic kmsg.MetadataResponseTopic) {
 	})
 }
 
-// The function leaderless adds a partition without a leader to the metadata of a topic.
-func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
+// addLeaderless adds a partition without a leader to the metadata of a topic.
+func addLeaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 	partition := kmsg.NewMetadataResponseTopicPartition()
 	partition.Leader, partition.ErrorCode = -1, kerr.LeaderNotAvailable.Code
 	topic.Partitions = append(topic.Partitions, partition)
 	return topic
 }
 
-// lastly is an observer of lanes. When a lane ends, it first calls the function before and then the wrapped observer.
-type lastly struct {
+// lastObserver is an observer of lanes. When a lane ends, it first calls the function before and then the wrapped observer.
+type lastObserver struct {
 	source.LaneObserver
 	before func()
 }
 
-func (o *lastly) Lost(l source.Lane) {
+func (o *lastObserver) Lost(l source.Lane) {
 	o.before()
 	o.LaneObserver.Lost(l)
 }

@@ -51,10 +51,10 @@ type lane struct {
 	// The owner whose commit the group refused. No commit is tried until the lane has another owner.
 	refused   owner
 	refusedAt time.Time
-	// The field gone is true after the end of the lane: the lane's records are no longer delivered, and acks have no
+	// ended is true after the end of the lane: the lane's records are no longer delivered, and acks have no
 	// effect.
-	gone   bool
-	goneAt time.Time
+	ended   bool
+	endedAt time.Time
 	// The field leaving is true while the lane is handed over to another member. The lane delivers no further records.
 	leaving bool
 	// The reason why the lane cannot be read further; nil if the lane can be read.
@@ -62,31 +62,31 @@ type lane struct {
 	// The reason why the lane has stopped; nil if the lane has not stopped.
 	fault       error
 	faultLogged time.Time
-	// The field skipsLost is true if the lane must skip lost records.
-	skipsLost bool
+	// skipLost is true if the lane must skip lost records.
+	skipLost bool
 
 	topicID [16]byte
 	// The field window contains the polled records that are not acked, and the acked records that follow a record that
 	// is not acked. The field first is the number of the first record in window.
 	window []slot
 	first  int
-	// The field held is the size in bytes of the records that are not acked. The field hidden is the size of those
+	// heldBytes is the size in bytes of the records that are not acked. hiddenBytes is the size of those
 	// parts of delivered records that the consumer does not get.
-	held, hidden int64
+	heldBytes, hiddenBytes int64
 	// The offset after the last polled record; -1 before the first record.
 	next int64
-	// The field done is the position up to which all records are acked. The field committed is the position that the
+	// acked is the position up to which all records are acked. The field committed is the position that the
 	// group has, with the offset -1 if this position is unknown.
-	done, committed position
-	committedAt     time.Time
+	acked, committed position
+	committedAt      time.Time
 	// The position that the store has, as far as known; see positions.go. The value is -1 if this position is unknown.
-	kept int64
-	// The field ready has the polled records that are not delivered yet. The field back has the nacked records.
-	ready, back []*record
-	paused      bool // the consumer has paused the lane
-	full        bool // the source has paused the lane, because the window is full
-	overBudget  bool // the source has paused the lane, because a batch would exceed the budget
-	unsettled   int
+	storedOffset int64
+	// The field ready has the polled records that are not delivered yet. nacked has the nacked records.
+	ready, nacked []*record
+	paused        bool // the consumer has paused the lane
+	full          bool // the source has paused the lane, because the window is full
+	overBudget    bool // the source has paused the lane, because a batch would exceed the budget
+	unsettled     int
 	// The offset after the last delivered record; -1 if unknown.
 	delivered int64
 	// The last known ends of the partition: the offset end is after the last record, and the offset stable before the
@@ -96,12 +96,12 @@ type lane struct {
 	heldUpSince time.Time
 	heldUpTold  bool
 
-	// The field uncommitted is the time of the oldest acked record that no commit contains yet. The field committing is
+	// oldestUncommitted is the time of the oldest acked record that no commit contains yet. oldestUnconfirmed is
 	// the time of the oldest record whose commit is not confirmed yet. A zero time means that no record waits for a
 	// commit or for its confirmation.
-	uncommitted, committing time.Time
+	oldestUncommitted, oldestUnconfirmed time.Time
 	// The earliest time of the records in the last poll.
-	taken time.Time
+	earliestTime time.Time
 	// The time of the last request for the end of the partition.
 	endAsked    time.Time
 	firstUnread firstUnread
@@ -139,12 +139,12 @@ type record struct {
 	written time.Time
 	// The number of the record in the order of its lane.
 	number int
-	// The field size is the memory of the record in bytes. The field hidden is the size of the part that the message
+	// The field size is the memory of the record in bytes. hiddenSize is the size of the part that the message
 	// does not contain because the record is too large.
-	size, hidden int64
-	after        position
-	state        recordState
-	at           time.Time // the time of the delivery; if handedBack, the time of the next delivery
+	size, hiddenSize int64
+	after            position
+	state            recordState
+	deliveryTime     time.Time // the time of the delivery; if handedBack, the time of the next delivery
 	// The message of the first delivery. Each redelivery has its own copy.
 	message  semel.Message
 	detached bool
@@ -163,17 +163,17 @@ func (l *lane) add(records []*kgo.Record, maxRecord int) {
 		if !raw.Attrs.IsControl() {
 			r := &record{lane: l, raw: raw, written: message.TimeOf(raw), number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
 			if length := len(raw.Value); length > maxRecord {
-				r.hidden = int64(length - message.Kept)
+				r.hiddenSize = int64(length - message.Kept)
 			}
 			s.record = r
 			l.ready = append(l.ready, r)
-			l.held += r.size
-			earliest = earlier(earliest, message.TimeOf(raw))
+			l.heldBytes += r.size
+			earliest = minTime(earliest, message.TimeOf(raw))
 		}
 		l.window = append(l.window, s)
 	}
 	if !earliest.IsZero() {
-		l.taken = earlier(earliest, now)
+		l.earliestTime = minTime(earliest, now)
 	}
 	l.advance()
 }
@@ -218,12 +218,12 @@ func (l *lane) settle(r *record) {
 	}
 	if r.state == delivered {
 		l.unsettled--
-		l.hidden -= r.hidden
+		l.hiddenBytes -= r.hiddenSize
 	}
-	l.held -= r.size
+	l.heldBytes -= r.size
 	s := &l.window[r.number-l.first]
 	s.record = nil
-	if at := r.time(); !at.IsZero() {
+	if at := r.brokerTime(); !at.IsZero() {
 		s.settledTime = at.UnixMilli()
 	}
 	r.state, r.raw = settled, nil
@@ -234,16 +234,16 @@ func (l *lane) settle(r *record) {
 func (l *lane) advance() {
 	n := 0
 	for n < len(l.window) && l.window[n].record == nil {
-		l.done = l.window[n].after
-		l.uncommitted = earlier(l.uncommitted, l.window[n].time())
+		l.acked = l.window[n].after
+		l.oldestUncommitted = minTime(l.oldestUncommitted, l.window[n].ackedTime())
 		n++
 	}
 	l.window = l.window[n:]
 	l.first += n
 }
 
-// The method dirty reports whether the lane has a newer position than the group.
-func (l *lane) dirty() bool { return !l.gone && l.done.offset > l.committed.offset }
+// needsCommit reports whether the lane has a newer position than the group.
+func (l *lane) needsCommit() bool { return !l.ended && l.acked.offset > l.committed.offset }
 
 // giveBack schedules a record for another delivery, not before the time at.
 func (l *lane) giveBack(r *record, at time.Time) {
@@ -251,20 +251,20 @@ func (l *lane) giveBack(r *record, at time.Time) {
 		return
 	}
 	l.unsettled--
-	l.hidden -= r.hidden
-	r.state, r.at = handedBack, at
-	l.back = append(l.back, r)
+	l.hiddenBytes -= r.hiddenSize
+	r.state, r.deliveryTime = handedBack, at
+	l.nacked = append(l.nacked, r)
 }
 
-// The method blocked reports whether the lane must not deliver records now.
-func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
+// isBlocked reports whether the lane must not deliver records now.
+func (l *lane) isBlocked() bool { return l.ended || l.leaving || l.paused }
 
-// The method oldest returns the delivery time of the oldest delivery that is not acked.
-func (l *lane) oldest() time.Time {
+// oldestDelivery returns the delivery time of the oldest delivery that is not acked.
+func (l *lane) oldestDelivery() time.Time {
 	var at time.Time
 	for i := range l.window {
-		if r := l.window[i].record; r != nil && r.state == delivered && (at.IsZero() || r.at.Before(at)) {
-			at = r.at
+		if r := l.window[i].record; r != nil && r.state == delivered && (at.IsZero() || r.deliveryTime.Before(at)) {
+			at = r.deliveryTime
 		}
 	}
 	return at
@@ -282,14 +282,14 @@ func (l *lane) setFault(why error) {
 	l.fault = why
 }
 
-// The method left returns the report of a stopped lane: the number of records that are left, and the reason.
-func (l *lane) left(why error) semel.Unfinished {
-	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
+// newUnfinished returns the report of a stopped lane: the number of records that are left, and the reason.
+func (l *lane) newUnfinished(why error) semel.Unfinished {
+	return semel.Unfinished{Lane: l.id.ID, Messages: l.countUnread(), Reason: why.Error(), Fault: true}
 }
 
-// The method unread returns the number of offsets after the lane's position.
-func (l *lane) unread() int64 {
-	at := max(l.reached(), l.committed.offset)
+// countUnread returns the number of offsets after the lane's position.
+func (l *lane) countUnread() int64 {
+	at := max(l.deliveredOffset(), l.committed.offset)
 	if at < 0 || l.end < 0 {
 		return source.Unknown
 	}
@@ -298,12 +298,12 @@ func (l *lane) unread() int64 {
 
 // heldUp reports whether the lane has records that cannot be delivered because of an open transaction.
 func (l *lane) heldUp(uncommitted bool) bool {
-	return !uncommitted && !l.gone && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.reached() >= l.stable
+	return !uncommitted && !l.ended && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.deliveredOffset() >= l.stable
 }
 
-// The method reached returns the offset after the last record that was delivered or that contains no message. The
+// deliveredOffset returns the offset after the last record that was delivered or that contains no message. The
 // result is -1 before the first record.
-func (l *lane) reached() int64 {
+func (l *lane) deliveredOffset() int64 {
 	if len(l.ready) == 0 {
 		return max(l.next, l.delivered)
 	}
@@ -317,8 +317,8 @@ var noTopicID [16]byte
 
 func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 
-// The method unfit returns the reason why new records cannot be added to the lane; empty if the records can be added.
-func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
+// rejectReason returns the reason why new records cannot be added to the lane; empty if the records can be added.
+func (l *lane) rejectReason(id [16]byte, records []*kgo.Record) string {
 	switch {
 	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:
 		return "the topic was deleted and created again; its offsets start again, and unread records of the deleted topic are lost. The topic is read from its beginning"

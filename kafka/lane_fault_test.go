@@ -19,9 +19,9 @@ import (
 // function cause, which stops lane 0 by a fault. The results are the process and the log.
 func (w *world) lastMove(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
 	w.t.Helper()
-	w.publish(0, numbered("a", 1, 10)...)
-	must(w.t, w.start(count, nil, whenIdle).ends(w.t))
-	w.publish(0, numbered("a", 11, 30)...)
+	w.publish(0, numberedIDs("a", 1, 10)...)
+	must(w.t, w.start(count, nil, whenIdle).waitEnd(w.t))
+	w.publish(0, numberedIDs("a", 11, 30)...)
 	w.publish(1, "beside")
 	cause()
 	text := &lockedBuffer{}
@@ -44,13 +44,13 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		inWorld(t, name, 2, func(t *testing.T, w *world) {
 			began := time.Now()
 			p, text := w.lastMove(20*time.Second, nil, func() { cause(w) })
-			if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "orders/0") {
+			if err := p.waitEnd(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "orders/0") {
 				t.Errorf("the run returned: %v", err)
 			}
 			if took := time.Since(began); took > 4*time.Minute {
 				t.Errorf("it took %v", took)
 			}
-			w.once("beside")
+			w.expectOnce("beside")
 			if left := p.consumer.Unfinished(); len(left) != 1 || !left[0].Fault || left[0].Lane != "orders/0" {
 				t.Errorf("left is %+v", left)
 			}
@@ -61,11 +61,11 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 	}
 	inWorld(t, "trap_T95_a_run_with_a_long_wait_ends_where_the_brokers_refuse_a_read", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		must(t, w.start(count, nil, whenIdle).ends(t))
+		must(t, w.start(count, nil, whenIdle).waitEnd(t))
 		w.publish(0, "b")
 		w.refuseFetches()
 		p := w.start(count, nil, func(c *settings) { c.IdleExit = 20 * time.Second })
-		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "nothing can be read after offset 1") {
+		if err := p.waitEnd(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "nothing can be read after offset 1") {
 			t.Errorf("the run returned: %v", err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 			must(t, w.cluster.DeleteRecords(theTopic, 0, 20))
 		})
 		pass(10 * time.Minute)
-		w.once("beside")
+		w.expectOnce("beside")
 		logSays(t, text, "a partition has stopped", 9, 12)
 		if strings.Contains(text.String(), "source does not work") || strings.Contains(text.String(), "works again") {
 			t.Errorf("the log says that the source does not work:\n%.3000s", text.String())
@@ -90,16 +90,16 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		p, _ := w.lastMove(time.Second, func(c *Config) { c.OnLostRecords = GoOn }, func() {
 			must(t, w.cluster.DeleteRecords(theTopic, 0, 20))
 		})
-		if err := p.ends(t); err != nil || len(p.consumer.Unfinished()) > 0 {
+		if err := p.waitEnd(t); err != nil || len(p.consumer.Unfinished()) > 0 {
 			t.Errorf("%v, left %+v", err, p.consumer.Unfinished())
 		}
-		w.once(append(numbered("a", 21, 30), "beside")...)
+		w.expectOnce(append(numberedIDs("a", 21, 30), "beside")...)
 	})
 }
 
-// The method stands fetches until a lane stops, and returns the fault of that lane. The test fails on a delivery or an
+// fetchFault fetches until a lane stops, and returns the fault of that lane. The test fails on a delivery or an
 // error of Fetch.
-func (r *reader) stands() string {
+func (r *reader) fetchFault() string {
 	r.t.Helper()
 	ctx, cancel := contextFor(r.t, patience)
 	defer cancel()
@@ -111,15 +111,15 @@ func (r *reader) stands() string {
 		got, err := r.Fetch(short, wide)
 		end()
 		if len(got) > 0 || err != nil && short.Err() == nil {
-			r.t.Fatalf("came %s, %v", shown(got), err)
+			r.t.Fatalf("came %s, %v", formatBodies(got), err)
 		}
 	}
 	r.t.Fatal("no lane stops")
 	return ""
 }
 
-// The method asked counts the fetches of partition 0 at an offset.
-func (w *world) asked(at int64) *atomic.Int64 {
+// countFetches counts the fetches of partition 0 at an offset.
+func (w *world) countFetches(at int64) *atomic.Int64 {
 	n := new(atomic.Int64)
 	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true, TopLevel: true, When: func(request kmsg.Request) bool {
 		for _, t := range request.(*kmsg.FetchRequest).Topics {
@@ -140,10 +140,10 @@ func (p *process) lane(partition int32) source.Lane {
 	return p.source.lanes.all()[i].id
 }
 
-// The method paused fails unless the client has paused exactly the given partitions.
-func (p *process) paused(t testing.TB, when string, partitions ...int32) {
+// expectPaused fails unless the client has paused exactly the given partitions.
+func (p *process) expectPaused(t testing.TB, when string, partitions ...int32) {
 	t.Helper()
-	if paused := p.source.member.current().PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {
+	if paused := p.source.member.currentClient().PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {
 		t.Errorf("%s partitions %v are paused, not %v", when, paused, partitions)
 	}
 }
@@ -157,26 +157,26 @@ func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 		large.Value = make([]byte, 4<<20)
 		must(t, bomb.ProduceSync(t.Context(), large).FirstErr())
 		w.publish(0, "behind")
-		asked := w.asked(1)
-		text := w.logged(func(c *Config) { c.MaxRecord, c.MaxBatch = 1<<20, 2<<20 })
+		asked := w.countFetches(1)
+		text := w.startWithLog(func(c *Config) { c.MaxRecord, c.MaxBatch = 1<<20, 2<<20 })
 		p := w.processes["process 1"]
 		for n := range 24 {
-			id := numbered("beside", n, n)[0]
+			id := numberedIDs("beside", n, n)[0]
 			w.publish(1, id)
-			w.until(time.Second, "the other partition continues", func() bool { return w.effect(id) == 1 })
+			w.waitUntil(time.Second, "the other partition continues", func() bool { return w.effect(id) == 1 })
 			pass(5 * time.Second)
 		}
-		w.once("before")
-		w.without("large", "behind")
+		w.expectOnce("before")
+		w.expectNoEffect("large", "behind")
 		w.wantCommitted(0, 1)
 		logSays(t, text, "the batch of offsets 1 to 1 is larger than 2 MiB", 2, 4)
 		if n := asked.Load(); n < 1 || n > 3 {
 			t.Errorf("the partition was requested %d times", n)
 		}
-		p.paused(t, "while it stands", 0)
+		p.expectPaused(t, "while it stands", 0)
 		p.source.Flow(p.lane(0), false)
 		p.source.Flow(p.lane(0), true)
-		p.paused(t, "after the consumer has paused and resumed it", 0)
+		p.expectPaused(t, "after the consumer has paused and resumed it", 0)
 		if _, left, err := p.source.Info().Idle(t.Context()); err != nil || len(left) != 1 || left[0].Lane != "orders/0" || !left[0].Fault || left[0].Messages != 2 {
 			t.Errorf("left is %+v: %v", left, err)
 		}

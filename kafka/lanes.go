@@ -20,9 +20,9 @@ type lanes struct {
 	budget   *hook.Budget
 	member   *member
 	observer source.LaneObserver // nil if there is no observer
-	// The function ended is called with each lane that this process gives up or loses, while mu is held. The function
+	// onEnd is called with each lane that this process gives up or loses, while mu is held. The function
 	// is nil unless Config.Observe is set.
-	ended func(*lane)
+	onEnd func(*lane)
 	// The channel changed gets a value when a lane was assigned, lost or stopped.
 	changed chan struct{}
 
@@ -52,26 +52,26 @@ func (ls *lanes) each(yield func(*lane) bool) {
 	}
 }
 
-// The method living calls the function do with the lane of a partition, if the partition has a lane that is not gone.
+// withLane calls the function do with the lane of a partition, if the partition has a lane that is not gone.
 // The lock is held during the call.
-func (ls *lanes) living(p topicPartition, do func(*lane)) {
+func (ls *lanes) withLane(p topicPartition, do func(*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l := ls.byPartition[p]; l != nil && !l.gone {
+	if l := ls.byPartition[p]; l != nil && !l.ended {
 		do(l)
 	}
 }
 
-// The method with calls the function do with all lanes in order. The lock is held during the call.
-func (ls *lanes) with(do func(all []*lane)) {
+// withAll calls the function do with all lanes in order. The lock is held during the call.
+func (ls *lanes) withAll(do func(all []*lane)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	do(ls.order)
 }
 
-// The method at returns the lane of a partition, even if the lane is lost; nil if the partition has no lane. Only
-// callbacks of the method with may call the method at.
-func (ls *lanes) at(p topicPartition) *lane { return ls.byPartition[p] }
+// find returns the lane of a partition, even if the lane is lost; nil if the partition has no lane. Only
+// callbacks of withLane and withAll may call find.
+func (ls *lanes) find(p topicPartition) *lane { return ls.byPartition[p] }
 
 // touch requests a report of the lanes at once. touch never blocks.
 func (ls *lanes) touch() {
@@ -87,8 +87,8 @@ func (ls *lanes) observe(tell func(source.LaneObserver)) {
 	}
 }
 
-// give creates a lane for each newly assigned partition of a member, and notifies the observer.
-func (ls *lanes) give(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) {
+// assign creates a lane for each newly assigned partition of a member, and notifies the observer.
+func (ls *lanes) assign(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) {
 	for _, l := range ls.add(client, now, added, ids) {
 		ls.observe(func(o source.LaneObserver) { o.Given(l.id) })
 	}
@@ -97,7 +97,7 @@ func (ls *lanes) give(client *kgo.Client, now owner, added map[string][]int32, i
 func (ls *lanes) add(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if !ls.member.is(client) {
+	if !ls.member.isCurrent(client) {
 		return nil
 	}
 	var given []*lane
@@ -113,7 +113,7 @@ func (ls *lanes) add(client *kgo.Client, now owner, added map[string][]int32, id
 			given = append(given, l)
 		}
 	}
-	ls.member.assigned(true)
+	ls.member.setAssigned(true)
 	return given
 }
 
@@ -121,7 +121,7 @@ func newLane(p topicPartition, epoch uint64) *lane {
 	return &lane{
 		topicPartition: p,
 		id:             source.Lane{ID: p.lane(), Epoch: epoch},
-		next:           -1, done: position{-1, -1}, committed: position{-1, -1}, kept: -1, end: -1, stable: -1, delivered: -1,
+		next:           -1, acked: position{-1, -1}, committed: position{-1, -1}, storedOffset: -1, end: -1, stable: -1, delivered: -1,
 	}
 }
 
@@ -130,12 +130,12 @@ func newLane(p topicPartition, epoch uint64) *lane {
 func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]int32) (found, lost []*lane, ok bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if !ls.member.is(client) {
+	if !ls.member.isCurrent(client) {
 		return nil, nil, false
 	}
 	for _, l := range ls.order {
 		switch {
-		case l.gone:
+		case l.ended:
 		case l.owner.member == now.member:
 			l.owner = now
 		default:
@@ -144,7 +144,7 @@ func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]in
 	}
 	for topic, numbers := range partitions {
 		for _, number := range numbers {
-			if l := ls.byPartition[topicPartition{topic, number}]; l != nil && !l.gone && !slices.Contains(lost, l) {
+			if l := ls.byPartition[topicPartition{topic, number}]; l != nil && !l.ended && !slices.Contains(lost, l) {
 				found = append(found, l)
 			}
 		}
@@ -159,21 +159,21 @@ func (ls *lanes) all() []*lane {
 	return slices.Clone(ls.order)
 }
 
-// The method any reports whether this process has a lane.
-func (ls *lanes) any() bool {
+// hasAny reports whether this process has a lane.
+func (ls *lanes) hasAny() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return len(ls.order) > 0
 }
 
-// The method has reports whether this process has a lane for a partition that is not gone.
-func (ls *lanes) has(p topicPartition) (lives bool) {
-	ls.living(p, func(*lane) { lives = true })
+// hasLane reports whether this process has a lane for a partition that is not gone.
+func (ls *lanes) hasLane(p topicPartition) (lives bool) {
+	ls.withLane(p, func(*lane) { lives = true })
 	return lives
 }
 
-// The method given returns the number of lanes that were ever assigned to this source.
-func (ls *lanes) given() uint64 {
+// countAssigned returns the number of lanes that were ever assigned to this source.
+func (ls *lanes) countAssigned() uint64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.epoch
@@ -205,9 +205,9 @@ func (ls *lanes) forgetPartition(p topicPartition) {
 	if l == nil {
 		return
 	}
-	l.gone = true
-	ls.budget.Hold(-l.held)
-	l.held = 0
+	l.ended = true
+	ls.budget.Hold(-l.heldBytes)
+	l.heldBytes = 0
 	delete(ls.byPartition, p)
 	ls.order = slices.DeleteFunc(ls.order, func(other *lane) bool { return other == l })
 }
@@ -216,7 +216,7 @@ func (ls *lanes) forgetPartition(p topicPartition) {
 func (ls *lanes) drain(which []*lane) []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	which = slices.DeleteFunc(which, func(l *lane) bool { return l.gone })
+	which = slices.DeleteFunc(which, func(l *lane) bool { return l.ended })
 	for _, l := range which {
 		l.leaving = true
 	}
@@ -226,7 +226,7 @@ func (ls *lanes) drain(which []*lane) []*lane {
 // lose ends lanes: the lanes' records are no longer delivered, and acks have no effect. If reason is not empty, lose
 // logs a warning for each lane. For lanes that were handed over, reason is empty.
 func (ls *lanes) lose(which []*lane, reason string) {
-	var given []held
+	var given []partitionOffset
 	for _, l := range which {
 		at, ended := ls.end(l)
 		if !ended {
@@ -246,15 +246,15 @@ func (ls *lanes) lose(which []*lane, reason string) {
 
 // end ends a lane, and returns its partition and committed offset. The result is false if the lane had ended
 // before.
-func (ls *lanes) end(l *lane) (held, bool) {
+func (ls *lanes) end(l *lane) (partitionOffset, bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	was := l.gone
-	l.gone, l.goneAt = true, time.Now()
+	was := l.ended
+	l.ended, l.endedAt = true, time.Now()
 	if !was && ls.config.Observe != nil {
-		ls.ended(l)
+		ls.onEnd(l)
 	}
-	return held{l.topicPartition, l.committed.offset}, !was
+	return partitionOffset{l.topicPartition, l.committed.offset}, !was
 }
 
 // findOrphans demands a new member in two cases: the client still reads a lane that is lost here, or a
@@ -264,9 +264,9 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 	defer ls.mu.Unlock()
 	for _, l := range ls.order {
 		switch {
-		case l.gone && time.Since(l.goneAt) > orphanAfter:
+		case l.ended && time.Since(l.endedAt) > orphanAfter:
 			ls.member.demandReplacement("the client still reads lanes that are lost", l.topicPartition)
-		case !l.gone && l.refused == l.owner && time.Since(l.refusedAt) > rebalanceTimeout:
+		case !l.ended && l.refused == l.owner && time.Since(l.refusedAt) > rebalanceTimeout:
 			ls.member.demandReplacement("the group continued without this member", l.topicPartition)
 			stale = append(stale, l)
 		}
@@ -274,19 +274,19 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 	return stale
 }
 
-// held is a partition with the group's offset; the offset is negative if the group has no offset.
-type held struct {
+// partitionOffset is a partition with the group's offset; the offset is negative if the group has no offset.
+type partitionOffset struct {
 	topicPartition
 	next int64
 }
 
 // logPartitions writes one log line with the partitions that were assigned or given up, and their offsets. The line
 // names at most mostNamed partitions, and contains the number of all partitions.
-func logPartitions(c *Config, what string, all []held) {
+func logPartitions(c *Config, what string, all []partitionOffset) {
 	if len(all) == 0 {
 		return
 	}
-	slices.SortFunc(all, func(a, b held) int { return a.compare(b.topicPartition) })
+	slices.SortFunc(all, func(a, b partitionOffset) int { return a.compare(b.topicPartition) })
 	var named []string
 	for _, h := range all[:min(len(all), mostNamed)] {
 		if h.next < 0 {

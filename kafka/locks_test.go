@@ -33,7 +33,7 @@ func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	for _, file := range parsed {
 		for _, declaration := range file.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok {
-				for _, at := range reached(function, guarded) {
+				for _, at := range guardedAccesses(function, guarded) {
 					t.Errorf("%s: %s accesses fields that another type's lock guards", files.Position(at), function.Name.Name)
 				}
 			}
@@ -80,9 +80,9 @@ func guardedFields(files []*ast.File) map[string][]string {
 	return all
 }
 
-// The function reached returns the places at which a function accesses guarded fields of another type, or a lock that
+// guardedAccesses returns the places at which a function accesses guarded fields of another type, or a lock that
 // does not belong to the function's receiver.
-func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
+func guardedAccesses(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	var all []token.Pos
 	ast.Inspect(f, func(n ast.Node) bool {
 		field, ok := n.(*ast.SelectorExpr)
@@ -93,7 +93,7 @@ func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 		if ok && slices.Contains(guarded[owner.Sel.Name], field.Sel.Name) {
 			all = append(all, field.Pos())
 		}
-		if local, ok := field.X.(*ast.Ident); ok && field.Sel.Name == "mu" && !receives(f, local.Name) {
+		if local, ok := field.X.(*ast.Ident); ok && field.Sel.Name == "mu" && !isReceiver(f, local.Name) {
 			all = append(all, field.Pos())
 		}
 		return true
@@ -101,7 +101,7 @@ func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	return all
 }
 
-// The function receives reports whether name is the receiver of a method.
-func receives(f *ast.FuncDecl, name string) bool {
+// isReceiver reports whether name is the receiver of a method.
+func isReceiver(f *ast.FuncDecl, name string) bool {
 	return f.Recv != nil && len(f.Recv.List[0].Names) == 1 && f.Recv.List[0].Names[0].Name == name
 }

@@ -50,7 +50,7 @@ func (s *laneWatch) observe(all []LaneState) {
 	}
 }
 
-func (s *laneWatch) of(partition int32) LaneState {
+func (s *laneWatch) stateOf(partition int32) LaneState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last[partition]
@@ -74,24 +74,24 @@ func TestLogsWithGaps(t *testing.T) {
 		}
 		w.cluster.Compact()
 		want = append(want, "committed5") // the other records also have the key of committed5
-		p := w.settled(nil)
-		w.once(want...)
+		p := w.startSettled(nil)
+		w.expectOnce(want...)
 		if c := p.consumer.Counts(); c.Applied >= 18 || w.end(0) < 30 {
 			t.Errorf("no record was compacted: %+v, the log ends at %d", c, w.end(0))
 		}
 		w.publish(0, "after")
-		w.settles(time.Minute)
-		w.once("after")
+		w.waitCommitted(time.Minute)
+		w.expectOnce("after")
 	})
 	inWorld(t, "trap_35_the_lag_is_zero_although_the_log_ends_with_what_is_never_delivered", 1, func(t *testing.T, w *world) {
 		var seen laneWatch
 		p := w.start(count, func(c *Config) { c.Observe = seen.observe }, nil)
 		w.finish(w.begin("a", 0, "committed"), kgo.TryCommit)
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		w.finish(w.begin("b", 0, "aborted 1", "aborted 2"), kgo.TryAbort)
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		pass(2 * time.Second)
-		if s := seen.of(0); s.Committed != s.End || s.Delivered != s.End || s.End != 5 || s.Unsettled != 0 || s.HeldUp {
+		if s := seen.stateOf(0); s.Committed != s.End || s.Delivered != s.End || s.End != 5 || s.Unsettled != 0 || s.HeldUp {
 			t.Errorf("%+v", s)
 		}
 		if c := p.consumer.Counts(); c.Applied != 1 || c.Deliveries != 1 {
@@ -107,9 +107,9 @@ func TestLogsWithGaps(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		w.finish(open, kgo.TryAbort)
-		w.settles(time.Minute)
-		w.once("behind it")
-		w.without("aborted 1")
+		w.waitCommitted(time.Minute)
+		w.expectOnce("behind it")
+		w.expectNoEffect("aborted 1")
 	})
 }
 
@@ -121,16 +121,16 @@ func TestATransactionThatHangs(t *testing.T) {
 			c.Observe, c.Logger = seen.observe, logTo(&text)
 		}, nil)
 		w.publish(0, "before")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		open := w.begin("hangs", 0, "inside")
 		w.publish(0, "behind")
 		w.publish(1, "beside")
 		pass(5 * time.Second)
-		w.once("before", "beside")
-		if s := seen.of(0); !s.HeldUp || s.Delivered != 1 || s.End != 3 {
+		w.expectOnce("before", "beside")
+		if s := seen.stateOf(0); !s.HeldUp || s.Delivered != 1 || s.End != 3 {
 			t.Errorf("no held-up lane is reported: %+v", s)
 		}
-		if s := seen.of(1); s.HeldUp {
+		if s := seen.stateOf(1); s.HeldUp {
 			t.Errorf("a lane without open transactions is reported as held up: %+v", s)
 		}
 		if strings.Contains(text.String(), "transaction") {
@@ -139,10 +139,10 @@ func TestATransactionThatHangs(t *testing.T) {
 		pass(3 * time.Minute)
 		logSays(t, &text, "a transaction stays open", 1, 1)
 		w.finish(open, kgo.TryCommit)
-		w.settles(time.Minute)
-		w.once("before", "inside", "behind", "beside")
+		w.waitCommitted(time.Minute)
+		w.expectOnce("before", "inside", "behind", "beside")
 		pass(2 * time.Second)
-		if s := seen.of(0); s.HeldUp || s.Committed != s.End {
+		if s := seen.stateOf(0); s.HeldUp || s.Committed != s.End {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -168,25 +168,25 @@ func (b *lockedBuffer) String() string {
 
 func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 	inWorld(t, "trap_36_when_the_groups_offsets_are_gone_everything_comes_again_and_nothing_happens", 2, func(t *testing.T, w *world) {
-		ids := append(numbered("a", 1, 300), numbered("b", 1, 300)...)
+		ids := append(numberedIDs("a", 1, 300), numberedIDs("b", 1, 300)...)
 		w.publish(0, ids[:300]...)
 		w.publish(1, ids[300:]...)
-		w.runs(nil)
+		w.runOnce(nil)
 		if _, err := kadm.NewClient(w.producer).DeleteGroup(context.Background(), theGroup); err != nil {
 			t.Fatal(err)
 		}
 		ran := 0
 		second := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error { ran++; return count(ctx, tx, m) }, nil, nil)
-		w.settles(time.Minute)
-		w.once(ids...)
+		w.waitCommitted(time.Minute)
+		w.expectOnce(ids...)
 		if c := second.consumer.Counts(); c.Duplicates != 600 || c.Applied != 0 || ran != 0 {
 			t.Errorf("%+v, the handler ran %d times", c, ran)
 		}
 	})
 	inWorld(t, "trap_36_offsets_whose_records_are_gone_are_told_and_nothing_is_skipped", 2, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 10)...)
-		w.runs(nil)
-		w.publish(0, numbered("a", 11, 30)...)
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		w.runOnce(nil)
+		w.publish(0, numberedIDs("a", 11, 30)...)
 		w.publish(1, "beside")
 		must(t, w.cluster.DeleteRecords(theTopic, 0, 20))
 		var text lockedBuffer
@@ -199,12 +199,12 @@ func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 			return nil, nil, false
 		})
 		second := w.start(count, func(c *Config) { c.Logger = logTo(&text) }, nil)
-		w.until(time.Minute, "the other lane continues", func() bool { return w.effect("beside") == 1 })
+		w.waitUntil(time.Minute, "the other lane continues", func() bool { return w.effect("beside") == 1 })
 		pass(time.Minute)
-		if at := w.committed(0); at != 10 || w.effect("a0021") != 0 {
+		if at := w.committedOffset(0); at != 10 || w.effect("a0021") != 0 {
 			t.Errorf("records were skipped automatically: the group's offset is %d", at)
 		}
-		says(t, text.String(), "partition 0", "offset 10", "begins at 20", "--reset-offsets")
+		expectContains(t, text.String(), "partition 0", "offset 10", "begins at 20", "--reset-offsets")
 		// Now an operator sets the offset.
 		_ = second.leave()
 		if fetches > 500 {
@@ -213,8 +213,8 @@ func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 		var offsets kadm.Offsets
 		offsets.AddOffset(theTopic, 0, 20, -1)
 		must(t, kadm.NewClient(w.producer).CommitAllOffsets(context.Background(), theGroup, offsets))
-		w.settled(nil)
-		w.once(numbered("a", 21, 30)...)
+		w.startSettled(nil)
+		w.expectOnce(numberedIDs("a", 21, 30)...)
 	})
 }
 
@@ -226,37 +226,37 @@ func TestPartitionsThatAreAdded(t *testing.T) {
 		inWorld(t, name, 1, func(t *testing.T, w *world) {
 			w.publish(0, "history")
 			w.start(count, func(c *Config) { c.Start, c.NextGen = Start{Now: true}, next }, nil)
-			w.until(time.Minute, "the group has begun", func() bool { return w.committed(0) == 1 })
+			w.waitUntil(time.Minute, "the group has begun", func() bool { return w.committedOffset(0) == 1 })
 			if _, err := kadm.NewClient(w.producer).CreatePartitions(context.Background(), 2, theTopic); err != nil {
 				t.Fatal(err)
 			}
 			w.producer = w.client()
-			w.publish(1, numbered("b", 1, 20)...) // written before any member knows the partition
-			w.publish(2, numbered("c", 1, 20)...)
-			w.settles(5 * time.Minute)
-			w.once(numbered("b", 1, 20)...)
-			w.once(numbered("c", 1, 20)...)
-			w.without("history")
+			w.publish(1, numberedIDs("b", 1, 20)...) // written before any member knows the partition
+			w.publish(2, numberedIDs("c", 1, 20)...)
+			w.waitCommitted(5 * time.Minute)
+			w.expectOnce(numberedIDs("b", 1, 20)...)
+			w.expectOnce(numberedIDs("c", 1, 20)...)
+			w.expectNoEffect("history")
 		})
 	}
 }
 
 func TestOffsetsThatAreStillInATransaction(t *testing.T) {
 	inWorld(t, "trap_39_a_lane_is_not_read_from_an_offset_that_an_open_transaction_is_about_to_move", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("m", 1, 10)...)
+		w.publish(0, numberedIDs("m", 1, 10)...)
 		c := w.begin("mover", 0, "m0011")
 		id, epoch, err := c.ProducerID(context.Background())
 		must(t, err)
 		w.moveInTransaction("mover", id, epoch, 7)
 		w.start(count, func(c *Config) { c.NextGen = true }, nil)
 		pass(20 * time.Second)
-		for _, m := range numbered("m", 1, 10) {
-			w.without(m)
+		for _, m := range numberedIDs("m", 1, 10) {
+			w.expectNoEffect(m)
 		}
 		w.finish(c, kgo.TryCommit)
-		w.settles(5 * time.Minute)
-		w.once(numbered("m", 8, 11)...)
-		w.without("m0007")
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce(numberedIDs("m", 8, 11)...)
+		w.expectNoEffect("m0007")
 	})
 }
 

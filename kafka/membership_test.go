@@ -19,7 +19,7 @@ import (
 // remove removes a reader from the group without a notification of the reader, as a broker removes a silent member.
 func remove(t testing.TB, c *kgo.Client, r *reader) {
 	t.Helper()
-	member, _ := r.member.current().GroupMetadata()
+	member, _ := r.member.currentClient().GroupMetadata()
 	request := kmsg.NewPtrLeaveGroupRequest()
 	request.Group, request.MemberID = r.config.Group, member
 	leaving := kmsg.NewLeaveGroupRequestMember()
@@ -32,8 +32,8 @@ func remove(t testing.TB, c *kgo.Client, r *reader) {
 	must(t, err)
 }
 
-// The function values returns n values: "0", "1" and so on.
-func values(n int) []string {
+// makeValues returns n values: "0", "1" and so on.
+func makeValues(n int) []string {
 	var all []string
 	for i := range n {
 		all = append(all, fmt.Sprint(i))
@@ -44,7 +44,7 @@ func values(n int) []string {
 func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 	t.Run("case_11_a_commit_carries_the_member_under_which_the_lane_was_given", func(t *testing.T) {
 		config, c := setUp(t)
-		put(t, c, "orders", 0, values(10)...)
+		put(t, c, "orders", 0, makeValues(10)...)
 		former := read(t, config)
 		old := former.take(10)
 		remove(t, c, former)
@@ -56,7 +56,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 	})
 	t.Run("case_11_a_member_that_was_forgotten_and_joins_anew_has_lost_what_it_had", func(t *testing.T) {
 		config, c := setUp(t)
-		put(t, c, "orders", 0, values(10)...)
+		put(t, c, "orders", 0, makeValues(10)...)
 		former := read(t, config)
 		old := former.take(10)
 		remove(t, c, former)
@@ -64,12 +64,12 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		heir.ack(heir.take(10)...)
 		heir.close()
 		put(t, c, "orders", 0, "10")
-		former.member.current().ForceRebalance() // the reader gets the same partition again, and its client continues at the old position
+		former.member.currentClient().ForceRebalance() // the reader gets the same partition again, and its client continues at the old position
 		former.await("another generation", func(told []string) bool { return len(told) > 1 })
 		former.ack(old[:3]...)
 		wantOffset(t, c, 0, 10)
 		got := former.take(1)
-		wants(t, got, "10")
+		expectBodies(t, got, "10")
 		former.ack(got...)
 		former.wantNotes("given orders/0", "lost orders/0", "given orders/0")
 	})
@@ -81,7 +81,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		r.ack(first[0])
 		remove(t, c, r)
 		again := r.take(2)
-		wants(t, again, "1", "2")
+		expectBodies(t, again, "1", "2")
 		r.wantNotes("given orders/0", "lost orders/0", "given orders/0")
 		r.ack(first...) // first belongs to an old epoch
 		wantOffset(t, c, 0, 1)
@@ -107,10 +107,10 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	return config, p, first, got
 }
 
-// The method moved searches the reader's notes for the lane with the notification what, and returns this lane and the
+// findMoved searches the reader's notes for the lane with the notification what, and returns this lane and the
 // other lane.
-func (r *reader) moved(what string) (moved, kept string) {
-	for _, s := range r.notes() {
+func (r *reader) findMoved(what string) (moved, kept string) {
+	for _, s := range r.notifications() {
 		if lane, found := strings.CutPrefix(s, what+" "); found {
 			if lane == "orders/0" {
 				return lane, "orders/1"
@@ -118,7 +118,7 @@ func (r *reader) moved(what string) (moved, kept string) {
 			return lane, "orders/0"
 		}
 	}
-	r.t.Fatalf("%s was notified of no lane: %v", what, r.notes())
+	r.t.Fatalf("%s was notified of no lane: %v", what, r.notifications())
 	return "", ""
 }
 
@@ -127,10 +127,10 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		config, c, first, got := pair(t)
 		first.revoking = func(_ context.Context, l source.Lane) { first.ack(got[l.ID][:2]...) }
 		heir := read(t, config)
-		wants(t, heir.take(1), "2")
-		moved, kept := first.moved("revoking")
-		if !slices.Equal(first.notes()[2:], []string{"revoking " + moved, "lost " + moved}) {
-			t.Errorf("the previous owner was notified of %v", first.notes())
+		expectBodies(t, heir.take(1), "2")
+		moved, kept := first.findMoved("revoking")
+		if !slices.Equal(first.notifications()[2:], []string{"revoking " + moved, "lost " + moved}) {
+			t.Errorf("the previous owner was notified of %v", first.notifications())
 		}
 		first.ack(got[moved]...) // an ack for a lane that moved returns no error and has no effect
 		partition := int32(moved[len(moved)-1] - '0')
@@ -147,13 +147,13 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		first.revoking = func(_ context.Context, l source.Lane) { // this function does not wait for an answer
 			_, _ = first.Settle(over, settlements(semel.Ack, got[l.ID][:2]))
 		}
-		wants(t, read(t, config).take(1), "2")
+		expectBodies(t, read(t, config).take(1), "2")
 	})
 	t.Run("C9_an_observer_that_does_not_return_is_waited_for_no_longer_than_the_deadline", func(t *testing.T) {
 		config, _, first, _ := pair(t)
 		first.config.RevokeTimeout = 50 * time.Millisecond // the client reads this option at each revocation
 		first.revoking = func(ctx context.Context, _ source.Lane) { <-ctx.Done() }
-		wants(t, read(t, config).take(3), "0", "1", "2")
+		expectBodies(t, read(t, config).take(3), "0", "1", "2")
 	})
 	t.Run("trap_31_closing_while_a_lane_is_taken_away_ends", func(t *testing.T) {
 		config, _, first, _ := pair(t)
@@ -223,7 +223,7 @@ func TestACommitOfAGenerationThatIsOver(t *testing.T) {
 		if n := commits(); n != 1 {
 			t.Errorf("%d commits were tried in one generation", n)
 		}
-		r.member.current().ForceRebalance()
+		r.member.currentClient().ForceRebalance()
 		awaitOffset(t, p, "billing", "orders", 0, 1)
 		r.wantTold("lost orders/0", 0)
 	})
@@ -239,7 +239,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
 			t.Fatalf("left %v", left)
 		}
-		r.member.current().ForceRebalance()
+		r.member.currentClient().ForceRebalance()
 		if err := r.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -250,7 +250,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		put(t, p, "orders", 0, "0")
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", CommitInterval: time.Minute})
 		got := r.take(1)
-		client := r.member.current()
+		client := r.member.currentClient()
 		now := ownerOf(client)
 		r.lanes.renew(client, owner{now.member, now.generation - 1}, nil) // as if the group had not reported the current generation yet
 		r.deliveries.settle(settlements(semel.Ack, got))
@@ -336,10 +336,10 @@ func TestNothingIsCommittedThatIsNotSettled(t *testing.T) {
 	t.Parallel()
 	t.Run("trap_32_what_was_fetched_is_not_committed_by_fetching_on_or_closing", func(t *testing.T) {
 		config, c := setUp(t)
-		put(t, c, "orders", 0, values(10)...)
+		put(t, c, "orders", 0, makeValues(10)...)
 		r := read(t, config)
 		r.take(10)
-		r.none(1500 * time.Millisecond)
+		r.expectNone(1500 * time.Millisecond)
 		r.close()
 		wantOffset(t, c, 0, -1)
 	})
@@ -348,7 +348,7 @@ func TestNothingIsCommittedThatIsNotSettled(t *testing.T) {
 		put(t, c, "orders", 0, "0")
 		r := read(t, config)
 		r.take(1)
-		if off, ok := r.member.current().OptValue(kgo.DisableAutoCommit).(bool); !ok || !off {
+		if off, ok := r.member.currentClient().OptValue(kgo.DisableAutoCommit).(bool); !ok || !off {
 			t.Error("the client commits by itself")
 		}
 	})

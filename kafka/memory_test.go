@@ -141,15 +141,15 @@ func TestABatchThatExpandsBeyondMeasure(t *testing.T) {
 		put(t, p, "bombs", 1, "other")
 		r := read(t, config)
 		r.ack(r.takeUntil("before", "other")...)
-		text := r.stands()
-		says(t, text, "topic bombs, partition 0", "offsets 1 to 1", "32 MiB", "MaxBatch", "memory of about four times the batch", "--topic bombs:0 --to-offset 2")
+		text := r.fetchFault()
+		expectContains(t, text, "topic bombs, partition 0", "offsets 1 to 1", "32 MiB", "MaxBatch", "memory of about four times the batch", "--topic bombs:0 --to-offset 2")
 		awaitOffset(t, p, "billing", "bombs", 1, 1)
 		r.close()
 		config.MaxBatch = 100 << 20
 		second := read(t, config)
 		got := second.take(2)
 		if got[0].Refused != semel.ReasonTooLarge || string(got[1].Message.Body) != "behind" {
-			t.Errorf("with a larger bound: %q, %s", got[0].Refused, shown(got[1:]))
+			t.Errorf("with a larger bound: %q, %s", got[0].Refused, formatBodies(got[1:]))
 		}
 	})
 }

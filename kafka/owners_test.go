@@ -18,16 +18,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// stuck is a handler that ignores its context and blocks until the test releases it. The handler applies its message
+// stuckHandler is a handler that ignores its context and blocks until the test releases it. The handler applies its message
 // only after the release.
-type stuck struct {
+type stuckHandler struct {
 	began chan bool
 	goOn  chan bool
 }
 
-func newStuck() *stuck { return &stuck{make(chan bool, 1000), make(chan bool)} }
+func newStuck() *stuckHandler { return &stuckHandler{make(chan bool, 1000), make(chan bool)} }
 
-func (s *stuck) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+func (s *stuckHandler) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	s.began <- true
 	<-s.goOn
 	return count(ctx, tx, m)
@@ -35,7 +35,7 @@ func (s *stuck) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) e
 
 func TestOwnersThatWereFrozen(t *testing.T) {
 	inWorld(t, "trap_26_an_owner_that_finishes_after_a_rebalance_doubles_nothing_and_commits_nothing", 1, func(t *testing.T, w *world) {
-		ids := numbered("m", 1, 20)
+		ids := numberedIDs("m", 1, 20)
 		w.publish(0, ids...)
 		s := newStuck()
 		old := w.start(s.handle, nil, func(c *settings) { c.Batch.MaxSize = 1 })
@@ -45,36 +45,36 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		// The open transaction of the previous owner blocks the first message, and so the whole lane.
 		pass(20 * time.Second)
 		close(s.goOn)
-		w.settles(5 * time.Minute)
+		w.waitCommitted(5 * time.Minute)
 		old.wire.thaw()
 		pass(time.Minute)
-		w.once(ids...)
-		w.settles(0)
+		w.expectOnce(ids...)
+		w.waitCommitted(0)
 	})
 	inWorld(t, "trap_27_a_commit_that_arrives_when_another_owner_has_gone_further_moves_nothing_back", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("m", 1, 10)...)
-		offers := w.offered()
+		w.publish(0, numberedIDs("m", 1, 10)...)
+		offers := w.countCommits()
 		old := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m0005" {
 				w.wires[0].freeze() // at this time, a commit of acked messages is in progress
 			}
 			return count(ctx, tx, m)
 		}, nil, func(c *settings) { c.Batch.MaxSize = 5 })
-		w.until(time.Minute, "the previous owner has done its work", func() bool { return w.effect("m0010") == 1 })
-		w.publish(0, numbered("m", 11, 30)...)
+		w.waitUntil(time.Minute, "the previous owner has done its work", func() bool { return w.effect("m0010") == 1 })
+		w.publish(0, numberedIDs("m", 11, 30)...)
 		w.start(count, nil, nil)
-		w.settles(5 * time.Minute)
+		w.waitCommitted(5 * time.Minute)
 		asked := offers.Load()
 		old.wire.thaw()
-		w.until(time.Minute, "the late commit has arrived", func() bool { return offers.Load() > asked })
+		w.waitUntil(time.Minute, "the late commit has arrived", func() bool { return offers.Load() > asked })
 		pass(time.Minute)
 		w.wantCommitted(0, 30)
-		w.once(numbered("m", 1, 30)...)
+		w.expectOnce(numberedIDs("m", 1, 30)...)
 	})
 	bubble(t, "trap_29_a_handler_that_runs_on_after_its_session_ended_does_no_harm", func(t *testing.T) {
 		for _, reply := range []error{nil, errSpoilt} { // at the end the handler commits or rolls back
 			w := newWorld(t, 1)
-			ids := numbered("m", 1, 10)
+			ids := numberedIDs("m", 1, 10)
 			w.publish(0, ids...)
 			s := newStuck()
 			old := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -89,18 +89,18 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 			w.start(count, nil, nil)
 			pass(15 * time.Second)
 			close(s.goOn)
-			w.settles(5 * time.Minute)
+			w.waitCommitted(5 * time.Minute)
 			old.wire.thaw()
 			pass(time.Minute)
-			w.once(ids...)
+			w.expectOnce(ids...)
 			_ = old.leave()
 			w.close()
 		}
 	})
 }
 
-// The method offered counts the requests to commit offsets.
-func (w *world) offered() *atomic.Int64 {
+// countCommits counts the requests to commit offsets.
+func (w *world) countCommits() *atomic.Int64 {
 	var n atomic.Int64
 	w.control(kmsg.OffsetCommit, func(kmsg.Request) kmsg.Response {
 		n.Add(1)
@@ -133,7 +133,7 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 // strikeAt calls the function strike when a batch of a member passes a point while another member joins.
 func strikeAt(t *testing.T, point faults.Point, strike func(*world, *process)) {
 	w := newWorld(t, 2)
-	ids := append(numbered("a", 1, 60), numbered("b", 1, 60)...)
+	ids := append(numberedIDs("a", 1, 60), numberedIDs("b", 1, 60)...)
 	w.publish(0, ids[:60]...)
 	w.publish(1, ids[60:]...)
 	born, struck := make(chan *process, 1), make(chan bool)
@@ -152,8 +152,8 @@ func strikeAt(t *testing.T, point faults.Point, strike func(*world, *process)) {
 	w.start(count, nil, nil)
 	pass(time.Minute)
 	p.wire.thaw()
-	w.settles(5 * time.Minute)
-	w.once(ids...)
+	w.waitCommitted(5 * time.Minute)
+	w.expectOnce(ids...)
 	if t.Failed() {
 		t.Logf("at %s", point)
 	}
@@ -172,8 +172,8 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			return nil, nil, false
 		})
 		w.publish(0, "a", "b", "c")
-		w.settled(nil)
-		w.once("a", "b", "c")
+		w.startSettled(nil)
+		w.expectOnce("a", "b", "c")
 		if silent < 3 {
 			t.Errorf("%d commits were answered with nothing", silent)
 		}
@@ -185,19 +185,19 @@ func TestAnswersThatProveNothing(t *testing.T) {
 		} {
 			w := newWorld(t, 1)
 			w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: refusal, Count: 7})
-			offers := w.offered()
+			offers := w.countCommits()
 			w.publish(0, "a", "b", "c")
 			p := w.start(count, nil, nil)
-			w.until(time.Minute, "the effects are visible", func() bool { return w.effect("c") == 1 })
+			w.waitUntil(time.Minute, "the effects are visible", func() bool { return w.effect("c") == 1 })
 			before := time.Now()
-			w.settles(5 * time.Minute)
+			w.waitCommitted(5 * time.Minute)
 			if n := offers.Load(); n < 8 && refusal != kerr.RequestTimedOut || n > 8+20*int64(1+time.Since(before)/time.Second) {
 				t.Errorf("%v: %d commits were requested within %v", refusal, n, time.Since(before))
 			}
 			if c := p.consumer.Counts(); c.Applied != 3 || c.Duplicates != 0 || c.Retried != 0 || c.Rerun != 0 {
 				t.Errorf("%v: %+v", refusal, c)
 			}
-			w.once("a", "b", "c")
+			w.expectOnce("a", "b", "c")
 			if err := p.leave(); err != nil {
 				t.Errorf("%v: the process ended with %v", refusal, err)
 			}
@@ -216,15 +216,15 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			return nil, nil, false
 		})
 		p := w.start(count, nil, func(c *settings) { c.Batch.MaxSize = 5 })
-		ids := numbered("m", 1, 100)
+		ids := numberedIDs("m", 1, 100)
 		w.publish(0, ids...)
 		began := time.Now()
-		w.until(time.Minute, "all effects are visible", func() bool { return w.effect("m0100") == 1 })
+		w.waitUntil(time.Minute, "all effects are visible", func() bool { return w.effect("m0100") == 1 })
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("the effects waited %v for commits of offsets", took)
 		}
-		w.settles(5 * time.Minute)
-		w.once(ids...)
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce(ids...)
 		if c := p.consumer.Counts(); c.Duplicates != 0 {
 			t.Errorf("%+v", c)
 		}
@@ -234,8 +234,8 @@ func TestAnswersThatProveNothing(t *testing.T) {
 func TestRebalancesEnd(t *testing.T) {
 	inWorld(t, "trap_30_a_lane_that_is_asked_for_is_given_up_in_time_and_nobody_is_thrown_out", 2, func(t *testing.T, w *world) {
 		s := newStuck()
-		w.publish(0, numbered("a", 1, 10)...)
-		w.publish(1, numbered("b", 1, 10)...)
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		w.publish(1, numberedIDs("b", 1, 10)...)
 		var lost journal
 		old := w.start(s.handle, func(c *Config) {
 			c.RevokeTimeout = 3 * time.Second
@@ -251,7 +251,7 @@ func TestRebalancesEnd(t *testing.T) {
 		<-s.began // handlers of both lanes are running
 		w.start(count, nil, nil)
 		began := time.Now()
-		w.until(time.Minute, "each of two members has a partition", func() bool {
+		w.waitUntil(time.Minute, "each of two members has a partition", func() bool {
 			info := w.cluster.GroupInfo(theGroup)
 			return info.State == "Stable" && len(info.Members) == 2 && info.Members[0].NumAssigned() == 1 && info.Members[1].NumAssigned() == 1
 		})
@@ -263,15 +263,15 @@ func TestRebalancesEnd(t *testing.T) {
 			t.Errorf("%d members, lanes lost: %v", n, lost.all())
 		}
 		close(s.goOn)
-		w.settles(5 * time.Minute)
-		w.once(numbered("a", 1, 10)...)
-		w.once(numbered("b", 1, 10)...)
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce(numberedIDs("a", 1, 10)...)
+		w.expectOnce(numberedIDs("b", 1, 10)...)
 		if err := old.leave(); err != nil {
 			t.Error(err)
 		}
 	})
 	inWorld(t, "trap_31_a_stop_in_the_middle_of_a_revocation_ends_within_its_drain", 2, func(t *testing.T, w *world) {
-		ids := append(numbered("a", 1, 10), numbered("b", 1, 10)...)
+		ids := append(numberedIDs("a", 1, 10), numberedIDs("b", 1, 10)...)
 		w.publish(0, ids[:10]...)
 		w.publish(1, ids[10:]...)
 		began := make(chan bool, 100)
@@ -288,8 +288,8 @@ func TestRebalancesEnd(t *testing.T) {
 		if took := time.Since(since); took > 10*time.Second {
 			t.Errorf("the stop took %v", took)
 		}
-		w.settles(5 * time.Minute)
-		w.once(ids...)
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce(ids...)
 		if err := other.leave(); err != nil {
 			t.Error(err)
 		}
@@ -302,7 +302,7 @@ func TestWorkDoneInAnyOrderIsNotLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 33))
 				w := newWorld(t, 2)
-				ids := append(numbered("a", 1, 150), numbered("b", 1, 150)...)
+				ids := append(numberedIDs("a", 1, 150), numberedIDs("b", 1, 150)...)
 				w.publish(0, ids[:150]...)
 				w.publish(1, ids[150:]...)
 				waits := map[string]time.Duration{}
@@ -323,8 +323,8 @@ func TestWorkDoneInAnyOrderIsNotLost(t *testing.T) {
 					p.kill()
 				}
 				w.start(count, nil, nil)
-				w.settles(5 * time.Minute)
-				w.once(ids...)
+				w.waitCommitted(5 * time.Minute)
+				w.expectOnce(ids...)
 				if t.Failed() {
 					t.Logf("seed %d", seed)
 				}
@@ -337,9 +337,9 @@ func TestWorkDoneInAnyOrderIsNotLost(t *testing.T) {
 func (w *world) nothingSkipped(partition int32, seed uint64) {
 	w.t.Helper()
 	prefix := string(rune('a' + partition))
-	for n := int64(1); n <= w.committed(partition); n++ {
+	for n := int64(1); n <= w.committedOffset(partition); n++ {
 		if id := fmt.Sprintf("%s%04d", prefix, n); w.effect(id) != 1 {
-			w.t.Errorf("seed %d: the group's offset is %d and %s has taken effect %d times", seed, w.committed(partition), id, w.effect(id))
+			w.t.Errorf("seed %d: the group's offset is %d and %s has taken effect %d times", seed, w.committedOffset(partition), id, w.effect(id))
 		}
 	}
 }

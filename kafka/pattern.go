@@ -37,30 +37,30 @@ func CompilePattern(pattern string) (*regexp.Regexp, error) {
 // search is the state of the search for topics by pattern. topics.mu guards the fields.
 type search struct {
 	// All topics of the cluster at the time of the last join.
-	there map[stored.TopicKey]bool
+	atJoin map[stored.TopicKey]bool
 	// The topics that are read but that the last search did not find, with the time since when they are missing.
 	missing map[string]time.Time
 	// The added topics that the group has not assigned yet, with their number of partitions.
-	unshared map[string]int
-	// The field next is the time of the next search. The field told is the time of the last log line that no topic
+	unassigned map[string]int
+	// nextSearch is the time of the next search. lastLogged is the time of the last log line that no topic
 	// matches.
-	next, told time.Time
+	nextSearch, lastLogged time.Time
 	// The field none is true if the last join found no topic to read, so that the next join waits for a topic. The
 	// field answers is true if Fetch must return once without deliveries, which shows the consumer that the brokers
 	// answer although there is no lane.
-	none, answers bool
-	// The field passedLetters is true if the log already contains the line that the topic for dead letters is not read.
-	passedLetters bool
+	noTopics, answerOnce bool
+	// letterTopicLogged is true if the log already contains the line that the topic for dead letters is not read.
+	letterTopicLogged bool
 }
 
 // listing is the result of list: matching topics, keys of all topics, and the number of brokers.
 type listing struct {
-	topics      map[string]listed
+	topics      map[string]listedTopic
 	there       map[stored.TopicKey]bool
 	brokerCount int
 }
 
-type listed struct {
+type listedTopic struct {
 	id         [16]byte
 	partitions int
 }
@@ -71,9 +71,9 @@ type listed struct {
 func (t *topics) list(ctx context.Context) (listing, error) {
 	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, t.brokers.client()) // without names the brokers return all topics
 	if err != nil {
-		return listing{}, t.brokers.unreachable(err)
+		return listing{}, t.brokers.unreachableError(err)
 	}
-	found := listing{map[string]listed{}, map[stored.TopicKey]bool{}, len(response.Brokers)}
+	found := listing{map[string]listedTopic{}, map[stored.TopicKey]bool{}, len(response.Brokers)}
 	for _, one := range response.Topics {
 		if one.Topic == nil || one.ErrorCode != 0 || one.IsInternal || strings.HasPrefix(*one.Topic, "__") {
 			continue
@@ -84,7 +84,7 @@ func (t *topics) list(ctx context.Context) (listing, error) {
 		case *one.Topic == t.config.DeadLetters:
 			t.passLetters()
 		default:
-			found.topics[*one.Topic] = listed{one.TopicID, len(one.Partitions)}
+			found.topics[*one.Topic] = listedTopic{one.TopicID, len(one.Partitions)}
 		}
 	}
 	return found, nil
@@ -94,11 +94,11 @@ func (t *topics) list(ctx context.Context) (listing, error) {
 func (t *topics) passLetters() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.search.passedLetters {
+	if !t.search.letterTopicLogged {
 		t.config.Logger.Warn("the pattern also matches the topic for dead letters, which is not read",
 			"group", t.config.Group, "pattern", t.config.TopicPattern, "topic", t.config.DeadLetters)
 	}
-	t.search.passedLetters = true
+	t.search.letterTopicLogged = true
 }
 
 // askPattern stores the matching topics and their ids. The list of topics that are read changes only while
@@ -110,10 +110,10 @@ func (t *topics) askPattern(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.brokerCount, t.search.there = found.brokerCount, found.there
-	if t.member.current() == nil {
+	t.brokerCount, t.search.atJoin = found.brokerCount, found.there
+	if t.member.currentClient() == nil {
 		t.reading = slices.Sorted(maps.Keys(found.topics))
-		t.search.missing, t.search.unshared = nil, nil // the next member joins with all these topics
+		t.search.missing, t.search.unassigned = nil, nil // the next member joins with all these topics
 		clear(t.ids)
 	}
 	for _, topic := range t.reading { // a single answer without a topic does not mean that the topic was deleted
@@ -121,37 +121,37 @@ func (t *topics) askPattern(ctx context.Context) error {
 			t.ids[topic] = one.id
 		}
 	}
-	t.tellNone(time.Now())
+	t.logNoTopics(time.Now())
 	return nil
 }
 
-// The method there returns all topics of the cluster at the time of the last join.
-func (t *topics) there() map[stored.TopicKey]bool {
+// topicsAtJoin returns all topics of the cluster at the time of the last join.
+func (t *topics) topicsAtJoin() map[stored.TopicKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.search.there
+	return t.search.atJoin
 }
 
-// tellNone logs that no topic matches, at most once per standsEvery. The caller holds topics.mu.
-func (t *topics) tellNone(now time.Time) {
-	if len(t.reading) > 0 || !t.search.told.IsZero() && now.Sub(t.search.told) < standsEvery {
+// logNoTopics logs that no topic matches, at most once per standsEvery. The caller holds topics.mu.
+func (t *topics) logNoTopics(now time.Time) {
+	if len(t.reading) > 0 || !t.search.lastLogged.IsZero() && now.Sub(t.search.lastLogged) < standsEvery {
 		return
 	}
-	t.search.told = now
+	t.search.lastLogged = now
 	t.config.Logger.Warn("no topic matches the pattern, or this user may not see it (it needs DESCRIBE); a matching topic that is created later will be read",
 		"group", t.config.Group, "pattern", t.config.TopicPattern)
 }
 
-// The method due reports whether it is time to look for topics.
-func (t *topics) due(now time.Time) bool {
+// isDue reports whether it is time to look for topics.
+func (t *topics) isDue(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pattern == nil || t.search.next.After(now) {
+	if t.pattern == nil || t.search.nextSearch.After(now) {
 		return false
 	}
-	t.search.next = now.Add(metadataAge)
-	if t.member.current() == nil {
-		t.search.next = now.Add(seekEvery)
+	t.search.nextSearch = now.Add(metadataAge)
+	if t.member.currentClient() == nil {
+		t.search.nextSearch = now.Add(seekEvery)
 	}
 	return true
 }
@@ -166,8 +166,8 @@ func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if client = t.member.current(); client == nil {
-		t.awaited(found)
+	if client = t.member.currentClient(); client == nil {
+		t.resumeJoin(found)
 		return nil, nil, nil
 	}
 	t.compare(found)
@@ -180,15 +180,15 @@ func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string
 	return client, added, nil
 }
 
-// The method awaited allows the next join if the join waits for a topic and the search has found a topic. The caller
+// resumeJoin allows the next join if the join waits for a topic and the search has found a topic. The caller
 // holds topics.mu.
-func (t *topics) awaited(found listing) {
+func (t *topics) resumeJoin(found listing) {
 	switch {
 	case len(found.topics) == 0:
-		t.tellNone(time.Now())
-	case t.search.none:
-		t.search.none = false
-		t.faults.gate.rouse()
+		t.logNoTopics(time.Now())
+	case t.search.noTopics:
+		t.search.noTopics = false
+		t.faults.gate.wakeUp()
 	}
 }
 
@@ -213,44 +213,44 @@ func (t *topics) compare(found listing) {
 	t.search.missing = missing
 }
 
-// The method none reports whether the last join found no topic, and no topic was found after the join.
-func (t *topics) none() bool {
+// hasNoTopics reports whether the last join found no topic, and no topic was found after the join.
+func (t *topics) hasNoTopics() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.search.none
+	return t.search.noTopics
 }
 
-// foundNone reports whether Fetch must return without deliveries. After each join that found no topic, the result is
+// takeNoTopics reports whether Fetch must return without deliveries. After each join that found no topic, the result is
 // true once.
-func (t *topics) foundNone() bool {
+func (t *topics) takeNoTopics() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	answers := t.search.answers
-	t.search.answers = false
+	answers := t.search.answerOnce
+	t.search.answerOnce = false
 	return answers
 }
 
 // add makes the member read further topics. The store already has the begin offsets of these topics.
 func (t *topics) add(client *kgo.Client, added map[string]int) {
-	if names := t.adding(client, added); len(names) > 0 {
+	if names := t.markAdded(client, added); len(names) > 0 {
 		client.AddConsumeTopics(names...) // the ids must be stored first, because callbacks of the client need the ids
 	}
 }
 
-// adding marks topics as read, and returns the topics that were not read before.
-func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
+// markAdded marks topics as read, and returns the topics that were not read before.
+func (t *topics) markAdded(client *kgo.Client, added map[string]int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(added)), func(topic string) bool { return slices.Contains(t.reading, topic) })
-	if !t.member.is(client) || len(names) == 0 {
+	if !t.member.isCurrent(client) || len(names) == 0 {
 		return nil
 	}
 	t.reading = append(slices.Clone(t.reading), names...)
-	if t.search.unshared == nil {
-		t.search.unshared = map[string]int{}
+	if t.search.unassigned == nil {
+		t.search.unassigned = map[string]int{}
 	}
 	for _, topic := range names {
-		t.search.unshared[topic] = added[topic]
+		t.search.unassigned[topic] = added[topic]
 	}
 	t.config.Logger.Info("new topics match the pattern and will be read", "group", t.config.Group, "topics", names)
 	return names
@@ -258,63 +258,63 @@ func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 
 // The method unshared returns the added topics that the group has not assigned yet, with their number of partitions.
 // The result unsure is true if the last search did not find a topic that is read.
-func (t *topics) unshared() (topics map[string]int, unsure bool) {
+func (t *topics) unassignedTopics() (topics map[string]int, incomplete bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return maps.Clone(t.search.unshared), len(t.search.missing) > 0
+	return maps.Clone(t.search.unassigned), len(t.search.missing) > 0
 }
 
-// The method shared removes a topic from unshared, because the group has assigned it.
-func (t *topics) shared(topic string) {
+// markAssigned removes a topic from unshared, because the group has assigned it.
+func (t *topics) markAssigned(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.search.unshared, topic)
+	delete(t.search.unassigned, topic)
 }
 
 // No process reads a newly added topic until the group has rebalanced. The rebalance takes as long as the slowest
 // member needs to give up lanes. Until all added topics are assigned, a source without unread records does not count as
 // idle; the source asks the group which member reads each added topic.
 
-// shares contains the assigned partitions of each member.
-type shares map[string]kadm.TopicsSet
+// memberPartitions contains the assigned partitions of each member.
+type memberPartitions map[string]kadm.TopicsSet
 
-// topicsShared reports whether the group has assigned all added topics.
-func (s *Source) topicsShared(ctx context.Context) (bool, error) {
+// topicsAssigned reports whether the group has assigned all added topics.
+func (s *Source) topicsAssigned(ctx context.Context) (bool, error) {
 	if s.topics.pattern == nil {
 		return true, nil
 	}
-	client := s.member.current()
+	client := s.member.currentClient()
 	if client == nil {
 		return false, nil
 	}
 	if err := s.beginnings.look(ctx); err != nil {
 		return false, err
 	}
-	added, unsure := s.topics.unshared()
+	added, unsure := s.topics.unassignedTopics()
 	if len(added) == 0 {
 		return !unsure, nil
 	}
-	given, err := s.brokers.shares(ctx, s.topics.allIDs())
+	given, err := s.brokers.requestAssignments(ctx, s.topics.allIDs())
 	if err != nil {
 		return false, fmt.Errorf("kafka: group %s: the assignment of the added topics is not known: %w", s.config.Group, err)
 	}
 	own := ownerOf(client).member
 	for topic, partitions := range added {
-		if !s.shared(given, own, topic, partitions) {
+		if !s.isAssigned(given, own, topic, partitions) {
 			return false, nil
 		}
-		s.topics.shared(topic)
+		s.topics.markAssigned(topic)
 	}
 	return !unsure, nil
 }
 
-// The method shared reports whether each partition of a topic is assigned, and whether this member has lanes for all
+// isAssigned reports whether each partition of a topic is assigned, and whether this member has lanes for all
 // its own partitions.
-func (s *Source) shared(given shares, own, topic string, partitions int) bool {
+func (s *Source) isAssigned(given memberPartitions, own, topic string, partitions int) bool {
 	read := kadm.TopicsSet{}
 	for member, has := range given {
 		for partition := range has[topic] {
-			if member == own && !s.lanes.has(topicPartition{topic, partition}) {
+			if member == own && !s.lanes.hasLane(topicPartition{topic, partition}) {
 				return false
 			}
 			read.Add(topic, partition)
@@ -323,18 +323,18 @@ func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	return len(read[topic]) >= partitions
 }
 
-// The method shares requests the assignment from the group. The parameter ids contains the ids of the topics, because
+// requestAssignments requests the assignment from the group. The parameter ids contains the ids of the topics, because
 // with NextGen the answer may contain only ids.
-func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, error) {
+func (b *brokers) requestAssignments(ctx context.Context, ids map[string][16]byte) (memberPartitions, error) {
 	if b.config.NextGen {
-		return b.sharesByBrokers(ctx, ids)
+		return b.requestAssignmentsByBrokers(ctx, ids)
 	}
 	group := b.config.Group
 	groups, err := kadm.NewClient(b.client()).DescribeGroups(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	all := shares{}
+	all := memberPartitions{}
 	for _, m := range groups[group].Members {
 		has := kadm.TopicsSet{}
 		if assigned, ok := m.Assigned.AsConsumer(); ok {
@@ -347,15 +347,15 @@ func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, 
 	return all, groups[group].Err
 }
 
-// sharesByBrokers is like the method shares, for groups whose brokers assign the partitions (KIP-848).
-func (b *brokers) sharesByBrokers(ctx context.Context, ids map[string][16]byte) (shares, error) {
+// requestAssignmentsByBrokers is like the method shares, for groups whose brokers assign the partitions (KIP-848).
+func (b *brokers) requestAssignmentsByBrokers(ctx context.Context, ids map[string][16]byte) (memberPartitions, error) {
 	request := kmsg.NewPtrConsumerGroupDescribeRequest()
 	request.Groups = []string{b.config.Group}
 	response, err := request.RequestWith(ctx, b.client())
 	if err != nil {
 		return nil, err
 	}
-	all := shares{}
+	all := memberPartitions{}
 	for _, group := range response.Groups {
 		if err := kerr.ErrorForCode(group.ErrorCode); err != nil {
 			return nil, err

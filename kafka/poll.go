@@ -56,8 +56,8 @@ func (g *gate) leave() {
 	g.interrupt, g.ended, g.roused = nil, nil, false
 }
 
-// rouse ends the current poll; if no poll is in progress, the next poll returns at once.
-func (g *gate) rouse() {
+// wakeUp ends the current poll; if no poll is in progress, the next poll returns at once.
+func (g *gate) wakeUp() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.roused = true
@@ -107,7 +107,7 @@ type intake struct {
 // flow pauses or resumes a lane.
 func (i *intake) flow(which source.Lane, on bool) {
 	for l := range i.lanes.each {
-		if l.id == which && !l.gone {
+		if l.id == which && !l.ended {
 			l.paused = !on
 			i.reflow(l)
 		}
@@ -116,7 +116,7 @@ func (i *intake) flow(which source.Lane, on bool) {
 
 // reflow pauses or resumes the partition of a lane in the client. The caller holds lanes.mu.
 func (i *intake) reflow(l *lane) {
-	client := i.member.current()
+	client := i.member.currentClient()
 	switch {
 	case client == nil:
 	case l.paused || l.full || l.overBudget || l.broken != nil:
@@ -136,7 +136,7 @@ func (i *intake) refill(l *lane) {
 
 // pauseOverBudget pauses a lane until the budget allows its next batch. The caller holds lanes.mu.
 func (i *intake) pauseOverBudget(l *lane) {
-	if l != nil && !l.gone && !l.overBudget {
+	if l != nil && !l.ended && !l.overBudget {
 		l.overBudget = true
 		i.reflow(l)
 	}
@@ -155,8 +155,8 @@ func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	}
 }
 
-// standStill stops a lane until this process loses the lane, and stores the reason. The caller holds lanes.mu.
-func (i *intake) standStill(l *lane, why error) {
+// stopLane stops a lane until this process loses the lane, and stores the reason. The caller holds lanes.mu.
+func (i *intake) stopLane(l *lane, why error) {
 	l.broken = why
 	l.setFault(why)
 	i.reflow(l) // otherwise the client would request the partition without a pause
@@ -165,8 +165,8 @@ func (i *intake) standStill(l *lane, why error) {
 
 // accept adds polled records to their lanes.
 func (i *intake) accept(client *kgo.Client, fetches kgo.Fetches) {
-	i.lanes.with(func([]*lane) {
-		if !i.member.is(client) {
+	i.lanes.withAll(func([]*lane) {
+		if !i.member.isCurrent(client) {
 			return
 		}
 		for f := range fetches {
@@ -182,12 +182,12 @@ func (i *intake) accept(client *kgo.Client, fetches kgo.Fetches) {
 
 // acceptPartition adds the polled records of a partition to its lane. The caller holds lanes.mu.
 func (i *intake) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
-	l := i.lanes.at(topicPartition{topic.Topic, p.Partition})
-	if l != nil && !l.gone {
+	l := i.lanes.find(topicPartition{topic.Topic, p.Partition})
+	if l != nil && !l.ended {
 		i.acceptRecords(l, topic.TopicID, p)
 	}
 	if p.Err != nil { // the error concerns later records
-		i.failed(l, topic.Topic, p)
+		i.handleFetchError(l, topic.Topic, p)
 	}
 }
 
@@ -198,15 +198,15 @@ func (i *intake) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 	if len(p.Records) == 0 || l.broken != nil { // the next lane of the partition reads these records
 		return
 	}
-	if reason := l.unfit(topicID, p.Records); reason != "" {
+	if reason := l.rejectReason(topicID, p.Records); reason != "" {
 		l.broken = fmt.Errorf("kafka: topic %s, partition %d: %s", l.topic, l.partition, reason)
 		i.faults.add(l.broken)
 		i.member.demandReplacement("records cannot follow those before them", l.topicPartition)
 		return
 	}
-	before := l.held
+	before := l.heldBytes
 	l.add(p.Records, i.config.MaxRecord)
-	i.budget.Hold(l.held - before)
+	i.budget.Hold(l.heldBytes - before)
 	if !l.full && len(l.window) > mostWindow {
 		l.full = true
 		i.reflow(l)

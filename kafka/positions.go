@@ -36,7 +36,7 @@ type positions struct {
 	// The error because of which the source stopped reading; nil if the store is not behind the group.
 	behind error
 	// The partitions for which the log already contains a line that the position is unknown.
-	told map[topicPartition]bool
+	logged map[topicPartition]bool
 }
 
 // The constant storeWait is the time limit of writes to the store, because in SQLite another transaction may hold the
@@ -55,18 +55,18 @@ func (k *positions) fault() error {
 
 // keep writes the positions of lanes to the store. After keep has returned nil, the caller commits the positions to the
 // group.
-func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]pending) error {
+func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]pendingCommit) error {
 	if err := k.fault(); err != nil || k.store == nil {
 		return err
 	}
-	var which []pending
+	var which []pendingCommit
 	var to []laneoffset.Advance
 	for _, some := range all {
 		for p, commit := range some {
-			if commit.at.offset > commit.kept {
+			if commit.position.offset > commit.storedOffset {
 				which = append(which, commit)
 				to = append(to, laneoffset.Advance{
-					LaneOffset: laneoffset.LaneOffset{Lane: stored.PartitionName(k.config.Group, p.lane(), commit.topic), Offset: commit.at.offset}, Least: commit.kept,
+					LaneOffset: laneoffset.LaneOffset{Lane: stored.PartitionName(k.config.Group, p.lane(), commit.topic), Offset: commit.position.offset}, Least: commit.storedOffset,
 				})
 			}
 		}
@@ -80,25 +80,25 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 	if err != nil {
 		return fmt.Errorf("kafka: group %s: the positions of its partitions could not be written to the store of consumer %s, so they are not committed yet: %w", k.config.Group, k.consumer, err)
 	}
-	return k.kept(which, to, before)
+	return k.recordStored(which, to, before)
 }
 
-// The method kept records in the lanes which positions the store has now. If the store had a lower position for a
+// recordStored records in the lanes which positions the store has now. If the store had a lower position for a
 // partition than this process had written, the store has lost writes. If writes are lost, kept calls giveUp, because
 // all lanes of this process may be ahead of the store.
-func (k *positions) kept(which []pending, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
+func (k *positions) recordStored(which []pendingCommit, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
 		if to[i].Lacks(before[i]) {
-			lacking = append(lacking, comparison{topicPartition: commit.lane.topicPartition, store: before[i].Offset, group: to[i].Least, marked: true})
+			lacking = append(lacking, comparison{topicPartition: commit.lane.topicPartition, store: before[i].Offset, group: to[i].Least, storedFirst: true})
 		}
 	}
 	if len(lacking) > 0 {
 		return k.giveUp(k.explain(lacking))
 	}
-	k.lanes.with(func([]*lane) {
+	k.lanes.withAll(func([]*lane) {
 		for i, commit := range which {
-			commit.lane.kept = max(commit.lane.kept, before[i].Offset, to[i].Offset)
+			commit.lane.storedOffset = max(commit.lane.storedOffset, before[i].Offset, to[i].Offset)
 		}
 	})
 	return nil
@@ -113,7 +113,7 @@ func (k *positions) giveUp(why error) error {
 	why = k.behind
 	k.mu.Unlock()
 	k.lanes.lose(k.lanes.all(), "the store is behind the group")
-	k.gate.rouse()
+	k.gate.wakeUp()
 	return why
 }
 
@@ -136,12 +136,12 @@ func (k *positions) admit(ctx context.Context, which map[topicPartition][16]byte
 		}
 	}
 	for _, c := range found {
-		k.lanes.living(c.topicPartition, func(l *lane) {
+		k.lanes.withLane(c.topicPartition, func(l *lane) {
 			switch {
 			case answered:
-				l.kept = c.store
-			case c.marked:
-				l.kept = c.group
+				l.storedOffset = c.store
+			case c.storedFirst:
+				l.storedOffset = c.group
 			}
 		})
 	}
@@ -186,7 +186,7 @@ func (k *positions) judge(found []comparison) error {
 	var behind, ahead, unknown []comparison
 	for _, c := range found {
 		switch {
-		case c.lost():
+		case c.hasLostPosition():
 			behind = append(behind, c)
 		case c.store < c.group && c.store >= 0:
 			ahead = append(ahead, c)
@@ -194,11 +194,11 @@ func (k *positions) judge(found []comparison) error {
 			unknown = append(unknown, c)
 		}
 	}
-	for _, c := range k.untold(ahead) {
+	for _, c := range k.takeUnlogged(ahead) {
 		k.config.Logger.Warn("the group's offset is ahead of the store, because an operator set it or an older release committed it: the records in between are not read",
 			"group", k.config.Group, "topic", c.topic, "partition", c.partition, "store", c.store, "at", c.group)
 	}
-	if n := len(k.untold(unknown)); n > 0 {
+	if n := len(k.takeUnlogged(unknown)); n > 0 {
 		k.config.Logger.Info("the store has no position of these partitions yet: whether the database was restored cannot be known before the first commit of each partition",
 			"group", k.config.Group, "partitions", n)
 	}
@@ -208,13 +208,13 @@ func (k *positions) judge(found []comparison) error {
 	return nil
 }
 
-// The method untold returns the partitions that were not logged yet, and marks them as logged.
-func (k *positions) untold(which []comparison) (all []comparison) {
+// takeUnlogged returns the partitions that were not logged yet, and marks them as logged.
+func (k *positions) takeUnlogged(which []comparison) (all []comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, c := range which {
-		if !k.told[c.topicPartition] {
-			k.told[c.topicPartition] = true
+		if !k.logged[c.topicPartition] {
+			k.logged[c.topicPartition] = true
 			all = append(all, c)
 		}
 	}
@@ -225,13 +225,13 @@ func (k *positions) untold(which []comparison) (all []comparison) {
 type comparison struct {
 	topicPartition
 	store, group int64
-	// The field marked is true if the metadata says that the store had the offset before the group had the offset.
-	marked   bool
-	metadata string
+	// storedFirst is true if the metadata says that the store had the offset before the group had the offset.
+	storedFirst bool
+	metadata    string
 }
 
-// The method lost reports whether the store has lost a position.
-func (c comparison) lost() bool { return c.marked && c.store < c.group }
+// hasLostPosition reports whether the store has lost a position.
+func (c comparison) hasLostPosition() bool { return c.storedFirst && c.store < c.group }
 
 // groupOffsets returns the group's offsets of partitions, with the ids of their topics.
 func groupOffsets(ctx context.Context, b *brokers, which map[topicPartition][16]byte) ([]comparison, error) {
@@ -262,7 +262,7 @@ func groupOffsetsOf(ctx context.Context, b *brokers, topics []string, ids map[st
 				return nil, explain(o.Err, topic, b.config.Group)
 			}
 			if o.At >= 0 {
-				all = append(all, comparison{topicPartition: topicPartition{topic, partition}, store: -1, group: o.At, marked: stored.MarkedKept(o.Metadata, ids[topic]), metadata: o.Metadata})
+				all = append(all, comparison{topicPartition: topicPartition{topic, partition}, store: -1, group: o.At, storedFirst: stored.MarkedKept(o.Metadata, ids[topic]), metadata: o.Metadata})
 			}
 		}
 	}

@@ -25,12 +25,12 @@ type progress struct {
 // The method states returns the states of all lanes, including the final states of ended lanes.
 func (p *progress) states() []LaneState {
 	var states []LaneState
-	p.lanes.with(func(all []*lane) {
+	p.lanes.withAll(func(all []*lane) {
 		p.mu.Lock()
 		states, p.last = p.last, nil
 		p.mu.Unlock()
 		for _, l := range all {
-			if !l.gone {
+			if !l.ended {
 				states = append(states, p.state(l))
 			}
 		}
@@ -38,8 +38,8 @@ func (p *progress) states() []LaneState {
 	return states
 }
 
-// The method ended stores the final state of a lane for the next report. The caller holds lanes.mu.
-func (p *progress) ended(l *lane) {
+// recordEnded stores the final state of a lane for the next report. The caller holds lanes.mu.
+func (p *progress) recordEnded(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = append(p.last, p.state(l))
@@ -48,8 +48,8 @@ func (p *progress) ended(l *lane) {
 // state returns the state of a lane. The caller holds lanes.mu.
 func (p *progress) state(l *lane) LaneState {
 	return LaneState{
-		Topic: l.topic, Partition: l.partition, Committed: l.committed.offset, Delivered: l.reached(), End: l.end,
-		Unsettled: l.unsettled, Oldest: l.oldest(), Paused: l.paused, HeldUp: l.heldUp(p.config.ReadUncommitted), Fault: l.fault, Lost: l.gone,
+		Topic: l.topic, Partition: l.partition, Committed: l.committed.offset, Delivered: l.deliveredOffset(), End: l.end,
+		Unsettled: l.unsettled, Oldest: l.oldestDelivery(), Paused: l.paused, HeldUp: l.heldUp(p.config.ReadUncommitted), Fault: l.fault, Lost: l.ended,
 	}
 }
 
@@ -80,11 +80,11 @@ func (s *Source) askEnds(ctx context.Context) error {
 // position.
 func (p *progress) ownPartitions() (own, fresh []topicPartition) {
 	for l := range p.lanes.each {
-		if l.gone {
+		if l.ended {
 			continue
 		}
 		own = append(own, l.topicPartition)
-		if l.reached() < 0 {
+		if l.deliveredOffset() < 0 {
 			fresh = append(fresh, l.topicPartition)
 		}
 	}
@@ -94,7 +94,7 @@ func (p *progress) ownPartitions() (own, fresh []topicPartition) {
 func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicPartition]int64) {
 	now := time.Now()
 	for l := range p.lanes.each {
-		if at, known := begins[l.topicPartition]; known && l.reached() < 0 {
+		if at, known := begins[l.topicPartition]; known && l.deliveredOffset() < 0 {
 			l.delivered = at // without an offset of the group, the lane begins here
 		}
 		if at, known := ends[l.topicPartition]; known {
@@ -111,7 +111,7 @@ func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicParti
 // first open transaction or the end of the log. The result left contains the lanes that an open transaction blocks, and
 // the stopped lanes. A member without lanes is idle.
 func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
-	if settled, err := s.topicsShared(ctx); !settled {
+	if settled, err := s.topicsAssigned(ctx); !settled {
 		return false, nil, err
 	}
 	before := s.assignment()
@@ -121,9 +121,9 @@ func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if err := s.askEnds(ctx); err != nil {
 		return false, nil, fmt.Errorf("kafka: the ends of the partitions are not known: %w", err)
 	}
-	behind, left, idle := s.progress.remains()
+	behind, left, idle := s.progress.unfinishedLanes()
 	for _, b := range behind {
-		more, err := s.brokers.more(ctx, b)
+		more, err := s.brokers.hasMore(ctx, b)
 		var nowhere noLeaderError
 		switch {
 		case errors.As(err, &nowhere):
@@ -140,48 +140,50 @@ func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 // assignment identifies the current member and its lanes. Two assignments differ if the member was replaced or got
 // other lanes after the first of them, for example while a request was in progress.
 type assignment struct {
-	client *kgo.Client // nil if no member has received its assignment
-	given  uint64
+	client        *kgo.Client // nil if no member has received its assignment
+	assignedLanes uint64
 }
 
-func (s *Source) assignment() assignment { return assignment{s.member.reading(), s.lanes.given()} }
+func (s *Source) assignment() assignment {
+	return assignment{s.member.readingClient(), s.lanes.countAssigned()}
+}
 
 // lanePosition is a position in a lane, with the number of unread offsets after it.
 type lanePosition struct {
 	topicPartition
 	topicID [16]byte
-	at      int64
+	offset  int64
 	unread  int64
 }
 
-// The method remains returns the lanes that have not reached their stable end, and the records that cannot be
+// unfinishedLanes returns the lanes that have not reached their stable end, and the records that cannot be
 // delivered. The result idle is false if a nacked message waits, or if a lane is handed over.
-func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, idle bool) {
+func (p *progress) unfinishedLanes() (behind []lanePosition, left []semel.Unfinished, idle bool) {
 	idle = true
 	for l := range p.lanes.each {
-		limit, at := l.stable, l.reached()
+		limit, at := l.stable, l.deliveredOffset()
 		if p.config.ReadUncommitted {
 			limit = l.end
 		}
 		switch {
-		case l.gone, l.skipsLost: // the records will be delivered again, or the lane will skip lost records
+		case l.ended, l.skipLost: // the records will be delivered again, or the lane will skip lost records
 			idle = false
 		case l.broken != nil:
-			left = append(left, l.left(l.broken))
+			left = append(left, l.newUnfinished(l.broken))
 		case l.leaving, limit < 0:
 			idle = false
 		case l.paused && l.unsettled > 0: // the polled records wait for the delivered records
-			if n := l.unread(); n != 0 || len(l.back) > 0 {
+			if n := l.countUnread(); n != 0 || len(l.nacked) > 0 {
 				left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: n, Reason: "waits for a message before it"})
 			}
-		case len(l.ready) > 0, len(l.back) > 0:
+		case len(l.ready) > 0, len(l.nacked) > 0:
 			idle = false
 		case at < limit && l.fault != nil:
-			left = append(left, l.left(l.fault))
+			left = append(left, l.newUnfinished(l.fault))
 		case at < limit:
-			behind = append(behind, lanePosition{l.topicPartition, l.topicID, at, l.unread()})
+			behind = append(behind, lanePosition{l.topicPartition, l.topicID, at, l.countUnread()})
 		case limit < l.end:
-			left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: "held up by an open transaction, which its producer or an operator must end"})
+			left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: l.countUnread(), Reason: "held up by an open transaction, which its producer or an operator must end"})
 		}
 	}
 	return behind, left, idle
@@ -193,21 +195,21 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, id
 // logFaults logs each stopped lane: at once, and then once per standsEvery.
 func (p *progress) logFaults(now time.Time) {
 	for l := range p.lanes.each {
-		if l.fault == nil || l.gone || !l.faultLogged.IsZero() && now.Sub(l.faultLogged) < standsEvery {
+		if l.fault == nil || l.ended || !l.faultLogged.IsZero() && now.Sub(l.faultLogged) < standsEvery {
 			continue
 		}
 		l.faultLogged = now
 		p.config.Logger.Warn("a partition has stopped; the others continue",
-			"group", p.config.Group, "lane", l.id.ID, "unread", l.unread(), "error", l.fault)
+			"group", p.config.Group, "lane", l.id.ID, "unread", l.countUnread(), "error", l.fault)
 	}
 }
 
-// The method faulty returns the stopped lanes.
-func (p *progress) faulty() []semel.Unfinished {
+// faultyLanes returns the stopped lanes.
+func (p *progress) faultyLanes() []semel.Unfinished {
 	var all []semel.Unfinished
 	for l := range p.lanes.each {
-		if l.fault != nil && !l.gone {
-			all = append(all, l.left(l.fault))
+		if l.fault != nil && !l.ended {
+			all = append(all, l.newUnfinished(l.fault))
 		}
 	}
 	return all
@@ -238,38 +240,38 @@ const stalledAfter = time.Minute
 // lastMove is the position of a lane, and the time since when the lane has been at this position although it has unread
 // records.
 type lastMove struct {
-	at    int64
-	since time.Time
+	offset int64
+	since  time.Time
 }
 
 // askStalled sends fetches for lanes that make no progress. An error in the answer is a fault of the lane; if no broker
 // answers, the source has a fault.
 func (s *Source) askStalled(ctx context.Context) {
-	for _, r := range s.progress.stalled(time.Now()) {
-		_, err := s.brokers.more(ctx, r)
+	for _, r := range s.progress.stalledLanes(time.Now()) {
+		_, err := s.brokers.hasMore(ctx, r)
 		if ctx.Err() != nil {
 			return
 		}
 		var why error
 		if err != nil {
 			why = fmt.Errorf("kafka: topic %s, partition %d: nothing can be read after offset %d although records exist; reading is retried, and the other partitions continue: %w",
-				r.topic, r.partition, r.at, explain(err, r.topic, s.config.Group))
+				r.topic, r.partition, r.offset, explain(err, r.topic, s.config.Group))
 		}
 		var answer *kerr.Error
 		if err == nil || errors.As(err, &answer) {
-			s.progress.refused(r, why)
+			s.progress.setReadFault(r, why)
 		} else {
 			s.faults.complain(why)
 		}
 	}
 }
 
-// The method refused stores the reason why the brokers refuse to read a lane. The parameter why is nil if the brokers
+// setReadFault stores the reason why the brokers refuse to read a lane. The parameter why is nil if the brokers
 // would send the lane's records.
-func (p *progress) refused(r lanePosition, why error) {
-	p.lanes.living(r.topicPartition, func(l *lane) {
+func (p *progress) setReadFault(r lanePosition, why error) {
+	p.lanes.withLane(r.topicPartition, func(l *lane) {
 		switch {
-		case l.broken != nil || l.reached() != r.at:
+		case l.broken != nil || l.deliveredOffset() != r.offset:
 		case why == nil:
 			l.fault = nil
 		default:
@@ -278,26 +280,26 @@ func (p *progress) refused(r lanePosition, why error) {
 	})
 }
 
-// The method stalled returns the lanes that have made no progress for stalledAfter.
-func (p *progress) stalled(now time.Time) []lanePosition {
+// stalledLanes returns the lanes that have made no progress for stalledAfter.
+func (p *progress) stalledLanes(now time.Time) []lanePosition {
 	var all []lanePosition
 	for l := range p.lanes.each {
-		at, limit := l.reached(), l.stable
+		at, limit := l.deliveredOffset(), l.stable
 		if p.config.ReadUncommitted {
 			limit = l.end
 		}
-		moved := l.lastMove.at != at
+		moved := l.lastMove.offset != at
 		if moved && l.broken == nil {
 			l.fault = nil
 		}
 		switch {
-		case l.blocked() || l.broken != nil || l.full || l.overBudget || len(l.ready) > 0 || at < 0 || at >= limit:
+		case l.isBlocked() || l.broken != nil || l.full || l.overBudget || len(l.ready) > 0 || at < 0 || at >= limit:
 			l.lastMove = lastMove{}
 		case moved || l.lastMove.since.IsZero():
 			l.lastMove = lastMove{at, now}
 		case now.Sub(l.lastMove.since) >= stalledAfter:
 			l.lastMove.since = now
-			all = append(all, lanePosition{l.topicPartition, l.topicID, at, l.unread()})
+			all = append(all, lanePosition{l.topicPartition, l.topicID, at, l.countUnread()})
 		}
 	}
 	return all

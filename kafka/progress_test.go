@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The function unjoined returns a source whose Fetch was not called yet.
-func unjoined(t testing.TB, change func(*Config)) *Source {
+// newUnjoinedSource returns a source whose Fetch was not called yet.
+func newUnjoinedSource(t testing.TB, change func(*Config)) *Source {
 	t.Helper()
 	c := quiet(Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{theTopic}, Group: theGroup})
 	if change != nil {
@@ -28,7 +28,7 @@ func unjoined(t testing.TB, change func(*Config)) *Source {
 // withLane returns a source with one lane, whose Fetch was not called yet.
 func withLane(t testing.TB, change func(*Config)) (*Source, *lane) {
 	t.Helper()
-	s, l := unjoined(t, change), newLane(topicPartition{theTopic, 0}, 1)
+	s, l := newUnjoinedSource(t, change), newLane(topicPartition{theTopic, 0}, 1)
 	s.lanes.byPartition[l.topicPartition], s.lanes.order = l, []*lane{l}
 	return s, l
 }
@@ -66,16 +66,16 @@ func TestIdleAsksAsItReads(t *testing.T) {
 				return nil
 			})
 			p := w.start(count, func(c *Config) { c.ReadUncommitted = uncommitted }, whenIdle)
-			must(t, p.ends(t))
-			w.once("before")
+			must(t, p.waitEnd(t))
+			w.expectOnce("before")
 			if left := p.consumer.Unfinished(); uncommitted != (len(left) == 0) {
 				t.Errorf("left is %+v", left)
 			}
 			if uncommitted {
-				w.once("inside", "inside too")
+				w.expectOnce("inside", "inside too")
 			}
 			second := w.start(count, func(c *Config) { c.ReadUncommitted = uncommitted }, nil)
-			w.until(patience, "it reads", func() bool { return second.first().end == 3 })
+			w.waitUntil(patience, "it reads", func() bool { return second.firstLane().end == 3 })
 			for l := range second.source.lanes.each {
 				l.next, l.delivered = 0, 0
 				if uncommitted {
@@ -99,7 +99,7 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 		for _, uncommitted := range []bool{true, false} {
 			s, l := withLane(t, func(c *Config) { c.ReadUncommitted = uncommitted })
 			l.delivered, l.stable, l.end = 1, 1, 3
-			behind, left, _ := s.progress.remains()
+			behind, left, _ := s.progress.unfinishedLanes()
 			if len(behind) == 1 != uncommitted || len(left) == 1 == uncommitted {
 				t.Errorf("uncommitted is read: %t; behind is %+v, left %+v", uncommitted, behind, left)
 			}
@@ -114,15 +114,15 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 			}
 			s.progress.noteEnds(time.Now(), nil, map[topicPartition]int64{}, nil)
 		}
-		if behind, left, _ := s.progress.remains(); len(behind) != 1 || behind[0].at != 2 {
+		if behind, left, _ := s.progress.unfinishedLanes(); len(behind) != 1 || behind[0].offset != 2 {
 			t.Errorf("behind is %+v, left %+v", behind, left)
 		}
 	})
 }
 
-// The method behind returns the lag of partition 0: the number of offsets that are not committed.
-func (s *laneWatch) behind() int64 {
-	last := s.of(0)
+// lag returns the lag of partition 0: the number of offsets that are not committed.
+func (s *laneWatch) lag() int64 {
+	last := s.stateOf(0)
 	return last.End - last.Committed
 }
 
@@ -130,45 +130,45 @@ func (s *laneWatch) behind() int64 {
 func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 	grows := func(w *world, told *laneWatch, to int64) {
 		w.t.Helper()
-		w.publish(0, numbered("later", int(to)-29, int(to))...)
-		w.until(5*time.Second, "the lag has grown", func() bool { return told.behind() == to })
+		w.publish(0, numberedIDs("later", int(to)-29, int(to))...)
+		w.waitUntil(5*time.Second, "the lag has grown", func() bool { return told.lag() == to })
 	}
 	bubble(t, "I0_while_operators_have_it_paused", func(t *testing.T) {
 		w, told := newWorld(t, 1), &laneWatch{}
 		w.start(count, func(c *Config) { c.Observe = told.observe }, nil)
 		w.publish(0, "first")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		must(t, w.store.Pause(t.Context(), "billing", true, store.Act{Who: "dana", Why: "a release"}))
 		pass(time.Minute)
 		grows(w, told, 30)
 		pass(10 * time.Minute)
 		grows(w, told, 60)
-		w.without("later0001")
+		w.expectNoEffect("later0001")
 		must(t, w.store.Pause(t.Context(), "billing", false, store.Act{Who: "dana", Why: "it is out"}))
-		w.until(time.Minute, "nothing is behind", func() bool { return told.behind() == 0 })
+		w.waitUntil(time.Minute, "nothing is behind", func() bool { return told.lag() == 0 })
 	})
 	bubble(t, "I0_while_the_store_is_down", func(t *testing.T) {
 		w, told := newWorld(t, 1), &laneWatch{}
 		p := w.start(count, func(c *Config) { c.Observe = told.observe }, nil)
 		w.publish(0, "first")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		p.dead.Store(true)
 		grows(w, told, 30)
 		pass(10 * time.Minute)
 		grows(w, told, 60)
 		p.dead.Store(false)
-		w.until(10*time.Minute, "nothing is behind", func() bool { return told.behind() == 0 })
+		w.waitUntil(10*time.Minute, "nothing is behind", func() bool { return told.lag() == 0 })
 	})
 }
 
-// states collects the states that Observe got.
-type states struct {
+// stateRecorder collects the states that Observe got.
+type stateRecorder struct {
 	mu  sync.Mutex // guards all
 	all []LaneState
 	new chan struct{}
 }
 
-func (s *states) observe(told []LaneState) {
+func (s *stateRecorder) observe(told []LaneState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, told...)
@@ -177,7 +177,7 @@ func (s *states) observe(told []LaneState) {
 }
 
 // await waits for a state that satisfies a condition.
-func (s *states) await(t testing.TB, what string, met func(LaneState) bool) {
+func (s *stateRecorder) await(t testing.TB, what string, met func(LaneState) bool) {
 	t.Helper()
 	ctx, cancel := contextFor(t, patience)
 	defer cancel()
@@ -200,7 +200,7 @@ func TestTheStateOfLanesIsTold(t *testing.T) {
 	t.Parallel()
 	t.Run("I0_lag_and_the_oldest_unsettled", func(t *testing.T) {
 		config, c := setUp(t)
-		seen := &states{new: make(chan struct{})}
+		seen := &stateRecorder{new: make(chan struct{})}
 		config.Observe = seen.observe
 		put(t, c, "orders", 0, "0", "1", "2")
 		r := read(t, config)
@@ -219,7 +219,7 @@ func TestTheStateOfLanesIsTold(t *testing.T) {
 	})
 	t.Run("trap_42_a_transaction_that_stays_open_is_told_of", func(t *testing.T) {
 		config, c := setUp(t)
-		seen := &states{new: make(chan struct{})}
+		seen := &stateRecorder{new: make(chan struct{})}
 		config.Observe = seen.observe
 		open, err := kgo.NewClient(kgo.SeedBrokers(config.Brokers...), kgo.TransactionalID("hangs"), kgo.DisableClientMetrics())
 		must(t, err)

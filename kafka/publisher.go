@@ -64,18 +64,18 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 func (c PublisherConfig) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
-	p.when(c.Topic == "" && c.TopicHeader == "", "Topic and TopicHeader are empty; name the topic that messages are published to")
-	p.when(c.TopicHeader != "" && len(c.Topics) == 0, "TopicHeader is set and Topics is empty; name the topics that a message may be published to")
-	p.when(c.Topic != "" && c.TopicHeader == "" && len(c.Topics) > 0, "Topics are the topics that TopicHeader may name, and TopicHeader is empty; set TopicHeader, or only Topic")
-	for _, topic := range c.all() {
+	p.addIf(c.Topic == "" && c.TopicHeader == "", "Topic and TopicHeader are empty; name the topic that messages are published to")
+	p.addIf(c.TopicHeader != "" && len(c.Topics) == 0, "TopicHeader is set and Topics is empty; name the topics that a message may be published to")
+	p.addIf(c.Topic != "" && c.TopicHeader == "" && len(c.Topics) > 0, "Topics are the topics that TopicHeader may name, and TopicHeader is empty; set TopicHeader, or only Topic")
+	for _, topic := range c.allTopics() {
 		p.topic(topic, "")
 	}
-	p.when(c.Timeout < 0, "Timeout is %v; use more than 0, or 0 for %v", c.Timeout, defaultPublishTimeout)
+	p.addIf(c.Timeout < 0, "Timeout is %v; use more than 0, or 0 for %v", c.Timeout, defaultPublishTimeout)
 	return errors.Join(p...)
 }
 
-// The method all returns the topics to which messages may be published.
-func (c PublisherConfig) all() []string {
+// allTopics returns the topics to which messages may be published.
+func (c PublisherConfig) allTopics() []string {
 	all := slices.Clone(c.Topics)
 	if c.Topic != "" && !slices.Contains(all, c.Topic) {
 		all = append(all, c.Topic)
@@ -114,7 +114,7 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	// The client does not wait for further records. A batch contains the records that arrived while the previous batch
 	// was in progress.
 	common := func() []kgo.Opt {
-		return append(p.brokers.common(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
+		return append(p.brokers.commonOptions(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
 	}
 	p.current = producer.NewCurrent(&p.background, func(spent func(*producer.Producer)) (*producer.Producer, error) {
 		return producer.New(common, producer.UsualBatch, spent)
@@ -159,7 +159,7 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 			// iteration of the loop sends the record again.
 		case <-ctx.Done():
 			s.Cancel()
-			return p.unconfirmed(ctx, s, record.Topic)
+			return p.unconfirmedError(ctx, s, record.Topic)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 // send writes a record. If a record of the same publication is in progress, send returns the sending in progress and
 // writes nothing.
 func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*producer.Sending, error) {
-	writer, err := p.open()
+	writer, err := p.openProducer()
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +178,8 @@ func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*produ
 	return s, nil
 }
 
-// The method open returns the current producer.
-func (p *Publisher) open() (*producer.Producer, error) {
+// openProducer returns the current producer.
+func (p *Publisher) openProducer() (*producer.Producer, error) {
 	writer, err := p.current.Open()
 	if errors.Is(err, kgo.ErrClientClosed) {
 		return nil, errPublisherClosed
@@ -206,22 +206,22 @@ func (p *Publisher) Check(ctx context.Context) error {
 }
 
 func (p *Publisher) check(ctx context.Context) error {
-	writer, err := p.open()
+	writer, err := p.openProducer()
 	if err != nil {
 		return err
 	}
-	response, err := metadataOf(p.config.all()...).RequestWith(ctx, writer.Batches)
+	response, err := metadataOf(p.config.allTopics()...).RequestWith(ctx, writer.Batches)
 	if err != nil {
 		var answer *kerr.Error
-		if err = p.brokers.unreachable(err); errors.As(err, &answer) {
+		if err = p.brokers.unreachableError(err); errors.As(err, &answer) {
 			return err
 		}
 		return nil
 	}
 	var all error
 	for _, t := range response.Topics {
-		if err := kerr.ErrorForCode(t.ErrorCode); refused(err) != "" && t.Topic != nil {
-			all = errors.Join(all, fmt.Errorf("kafka: topic %s: %s: %w", *t.Topic, refused(err), err))
+		if err := kerr.ErrorForCode(t.ErrorCode); rejectionReason(err) != "" && t.Topic != nil {
+			all = errors.Join(all, fmt.Errorf("kafka: topic %s: %s: %w", *t.Topic, rejectionReason(err), err))
 		}
 	}
 	return all
@@ -257,32 +257,32 @@ func (p *Publisher) topicOf(m *semel.Message) (string, error) {
 
 var errPublisherClosed = fmt.Errorf("kafka: nothing was sent: the publisher is closed: %w", semel.ErrClosed)
 
-// unpublished is the error of a call whose record was not written, or whose outcome is unknown.
-type unpublished struct {
+// publishError is the error of a call whose record was not written, or whose outcome is unknown.
+type publishError struct {
 	text string
 	err  error
 }
 
-func (e *unpublished) Error() string { return e.text }
+func (e *publishError) Error() string { return e.text }
 
-func (e *unpublished) Unwrap() error { return e.err }
+func (e *publishError) Unwrap() error { return e.err }
 
 // judge returns the error of Publish for the outcome of a sending.
 func (p *Publisher) judge(ctx context.Context, s *producer.Sending, topic string) error {
-	switch refusal := refused(s.Err); {
+	switch refusal := rejectionReason(s.Err); {
 	case s.Err == nil:
 		return nil
 	case refusal != "":
-		return semel.Permanent(&unpublished{fmt.Sprintf("kafka: nothing was written to topic %s: %s", topic, refusal), s.Err})
+		return semel.Permanent(&publishError{fmt.Sprintf("kafka: nothing was written to topic %s: %s", topic, refusal), s.Err})
 	case errors.Is(s.Err, kerr.UnknownTopicID):
-		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was written to topic %s: it was deleted, or deleted and created again", topic), s.Err})
+		return semel.Retry(&publishError{fmt.Sprintf("kafka: nothing was written to topic %s: it was deleted, or deleted and created again", topic), s.Err})
 	}
-	return p.unconfirmed(ctx, s, topic)
+	return p.unconfirmedError(ctx, s, topic)
 }
 
-// The function refused returns a text for operators: why brokers rejected a record, and what to do. The result is empty
+// rejectionReason returns a text for operators: why brokers rejected a record, and what to do. The result is empty
 // if another attempt may succeed.
-func refused(err error) string {
+func rejectionReason(err error) string {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return "the record is larger than the topic accepts; raise the topic's max.message.bytes"
@@ -301,8 +301,8 @@ func refused(err error) string {
 	return ""
 }
 
-// The method unconfirmed returns the error for a record that no broker has confirmed.
-func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic string) error {
+// unconfirmedError returns the error for a record that no broker has confirmed.
+func (p *Publisher) unconfirmedError(ctx context.Context, s *producer.Sending, topic string) error {
 	err := context.Cause(ctx)
 	// If the call and its record were cancelled together, the error says that the call ended.
 	byItself := s.Ended() && (err == nil || !errors.Is(s.Err, context.Canceled))
@@ -320,13 +320,13 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *producer.Sending, topic 
 		why = "the caller ended the call"
 	}
 	if s.Ended() && s.Unsent() || p.produces.Begun() == s.Before {
-		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was sent to topic %s: %s%s", topic, why, p.away()), err})
+		return semel.Retry(&publishError{fmt.Sprintf("kafka: nothing was sent to topic %s: %s%s", topic, why, p.connectionErrorText()), err})
 	}
-	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; another attempt publishes it with the same id", topic, why, p.away()), err})
+	return semel.Unknown(&publishError{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; another attempt publishes it with the same id", topic, why, p.connectionErrorText()), err})
 }
 
-// The method away returns the error of the last connection attempt as text; empty if the attempt succeeded.
-func (p *Publisher) away() string {
+// connectionErrorText returns the error of the last connection attempt as text; empty if the attempt succeeded.
+func (p *Publisher) connectionErrorText() string {
 	if err := p.brokers.lastDial.Err(); err != nil {
 		return " (" + legible.Printable(err.Error()) + ")"
 	}

@@ -23,8 +23,8 @@ func text(headers []kgo.RecordHeader) []string {
 	return all
 }
 
-// The function made returns the record that a publisher makes of a message.
-func made(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Record {
+// recordOf returns the record that a publisher makes of a message.
+func recordOf(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Record {
 	t.Helper()
 	c := PublisherConfig{Brokers: []string{"127.0.0.1:1"}, Topic: "out"}
 	if change != nil {
@@ -56,7 +56,7 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 		}
 	}
 	t.Run("C14_an_event_keeps_id_attributes_causation_and_trace", func(t *testing.T) {
-		r := made(t, event(), nil)
+		r := recordOf(t, event(), nil)
 		got := text(r.Headers)
 		for _, want := range []string{"ce_specversion=1.0", "ce_id=e-1", "ce_source=shop", "ce_type=paid", "ce_tenant=t", "content-type=application/json", "traceparent=00-1", semelheader.Causation + "=c-1", "x=1", "x=2"} {
 			if !slices.Contains(got, want) {
@@ -70,7 +70,7 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 	t.Run("C14_a_message_known_by_something_else_gets_an_id_of_that_and_its_cause", func(t *testing.T) {
 		m := event()
 		m.Identity = semel.Key{Consumer: "billing", ID: "order-17"}
-		got := text(made(t, m, nil).Headers)
+		got := text(recordOf(t, m, nil).Headers)
 		for _, want := range []string{"ce_id=" + m.OutputID("publish", "out"), "ce_source=shop", semelheader.Causation + "=order-17", semelheader.Correlation + "=order-17"} {
 			if !slices.Contains(got, want) {
 				t.Errorf("%s is missing in %v", want, got)
@@ -79,21 +79,21 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 		if slices.Contains(got, "ce_id=e-1") || slices.Contains(got, semelheader.Causation+"=c-1") {
 			t.Errorf("%v", got)
 		}
-		if other := text(made(t, m, func(c *PublisherConfig) { c.Topic = "other" }).Headers); slices.Contains(other, "ce_id="+m.OutputID("publish", "out")) {
+		if other := text(recordOf(t, m, func(c *PublisherConfig) { c.Topic = "other" }).Headers); slices.Contains(other, "ce_id="+m.OutputID("publish", "out")) {
 			t.Errorf("another topic has the same id: %v", other)
 		}
 	})
 	t.Run("A1_an_id_of_another_source_is_not_kept", func(t *testing.T) {
 		m := event()
 		m.Identity.Source = "another shop" // a policy can set this source with const:another shop
-		if got := text(made(t, m, nil).Headers); !slices.Contains(got, "ce_id="+m.OutputID("publish", "out")) {
+		if got := text(recordOf(t, m, nil).Headers); !slices.Contains(got, "ce_id="+m.OutputID("publish", "out")) {
 			t.Errorf("two different messages have the same id in the topic: %v", got)
 		}
 	})
 	t.Run("what_is_no_event_becomes_one", func(t *testing.T) {
 		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, nil)
 		m.Attributes = semel.Attributes{ID: "7", Subject: "s", DataSchema: "d", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
-		r := made(t, m, nil)
+		r := recordOf(t, m, nil)
 		want := []string{"ce_specversion=1.0", "ce_id=7", "ce_source=semel", "ce_type=semel.message", "ce_subject=s", "ce_dataschema=d", "ce_time=2026-01-02T03:04:05.000000006Z"}
 		if got := text(r.Headers); !slices.Equal(got, want) {
 			t.Errorf("%v", got)
@@ -104,14 +104,14 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 	})
 	t.Run("a_null_value_stays_null", func(t *testing.T) {
 		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte{}, h(HeaderTombstone, "true"))
-		if r := made(t, m, nil); r.Value != nil || strings.Contains(strings.Join(text(r.Headers), " "), HeaderTombstone) {
+		if r := recordOf(t, m, nil); r.Value != nil || strings.Contains(strings.Join(text(r.Headers), " "), HeaderTombstone) {
 			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("a_whole_event_in_the_body_is_left_as_it_is", func(t *testing.T) {
 		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte(`{"id":"7"}`), h("content-type", message.MediaEvent))
 		m.Attributes = semel.Attributes{}
-		if got := text(made(t, m, nil).Headers); !slices.Equal(got, []string{"content-type=" + message.MediaEvent}) {
+		if got := text(recordOf(t, m, nil).Headers); !slices.Equal(got, []string{"content-type=" + message.MediaEvent}) {
 			t.Errorf("%v", got)
 		}
 	})
@@ -128,7 +128,7 @@ func TestAMessageNamesItsTopicOnlyWhereItMay(t *testing.T) {
 		t.Errorf("%v %v", r, err)
 	}
 	wantError(t, p.Publish(t.Context(), named("other\n")), semel.DecidePermanent, `other\n`, "not in Topics")
-	wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "no header destination")
+	wantError(t, p.Publish(t.Context(), newPaidMessage("a")), semel.DecidePermanent, "no header destination")
 	wantError(t, p.Publish(t.Context(), &semel.Message{}), semel.DecidePermanent, "no Identity")
 }
 
@@ -157,10 +157,10 @@ func TestWhatAPublisherToldIsNotRemembered(t *testing.T) {
 	inWorld(t, "law_11_and_whoever_publishes_again_writes_again", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
 		for range 2 {
-			must(t, p.Publish(t.Context(), paid("a")))
+			must(t, p.Publish(t.Context(), newPaidMessage("a")))
 		}
-		_, anew := p.sendings.Begin(t.Context(), producer.Publication{Identity: paid("a").Identity, Topic: theTopic}, 0, time.Now())
-		if all := w.ids(theTopic); strings.Join(all, " ") != "a a" || !anew {
+		_, anew := p.sendings.Begin(t.Context(), producer.Publication{Identity: newPaidMessage("a").Identity, Topic: theTopic}, 0, time.Now())
+		if all := w.readIDs(theTopic); strings.Join(all, " ") != "a a" || !anew {
 			t.Errorf("the records are %v, and the last sending is kept: %t", all, !anew)
 		}
 	})

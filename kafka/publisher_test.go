@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The function paid returns the message that a handler gets for a CloudEvent with the given id.
-func paid(id string) *semel.Message {
+// newPaidMessage returns the message that a handler gets for a CloudEvent with the given id.
+func newPaidMessage(id string) *semel.Message {
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: id}, []byte("paid "+id))
 	m.Key = []byte("key")
 	return m
@@ -43,11 +43,11 @@ func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
 	return p, wire
 }
 
-// The method ids returns the ids of a topic's records in order.
-func (w *world) ids(topic string) []string {
+// readIDs returns the ids of a topic's records in order.
+func (w *world) readIDs(topic string) []string {
 	w.t.Helper()
 	var all []string
-	for _, r := range w.records(topic) {
+	for _, r := range w.readRecords(topic) {
 		all = append(all, header(r, "ce_id"))
 	}
 	return all
@@ -56,13 +56,13 @@ func (w *world) ids(topic string) []string {
 // wantIDs fails unless the records of the topic have the ids of the parameter want, in the same order.
 func (w *world) wantIDs(want string) {
 	w.t.Helper()
-	if all := strings.Join(w.ids(theTopic), " "); all != want {
+	if all := strings.Join(w.readIDs(theTopic), " "); all != want {
 		w.t.Errorf("the records are %v", all)
 	}
 }
 
-// The method records returns the records of a topic.
-func (w *world) records(topic string) []*kgo.Record {
+// readRecords returns the records of a topic.
+func (w *world) readRecords(topic string) []*kgo.Record {
 	w.t.Helper()
 	count := int64(0)
 	for _, p := range w.cluster.PartitionInfos(topic) {
@@ -103,15 +103,15 @@ func TestAPublishedMessageIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 	inWorld(t, "E2_one_record_with_the_id_of_the_message", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
 		for _, id := range []string{"a", "b"} {
-			must(t, p.Publish(t.Context(), paid(id)))
-			if all := w.ids(theTopic); all[len(all)-1] != id {
+			must(t, p.Publish(t.Context(), newPaidMessage(id)))
+			if all := w.readIDs(theTopic); all[len(all)-1] != id {
 				t.Errorf("the last record of %v is not %s", all, id)
 			}
 		}
 	})
 	inWorld(t, "I4_the_client_is_idempotent_and_waits_for_all_replicas", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
-		writer, err := p.open()
+		writer, err := p.openProducer()
 		must(t, err)
 		for _, c := range []*kgo.Client{writer.Batches, writer.Alone} {
 			if off, _ := c.OptValue(kgo.DisableIdempotentWrite).(bool); off || c.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks() {
@@ -122,13 +122,13 @@ func TestAPublishedMessageIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 	inWorld(t, "what_workers_publish_while_a_batch_is_on_its_way_is_one_batch", 1, func(t *testing.T, w *world) {
 		w.latency = 10 * time.Millisecond
 		p, _ := w.publisher(nil)
-		must(t, p.Publish(t.Context(), paid("first")))
-		requests := writes(w.cluster)
+		must(t, p.Publish(t.Context(), newPaidMessage("first")))
+		requests := countWrites(w.cluster)
 		began := time.Now()
 		var all sync.WaitGroup
 		for n := range 64 {
 			all.Go(func() {
-				if err := p.Publish(t.Context(), paid(fmt.Sprint(n))); err != nil {
+				if err := p.Publish(t.Context(), newPaidMessage(fmt.Sprint(n))); err != nil {
 					t.Error(err)
 				}
 			})
@@ -143,32 +143,32 @@ func TestAPublishedMessageIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 func TestBrokersThatDoNotConfirm(t *testing.T) {
 	inWorld(t, "E3_frozen_after_it_was_sent_the_outcome_is_unknown_and_no_second_record_is_written_by_this_process", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
-		must(t, p.Publish(t.Context(), paid("before")))
+		must(t, p.Publish(t.Context(), newPaidMessage("before")))
 		wire.freeze()
 		for range 3 {
-			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "the outcome of publishing to topic orders is not known", "within 10s", "another attempt publishes it with the same id")
+			wantError(t, p.Publish(t.Context(), newPaidMessage("a")), semel.DecideUnknown, "the outcome of publishing to topic orders is not known", "within 10s", "another attempt publishes it with the same id")
 		}
 		wire.thaw()
-		must(t, p.Publish(t.Context(), paid("a")))
+		must(t, p.Publish(t.Context(), newPaidMessage("a")))
 		w.wantIDs("before a")
 	})
 	inWorld(t, "one_that_was_confirmed_while_nobody_waited_is_not_written_again", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
-		must(t, p.Publish(t.Context(), paid("before")))
+		must(t, p.Publish(t.Context(), newPaidMessage("before")))
 		wire.freeze()
-		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "is not known")
+		wantError(t, p.Publish(t.Context(), newPaidMessage("a")), semel.DecideUnknown, "is not known")
 		wire.thaw()
 		pass(time.Minute)
-		must(t, p.Publish(t.Context(), paid("a")))
+		must(t, p.Publish(t.Context(), newPaidMessage("a")))
 		w.wantIDs("before a")
 	})
 	inWorld(t, "away_from_the_start_nothing_was_sent_and_nothing_comes_later", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
 		wire.freeze()
-		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideRetry, "nothing was sent to topic orders", "within 10s")
+		wantError(t, p.Publish(t.Context(), newPaidMessage("a")), semel.DecideRetry, "nothing was sent to topic orders", "within 10s")
 		wire.thaw()
 		pass(time.Minute)
-		must(t, p.Publish(t.Context(), paid("b")))
+		must(t, p.Publish(t.Context(), newPaidMessage("b")))
 		w.wantIDs("b")
 	})
 	inWorld(t, "a_call_that_is_ended_says_so", 1, func(t *testing.T, w *world) {
@@ -176,14 +176,14 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 		wire.freeze()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		wantError(t, p.Publish(ctx, paid("a")), semel.DecideRetry, "nothing was sent", "the caller ended the call")
+		wantError(t, p.Publish(ctx, newPaidMessage("a")), semel.DecideRetry, "nothing was sent", "the caller ended the call")
 	})
 	inWorld(t, "a_topic_made_anew_is_written_to", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
-		must(t, p.Publish(t.Context(), paid("a")))
-		w.anew(1)
+		must(t, p.Publish(t.Context(), newPaidMessage("a")))
+		w.recreateTopic(1)
 		for tries := 0; ; tries++ {
-			err := p.Publish(t.Context(), paid("b"))
+			err := p.Publish(t.Context(), newPaidMessage("b"))
 			if err == nil {
 				break
 			}
@@ -198,11 +198,11 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 		p, wire := w.publisher(nil)
 		wire.freeze()
 		ended := make(chan error)
-		go func() { ended <- p.Publish(t.Context(), paid("a")) }()
+		go func() { ended <- p.Publish(t.Context(), newPaidMessage("a")) }()
 		pass(time.Second)
 		p.Close()
 		wantError(t, <-ended, semel.DecideRetry, "nothing was sent", "closed")
-		if err := p.Publish(t.Context(), paid("b")); !errors.Is(err, semel.ErrClosed) {
+		if err := p.Publish(t.Context(), newPaidMessage("b")); !errors.Is(err, semel.ErrClosed) {
 			t.Error(err)
 		}
 		p.Close()
@@ -227,15 +227,15 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 				w.cluster.KeepControl()
 				return refusedProduce(request.(*kmsg.ProduceRequest), c.code), nil, !takes.Load()
 			})
-			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "nothing was written to topic orders", c.says)
+			wantError(t, p.Publish(t.Context(), newPaidMessage("a")), semel.DecidePermanent, "nothing was written to topic orders", c.says)
 			takes.Store(true)
-			must(t, p.Publish(t.Context(), paid("a")))
+			must(t, p.Publish(t.Context(), newPaidMessage("a")))
 			w.wantIDs("a")
 		})
 	}
 	inWorld(t, "a_topic_that_does_not_exist", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(func(c *PublisherConfig) { c.Topic = "ordres" })
-		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "topic ordres", "create it or correct its name")
+		wantError(t, p.Publish(t.Context(), newPaidMessage("a")), semel.DecidePermanent, "topic ordres", "create it or correct its name")
 	})
 	bubble(t, "trap_T94_one_that_is_too_large_harms_none_beside_it", func(t *testing.T) {
 		w := newWorld(t, 1, kfake.SeedTopics(1, "letters"))
@@ -243,10 +243,10 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 		p, _ := w.publisher(func(c *PublisherConfig) { c.Topic = "letters" })
 		var all sync.WaitGroup
 		for n := range 40 {
-			m := paid(fmt.Sprint(n))
-			m.Body = random(t, 20_000)
+			m := newPaidMessage(fmt.Sprint(n))
+			m.Body = randomBytes(t, 20_000)
 			if n == 20 {
-				m.Body = random(t, 2_000_000)
+				m.Body = randomBytes(t, 2_000_000)
 			}
 			all.Go(func() {
 				if err := p.Publish(t.Context(), m); n == 20 {
@@ -257,7 +257,7 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := len(w.ids("letters")); n != 39 {
+		if n := len(w.readIDs("letters")); n != 39 {
 			t.Errorf("%d records of 39", n)
 		}
 	})

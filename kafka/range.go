@@ -62,22 +62,22 @@ func (b *bystander) configure(c Config) error {
 
 // close closes the connections.
 func (b *bystander) close() {
-	b.brokers.shut()
+	b.brokers.markClosed()
 	b.brokers.close()
 }
 
 // Lanes returns the partitions that have records between the two bounds at the time of the call. Records of open
 // transactions do not count, as for the group. The field Is of a lane is the id of its topic.
 func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]admin.ReplayLane, error) {
-	logs, err := r.logs(ctx)
+	logs, err := r.listLogs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	begins, err := r.at(ctx, logs, from, func(l log) int64 { return l.start })
+	begins, err := r.boundOffsets(ctx, logs, from, func(l log) int64 { return l.start })
 	if err != nil {
 		return nil, err
 	}
-	ends, err := r.at(ctx, logs, to, func(l log) int64 { return l.end })
+	ends, err := r.boundOffsets(ctx, logs, to, func(l log) int64 { return l.end })
 	if err != nil {
 		return nil, err
 	}
@@ -114,13 +114,13 @@ type log struct {
 
 // ask requests the metadata of the topics. The results are the names and ids of the topics that are read.
 func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16]byte, err error) {
-	if _, err := b.brokers.open(func() {}); err != nil {
+	if _, err := b.brokers.openClient(func() {}); err != nil {
 		return nil, nil, err
 	}
 	if err := b.topics.ask(ctx); err != nil {
 		return nil, nil, err
 	}
-	return b.topics.read(), b.topics.allIDs(), nil
+	return b.topics.topicsRead(), b.topics.allIDs(), nil
 }
 
 // logsOf returns the logs of all partitions of topics, ordered by topic and number. The function ends requests the end
@@ -143,8 +143,8 @@ func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][
 	return all, nil
 }
 
-// The method logs returns the logs of all partitions, up to the last record that the group could read now.
-func (r *Range) logs(ctx context.Context) ([]log, error) {
+// listLogs returns the logs of all partitions, up to the last record that the group could read now.
+func (r *Range) listLogs(ctx context.Context) ([]log, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	names, ids, err := r.ask(ctx)
@@ -152,13 +152,13 @@ func (r *Range) logs(ctx context.Context) ([]log, error) {
 		return nil, err
 	}
 	return r.logsOf(ctx, names, ids, func(ask *kadm.Client) (kadm.ListedOffsets, error) {
-		return r.config.ends(ctx, ask, names...)
+		return r.config.endOffsets(ctx, ask, names...)
 	})
 }
 
-// The method at returns the offset of a bound in each partition. Partitions that the bound leaves out are missing in
+// boundOffsets returns the offset of a bound in each partition. Partitions that the bound leaves out are missing in
 // the result.
-func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log) int64) (map[topicPartition]int64, error) {
+func (r *Range) boundOffsets(ctx context.Context, logs []log, b Bound, otherwise func(log) int64) (map[topicPartition]int64, error) {
 	found := map[topicPartition]int64{}
 	if b.Time.IsZero() {
 		for _, l := range logs {
@@ -189,7 +189,7 @@ func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log)
 // Check returns an error that wraps ErrRange if unread records of the given lanes were removed, or if a topic was
 // created again.
 func (r *Range) Check(ctx context.Context, lanes []admin.ReplayLane) error {
-	logs, err := r.logs(ctx)
+	logs, err := r.listLogs(ctx)
 	if err != nil {
 		return err
 	}

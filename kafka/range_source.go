@@ -25,16 +25,16 @@ type rangeSource struct {
 	client   *kgo.Client
 	decoder  *message.Decoder
 	observer source.LaneObserver
-	// The field begun is true after reading has begun. The field asked is the time of the last check of the topics.
+	// The field begun is true after reading has begun. lastCheck is the time of the last check of the topics.
 	// Only the goroutine that calls Fetch uses these fields.
-	begun bool
-	asked time.Time
+	begun     bool
+	lastCheck time.Time
 
 	mutex   sync.Mutex // guards the fields below and the fields of the lanes
 	lanes   map[topicPartition]*rangeLane
 	order   []*rangeLane
 	waiting []*record // polled and not delivered yet
-	back    []*record // nacked; the field at of each has the time of the next delivery
+	nacked  []*record // nacked; the field at of each has the time of the next delivery
 	open    int       // number of delivered records that are not acked or nacked
 	wake    chan struct{}
 	closed  bool
@@ -43,7 +43,7 @@ type rangeSource struct {
 // rangeLane is a partition of the range, with its end offset.
 type rangeLane struct {
 	lane   lane
-	to     int64
+	end    int64
 	next   int64 // offset of the next record to poll
 	paused bool
 }
@@ -61,12 +61,12 @@ func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := &rangeLane{lane: lane{topicPartition: p, id: source.Lane{ID: l.Lane, Epoch: 1}}, to: l.To, next: max(l.From, l.After+1)}
+		own := &rangeLane{lane: lane{topicPartition: p, id: source.Lane{ID: l.Lane, Epoch: 1}}, end: l.To, next: max(l.From, l.After+1)}
 		if _, err := hex.Decode(own.lane.topicID[:], []byte(l.Is)); err != nil || len(l.Is) != 2*len(own.lane.topicID) {
 			return nil, fmt.Errorf("kafka: partition %s: %q is not the id of a topic", l.Lane, l.Is)
 		}
 		s.lanes[p], s.order = own, append(s.order, own)
-		if own.next >= own.to {
+		if own.next >= own.end {
 			continue
 		}
 		if begin[p.topic] == nil {
@@ -101,13 +101,13 @@ func (s *rangeSource) Info() source.Info { return source.Info{Bounded: true, AtE
 func (s *rangeSource) atEnd() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return !slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to && !l.paused }) && len(s.back) == 0 &&
+	return !slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.end && !l.paused }) && len(s.nacked) == 0 &&
 		!slices.ContainsFunc(s.waiting, func(r *record) bool { return !s.lanes[r.lane.topicPartition].paused })
 }
 
 // Fetch implements source.Source. Fetch returns source.ErrEnd after all records are delivered and acked.
 func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	s.give()
+	s.assign()
 	for ctx.Err() == nil {
 		found, due, over, closed := s.take(most)
 		switch {
@@ -116,7 +116,7 @@ func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.De
 		case len(found) > 0:
 			return deliveriesOf(found, s.decoder), nil
 		case over:
-			if err := s.unchanged(ctx); err != nil {
+			if err := s.checkUnchanged(ctx); err != nil {
 				return nil, err
 			}
 			return nil, source.ErrEnd
@@ -128,8 +128,8 @@ func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.De
 	return nil, nil
 }
 
-// give notifies the observer of all lanes in the first call.
-func (s *rangeSource) give() {
+// assign notifies the observer of all lanes in the first call.
+func (s *rangeSource) assign() {
 	if s.begun {
 		return
 	}
@@ -158,14 +158,14 @@ func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, o
 			return true
 		})
 	}
-	slices.SortStableFunc(s.back, func(a, b *record) int { return a.at.Compare(b.at) })
-	s.back = choose(s.back, func(r *record) bool { return !r.at.After(now) })
+	slices.SortStableFunc(s.nacked, func(a, b *record) int { return a.deliveryTime.Compare(b.deliveryTime) })
+	s.nacked = choose(s.nacked, func(r *record) bool { return !r.deliveryTime.After(now) })
 	s.waiting = choose(s.waiting, func(*record) bool { return true })
 	s.open += len(found)
-	if len(s.back) > 0 {
-		due = s.back[0].at
+	if len(s.nacked) > 0 {
+		due = s.nacked[0].deliveryTime
 	}
-	over = s.open == 0 && len(s.back) == 0 && len(s.waiting) == 0 && !slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to })
+	over = s.open == 0 && len(s.nacked) == 0 && len(s.waiting) == 0 && !slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.end })
 	return found, due, over, s.closed
 }
 
@@ -178,7 +178,7 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 		ctx, stop = context.WithDeadline(ctx, due)
 		defer stop()
 	}
-	if !s.reading() {
+	if !s.hasRecords() {
 		select {
 		case <-ctx.Done():
 		case <-s.wake:
@@ -188,9 +188,9 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 	short, stop := context.WithTimeout(ctx, fetchWait) // so that a call of Settle is noticed after this time
 	defer stop()
 	fetches := s.client.PollRecords(short, most.Messages)
-	if fetches.NumRecords() == 0 && time.Since(s.asked) > askAgain {
-		s.asked = time.Now()
-		if err := s.unchanged(ctx); err != nil {
+	if fetches.NumRecords() == 0 && time.Since(s.lastCheck) > askAgain {
+		s.lastCheck = time.Now()
+		if err := s.checkUnchanged(ctx); err != nil {
 			return err
 		}
 	}
@@ -201,11 +201,11 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 // created again has no records at the expected offsets.
 const askAgain = 2 * time.Second
 
-// The method reading reports whether a lane has records to poll.
-func (s *rangeSource) reading() bool {
+// hasRecords reports whether a lane has records to poll.
+func (s *rangeSource) hasRecords() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to && !l.paused })
+	return slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.end && !l.paused })
 }
 
 // accept stores polled records, up to the ends of the lanes.
@@ -228,8 +228,8 @@ func (s *rangeSource) accept(fetches kgo.Fetches) error {
 			return
 		}
 		for _, raw := range p.Records {
-			if raw.Offset < l.next || raw.Offset >= l.to {
-				l.next = max(l.next, min(raw.Offset, l.to))
+			if raw.Offset < l.next || raw.Offset >= l.end {
+				l.next = max(l.next, min(raw.Offset, l.end))
 				continue
 			}
 			l.next = raw.Offset + 1
@@ -237,20 +237,20 @@ func (s *rangeSource) accept(fetches kgo.Fetches) error {
 				s.waiting = append(s.waiting, &record{lane: &l.lane, raw: raw, size: int64(len(raw.Key)+len(raw.Value)) + 1})
 			}
 		}
-		if l.next >= l.to {
+		if l.next >= l.end {
 			s.client.PauseFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
 		}
 	})
 	return errs
 }
 
-// The method unchanged returns an error if a topic was deleted and created again since the first Fetch.
-func (s *rangeSource) unchanged(ctx context.Context) error {
+// checkUnchanged returns an error if a topic was deleted and created again since the first Fetch.
+func (s *rangeSource) checkUnchanged(ctx context.Context) error {
 	was := map[string][16]byte{}
 	for _, l := range s.order {
 		was[l.lane.topic] = l.lane.topicID
 	}
-	if _, err := s.of.logs(ctx); err != nil && ctx.Err() == nil {
+	if _, err := s.of.listLogs(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -275,14 +275,14 @@ func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left [
 		case all[i].Kind == semel.DeadLetter:
 			left = append(left, i)
 		case all[i].Kind == semel.Nack:
-			r.at = time.Now().Add(all[i].After)
-			s.back, s.open = append(s.back, r), s.open-1
+			r.deliveryTime = time.Now().Add(all[i].After)
+			s.nacked, s.open = append(s.nacked, r), s.open-1
 		default:
 			r.raw = nil
 			s.open--
 		}
 	}
-	s.rouse()
+	s.wakeUp()
 	if left != nil {
 		err = fmt.Errorf("kafka: a range has no dead letters; park the message instead: %w", semel.ErrUnsupported)
 	}
@@ -299,17 +299,17 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 		}
 		l.paused = !on
 		partition := map[string][]int32{p.topic: {p.partition}}
-		if on && l.next < l.to {
+		if on && l.next < l.end {
 			s.client.ResumeFetchPartitions(partition)
 		} else {
 			s.client.PauseFetchPartitions(partition)
 		}
 	}
-	s.rouse()
+	s.wakeUp()
 }
 
-// rouse makes Fetch search deliverable records again. rouse never blocks.
-func (s *rangeSource) rouse() {
+// wakeUp makes Fetch search deliverable records again. rouse never blocks.
+func (s *rangeSource) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The function ranged returns a Range for the brokers of a configuration.
-func ranged(t testing.TB, c Config) *Range {
+// newRange returns a Range for the brokers of a configuration.
+func newRange(t testing.TB, c Config) *Range {
 	t.Helper()
 	r, err := NewRange(c)
 	must(t, err)
@@ -26,21 +26,21 @@ func ranged(t testing.TB, c Config) *Range {
 	return r
 }
 
-// The function opened returns the source that reads the given lanes of a Range.
-func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
+// openLanes returns the source that reads the given lanes of a Range.
+func openLanes(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
 	t.Helper()
 	s, err := r.Source(lanes)
 	must(t, err)
 	return s
 }
 
-// The function whole returns a source that reads all existing records.
-func whole(t testing.TB, config Config) source.Source {
+// openAll returns a source that reads all existing records.
+func openAll(t testing.TB, config Config) source.Source {
 	t.Helper()
-	r := ranged(t, config)
+	r := newRange(t, config)
 	lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
 	must(t, err)
-	return opened(t, r, lanes)
+	return openLanes(t, r, lanes)
 }
 
 // write writes records to a partition. The value of each record is its number.
@@ -90,13 +90,13 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 		config, client := setUp(t, kfake.SeedTopics(2, "orders"))
 		write(t, client, 0, 0, 20)
 		write(t, client, 1, 20, 23)
-		r := ranged(t, config)
+		r := newRange(t, config)
 		lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
 		if err != nil || len(lanes) != 2 || lanes[0].To != 20 || lanes[1].To != 3 || lanes[0].After != -1 {
 			t.Fatalf("%+v, %v", lanes, err)
 		}
 		write(t, client, 0, 90, 95)
-		got, err := readRange(t, opened(t, r, lanes))
+		got, err := readRange(t, openLanes(t, r, lanes))
 		if err != nil || !slices.Equal(got["orders/0"], numbers(0, 20)) || !slices.Equal(got["orders/1"], numbers(20, 23)) {
 			t.Errorf("%v, %v", got, err)
 		}
@@ -105,7 +105,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 		config, client := setUp(t, kfake.SeedTopics(2, "orders"))
 		write(t, client, 0, 0, 20)
 		write(t, client, 1, 20, 23)
-		r := ranged(t, config)
+		r := newRange(t, config)
 		for _, c := range []struct {
 			from, to Bound
 			want     map[string][]string
@@ -117,7 +117,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 		} {
 			lanes, err := r.Lanes(t.Context(), c.from, c.to)
 			must(t, err)
-			got, err := readRange(t, opened(t, r, lanes))
+			got, err := readRange(t, openLanes(t, r, lanes))
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("from %+v to %+v: %v, %v; want %v", c.from, c.to, got, err, c.want)
 			}
@@ -129,7 +129,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 	t.Run("trap_T45_a_range_leaves_the_group_alone", func(t *testing.T) {
 		config, client := setUp(t, kfake.SeedTopics(1, "orders"))
 		write(t, client, 0, 0, 3)
-		_, err := readRange(t, whole(t, config))
+		_, err := readRange(t, openAll(t, config))
 		must(t, err)
 		groups, err := kadm.NewClient(client).ListGroups(t.Context())
 		if err != nil || len(groups) != 0 {
@@ -139,11 +139,11 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 	t.Run("law_14_a_range_goes_on_behind_what_was_done", func(t *testing.T) {
 		config, client := setUp(t, kfake.SeedTopics(1, "orders"))
 		write(t, client, 0, 0, 9)
-		r := ranged(t, config)
+		r := newRange(t, config)
 		lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
 		must(t, err)
 		lanes[0].After = 5
-		if got, err := readRange(t, opened(t, r, lanes)); err != nil || !slices.Equal(got["orders/0"], numbers(6, 9)) {
+		if got, err := readRange(t, openLanes(t, r, lanes)); err != nil || !slices.Equal(got["orders/0"], numbers(6, 9)) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -152,7 +152,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 		write(t, client, 0, 0, 2)
 		transaction(t, config, "kept", kgo.TryCommit)
 		transaction(t, config, "lost", kgo.TryAbort)
-		if got, err := readRange(t, whole(t, config)); err != nil || !slices.Equal(got["orders/0"], []string{"0", "1", "kept"}) {
+		if got, err := readRange(t, openAll(t, config)); err != nil || !slices.Equal(got["orders/0"], []string{"0", "1", "kept"}) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -162,7 +162,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 func handedBackInRange(t *testing.T) {
 	config, client := setUp(t, kfake.SeedTopics(1, "orders"))
 	write(t, client, 0, 0, 3)
-	s := whole(t, config)
+	s := openAll(t, config)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var first []source.Delivery
@@ -214,7 +214,7 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			config, client := setUp(t, kfake.SeedTopics(1, "orders"))
 			write(t, client, 0, 0, 5)
-			r := ranged(t, config)
+			r := newRange(t, config)
 			lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
 			must(t, err)
 			if err := r.Check(t.Context(), lanes); err != nil {

@@ -78,7 +78,7 @@ type letterReader struct {
 }
 
 func (r *letterReader) read(ctx context.Context) error {
-	if _, err := r.brokers.open(func() {}); err != nil {
+	if _, err := r.brokers.openClient(func() {}); err != nil {
 		return err
 	}
 	defer r.brokers.close()
@@ -103,12 +103,12 @@ func (r *letterReader) read(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.unchanged(ctx)
+	return r.checkUnchanged(ctx)
 }
 
-// The method unchanged returns an error if the topic was deleted and created again after the first request. After such
+// checkUnchanged returns an error if the topic was deleted and created again after the first request. After such
 // a change, the end offsets belong to the deleted topic, and neither the old nor the new topic was read completely.
-func (r *letterReader) unchanged(ctx context.Context) error {
+func (r *letterReader) checkUnchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	response, err := metadataOf(r.topic).RequestWith(ctx, r.brokers.client())
@@ -130,13 +130,13 @@ func (r *letterReader) unchanged(ctx context.Context) error {
 
 // ask requests the beginnings and ends of the partitions.
 func (r *letterReader) ask(ctx context.Context) (starts map[int32]int64, err error) {
-	if err := r.unchanged(ctx); err != nil {
+	if err := r.checkUnchanged(ctx); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	admin := kadm.NewClient(r.brokers.client())
-	ends, err := r.config.ends(ctx, admin, r.topic)
+	ends, err := r.config.endOffsets(ctx, admin, r.topic)
 	if err != nil {
 		return nil, r.explain(err)
 	}
@@ -168,7 +168,7 @@ func (r *letterReader) explain(err error) error {
 	if errors.As(err, &answer) {
 		return explain(err, r.topic, r.config.Group)
 	}
-	return r.brokers.unreachable(err)
+	return r.brokers.unreachableError(err)
 }
 
 // poll reads the records that arrive. If no record arrives, the remaining records may have been deleted, so poll

@@ -175,8 +175,8 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	})
 }
 
-// The function random returns a random value, which does not compress.
-func random(t testing.TB, size int) []byte {
+// randomBytes returns a random value, which does not compress.
+func randomBytes(t testing.TB, size int) []byte {
 	t.Helper()
 	value := make([]byte, size)
 	if _, err := rand.Read(value); err != nil {
@@ -195,8 +195,8 @@ func lettersTake(t testing.TB, c *kgo.Client, bytes int) {
 	}
 }
 
-// The function writes counts the write requests, including those that the brokers refuse for their size.
-func writes(c *kfake.Cluster) *atomic.Int64 {
+// countWrites counts the write requests, including those that the brokers refuse for their size.
+func countWrites(c *kfake.Cluster) *atomic.Int64 {
 	n := new(atomic.Int64)
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -206,12 +206,12 @@ func writes(c *kfake.Cluster) *atomic.Int64 {
 	return n
 }
 
-// The function many writes n records that do not compress, and fetches these records. The parameter size is the length
+// writeAndFetch writes n records that do not compress, and fetches these records. The parameter size is the length
 // of each value.
-func many(t *testing.T, p *kgo.Client, r *reader, n, size int) []source.Delivery {
+func writeAndFetch(t *testing.T, p *kgo.Client, r *reader, n, size int) []source.Delivery {
 	t.Helper()
 	for range n {
-		must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: random(t, size)}).FirstErr())
+		must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: randomBytes(t, size)}).FirstErr())
 	}
 	return r.take(n)
 }
@@ -222,8 +222,8 @@ func TestDeadLettersThatAreLargeTogether(t *testing.T) {
 		cluster, config, p := startBrokers(t)
 		lettersTake(t, p, 300_000)
 		r := read(t, withLetters(config))
-		got := many(t, p, r, count, size)
-		requests := writes(cluster)
+		got := writeAndFetch(t, p, r, count, size)
+		requests := countWrites(cluster)
 		r.settle(semel.DeadLetter, got...)
 		if n := lettersWritten(t, p); n != count {
 			t.Errorf("%d of %d dead letters were written", n, count)
@@ -239,7 +239,7 @@ func TestDeadLettersThatAreLargeTogether(t *testing.T) {
 			return nil, errors.New("not for this user"), true
 		})
 		r := read(t, withLetters(config))
-		got := many(t, p, r, count, size)
+		got := writeAndFetch(t, p, r, count, size)
 		lettersTake(t, p, 15_000)
 		r.settle(semel.DeadLetter, got...)
 		if n := lettersWritten(t, p); n != count {
@@ -255,12 +255,12 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 		var log lockedBuffer // a lockedBuffer, because the source still runs while the test reads
 		config.Logger = logTo(&log)
 		r := read(t, withLetters(config))
-		large := random(t, 200_000)
+		large := randomBytes(t, 200_000)
 		for _, value := range [][]byte{[]byte("a"), large, []byte("b")} {
 			must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("k"), Value: value, Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte("x")}}}).FirstErr())
 		}
 		r.settle(semel.DeadLetter, r.take(3)...)
-		all := letters(t, r.config.Brokers, 3)
+		all := readDeadLetters(t, r.config.Brokers, 3)
 		for _, letter := range all {
 			switch {
 			case header(letter, HeaderOffset) != "1":
@@ -279,9 +279,9 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 		config, p := setUp(t)
 		lettersTake(t, p, 10_000)
 		r := read(t, withLetters(config))
-		must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("k"), Value: random(t, 200_000), Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte("x")}}}).FirstErr())
+		must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("k"), Value: randomBytes(t, 200_000), Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte("x")}}}).FirstErr())
 		r.settle(semel.DeadLetter, r.take(1)...)
-		letter := letters(t, r.config.Brokers, 1)[0]
+		letter := readDeadLetters(t, r.config.Brokers, 1)[0]
 		if string(letter.Key) != "k" || header(letter, "ce_id") != "x" || len(letter.Value) > 0 || header(letter, HeaderLength) != "200000" {
 			t.Errorf("it has key %q, ce_id %s, %d bytes, length %s", letter.Key, header(letter, "ce_id"), len(letter.Value), header(letter, HeaderLength))
 		}
@@ -290,9 +290,9 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 		config, p := setUp(t)
 		lettersTake(t, p, 2_000)
 		r := read(t, withLetters(config))
-		must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: random(t, 5_000), Value: random(t, 5_000)}).FirstErr())
+		must(t, p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: randomBytes(t, 5_000), Value: randomBytes(t, 5_000)}).FirstErr())
 		r.settle(semel.DeadLetter, r.take(1)...)
-		letter := letters(t, r.config.Brokers, 1)[0]
+		letter := readDeadLetters(t, r.config.Brokers, 1)[0]
 		if len(letter.Key) > 0 || len(letter.Value) > 0 || letter.Value == nil || header(letter, HeaderLength) != "5000" || header(letter, HeaderOffset) != "0" {
 			t.Errorf("it is %+v", letter)
 		}
@@ -310,7 +310,7 @@ func TestManyDeadLettersThatCannotBeWrittenAreOneLine(t *testing.T) {
 	t.Run("trap_T94_the_error_has_a_count_and_not_each_of_them", func(t *testing.T) {
 		cluster, config, p := startBrokers(t)
 		r := read(t, withLetters(config))
-		put(t, p, "orders", 0, numbered("", 0, 299)...)
+		put(t, p, "orders", 0, numberedIDs("", 0, 299)...)
 		got := r.take(300)
 		cluster.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {
 			cluster.KeepControl()

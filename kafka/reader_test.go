@@ -70,8 +70,8 @@ func (r *reader) note(what string, l source.Lane) {
 	r.changed = make(chan struct{})
 }
 
-// The method notes returns the notifications of the observer so far.
-func (r *reader) notes() []string {
+// notifications returns the notifications of the observer so far.
+func (r *reader) notifications() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.told)
@@ -106,7 +106,7 @@ func (r *reader) await(what string, met func(told []string) bool) {
 		select {
 		case <-changed:
 		case <-timer.C:
-			r.t.Fatalf("waited for %s; the observer was told %v", what, r.notes())
+			r.t.Fatalf("waited for %s; the observer was told %v", what, r.notifications())
 		}
 	}
 }
@@ -124,15 +124,15 @@ func timesTold(told []string, what string) int {
 // wantTold fails unless the number of times that the observer got the notification what is equal to times.
 func (r *reader) wantTold(what string, times int) {
 	r.t.Helper()
-	if n := timesTold(r.notes(), what); n != times {
-		r.t.Errorf("%d times, not %d, the observer was told that %s: %v", n, times, what, r.notes())
+	if n := timesTold(r.notifications(), what); n != times {
+		r.t.Errorf("%d times, not %d, the observer was told that %s: %v", n, times, what, r.notifications())
 	}
 }
 
 // wantNotes fails unless the observer got exactly the given notifications.
 func (r *reader) wantNotes(want ...string) {
 	r.t.Helper()
-	if told := r.notes(); !slices.Equal(told, want) {
+	if told := r.notifications(); !slices.Equal(told, want) {
 		r.t.Errorf("the observer was told %v, not %v", told, want)
 	}
 }
@@ -159,8 +159,8 @@ func (r *reader) take(n int) []source.Delivery {
 	return all
 }
 
-// The method fails fetches until Fetch returns an error, and returns the error.
-func (r *reader) fails() error {
+// fetchError fetches until Fetch returns an error, and returns the error.
+func (r *reader) fetchError() error {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
@@ -173,15 +173,15 @@ func (r *reader) fails() error {
 	return nil
 }
 
-// The method none fails the test if a delivery arrives within the time d.
-func (r *reader) none(d time.Duration) {
+// expectNone fails the test if a delivery arrives within the time d.
+func (r *reader) expectNone(d time.Duration) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), d)
 	defer cancel()
 	for ctx.Err() == nil {
 		got, err := r.Fetch(ctx, wide)
 		if err != nil || len(got) > 0 {
-			r.t.Fatalf("came: %s, %v", shown(got), err)
+			r.t.Fatalf("came: %s, %v", formatBodies(got), err)
 		}
 	}
 }
@@ -251,9 +251,9 @@ func bodies(all []source.Delivery) []string {
 	return out
 }
 
-func shown(all []source.Delivery) string { return fmt.Sprintf("%.200q", bodies(all)) }
+func formatBodies(all []source.Delivery) string { return fmt.Sprintf("%.200q", bodies(all)) }
 
-func wants(t testing.TB, all []source.Delivery, want ...string) {
+func expectBodies(t testing.TB, all []source.Delivery, want ...string) {
 	t.Helper()
 	if got := bodies(all); !slices.Equal(got, want) {
 		t.Fatalf("came %q, not %q", got, want)

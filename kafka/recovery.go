@@ -126,14 +126,14 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 			all[i].Group, all[i].metadata = c.group, c.metadata
 		}
 	}
-	if err := r.stand(ctx, all); err != nil {
+	if err := r.computeStanding(ctx, all); err != nil {
 		return nil, err
 	}
 	return all, nil
 }
 
-// stand sets the store's position and the Standing of each partition.
-func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
+// computeStanding sets the store's position and the Standing of each partition.
+func (r *Recovery) computeStanding(ctx context.Context, all []PartitionPosition) error {
 	names := make([]string, len(all))
 	for i, p := range all {
 		names[i] = r.positionName(p)
@@ -146,9 +146,9 @@ func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
 	for i := range all {
 		one := &all[i]
 		one.Store = offsets[i].Offset
-		one.Standing = standing(*one)
+		one.Standing = standingOf(*one)
 		if one.Target = one.Store; one.Store < 0 {
-			if one.Target, err = r.began(ctx, begun, topicPartition{one.Topic, one.Partition}, one.id); err != nil {
+			if one.Target, err = r.startOffset(ctx, begun, topicPartition{one.Topic, one.Partition}, one.id); err != nil {
 				return err
 			}
 		}
@@ -161,7 +161,7 @@ func (r *Recovery) positionName(p PartitionPosition) string {
 	return stored.PartitionName(r.config.Group, topicPartition{p.Topic, p.Partition}.lane(), p.id)
 }
 
-func standing(p PartitionPosition) Standing {
+func standingOf(p PartitionPosition) Standing {
 	switch {
 	case p.Group < 0:
 		return NotBegun
@@ -175,9 +175,9 @@ func standing(p PartitionPosition) Standing {
 	return Ahead
 }
 
-// The method began returns the stored offset at which the group began a partition; laneoffset.None if this offset is
+// startOffset returns the stored offset at which the group began a partition; laneoffset.None if this offset is
 // unknown.
-func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
+func (r *Recovery) startOffset(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
 		return laneoffset.None, nil

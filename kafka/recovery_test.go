@@ -44,26 +44,26 @@ func wantPosition(t *testing.T, p PartitionPosition, standing Standing, store, g
 
 func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 	inWorld(t, "trap_141_a_reset_sets_the_group_back_and_what_is_missing_comes_again", 2, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 10)...)
-		w.runs(nil)
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		w.runOnce(nil)
 		restored := w.store
-		w.publish(0, numbered("b", 1, 10)...)
+		w.publish(0, numberedIDs("b", 1, 10)...)
 		w.store = restoredFrom(t, restored, w, 10)
-		w.runs(nil)
+		w.runOnce(nil)
 		w.store = restored // the restored store has the first ten effects and positions
-		w.start(count, nil, nil).refuses(t, "the store is at 10, the group at 20: 10 records")
+		w.start(count, nil, nil).expectRefusal(t, "the store is at 10, the group at 20: 10 records")
 		r := w.recovery(nil)
 		all := w.compare(r)
 		wantPosition(t, all[0], Behind, 10, 20, 10, 10, 0)
 		wantPosition(t, all[1], NotBegun, -1, -1, 0, 0, 0)
 		must(t, r.Reset(t.Context(), all[:1]))
-		w.settled(nil)
-		w.once(append(numbered("a", 1, 10), numbered("b", 1, 10)...)...)
+		w.startSettled(nil)
+		w.expectOnce(append(numberedIDs("a", 1, 10), numberedIDs("b", 1, 10)...)...)
 		wantPosition(t, w.compare(r)[0], Level, 20, 20, 20, 0, 0)
 	})
 	inWorld(t, "I7_a_store_without_any_position_is_filled_from_where_the_group_began", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 10)...)
-		w.runs(nil)
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		w.runOnce(nil)
 		w.store = memstore.New()
 		r := w.recovery(nil)
 		wantPosition(t, w.compare(r)[0], Behind, -1, 10, -1, 10, 0)
@@ -73,42 +73,42 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 		from := w.compare(r)
 		from[0].Target = from[0].Start
 		must(t, r.Reset(t.Context(), from))
-		w.settled(nil)
-		w.once(numbered("a", 1, 10)...)
+		w.startSettled(nil)
+		w.expectOnce(numberedIDs("a", 1, 10)...)
 	})
 	inWorld(t, "trap_T92_a_topic_made_anew_is_set_to_its_own_beginning_and_not_to_that_of_the_one_before", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("history", 1, 5)...)
-		p := w.start(count, now, nil)
-		w.begun(5)
+		w.publish(0, numberedIDs("history", 1, 5)...)
+		p := w.start(count, startNow, nil)
+		w.waitForOffset(5)
 		w.publish(0, "b")
-		w.settles(time.Minute)
+		w.waitCommitted(time.Minute)
 		_ = p.leave()
-		w.anew(1)
-		w.publish(0, numbered("new", 1, 10)...)
+		w.recreateTopic(1)
+		w.publish(0, numberedIDs("new", 1, 10)...)
 		w.commitFor(theGroup, 8)
 		if one := w.compare(w.recovery(nil))[0]; one.Target != 0 {
 			t.Errorf("the target is %d: %+v", one.Target, one)
 		}
 	})
 	inWorld(t, "I7_who_accepts_leaves_out_what_the_store_lacks", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 10)...)
-		w.runs(nil)
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		w.runOnce(nil)
 		w.restore(0, 3)
 		r := w.recovery(nil)
 		must(t, r.Accept(t.Context(), w.compare(r)))
 		w.publish(0, "b")
-		w.settled(nil)
-		w.once("b")
+		w.startSettled(nil)
+		w.expectOnce("b")
 		wantPosition(t, w.compare(r)[0], Level, 11, 11, 11, 0, 0)
 	})
 	inWorld(t, "I7_nothing_is_set_while_the_group_has_members_nor_forward_nor_out_of_the_log", 1, func(t *testing.T, w *world) {
-		w.publish(0, numbered("a", 1, 10)...)
-		p := w.settled(nil)
+		w.publish(0, numberedIDs("a", 1, 10)...)
+		p := w.startSettled(nil)
 		r := w.recovery(nil)
 		all := w.compare(r)
 		all[0].Target = 4
-		if err := r.Reset(t.Context(), all); err == nil || !strings.Contains(err.Error(), "has members") || w.committed(0) != 10 {
-			t.Errorf("Reset returned %v, and the group is at %d", err, w.committed(0))
+		if err := r.Reset(t.Context(), all); err == nil || !strings.Contains(err.Error(), "has members") || w.committedOffset(0) != 10 {
+			t.Errorf("Reset returned %v, and the group is at %d", err, w.committedOffset(0))
 		}
 		_ = p.leave()
 		for _, target := range []int64{11, laneoffset.None} {
@@ -134,7 +134,7 @@ func TestARecoveryReadsWhatItsConsumerReads(t *testing.T) {
 	inWorld(t, "I7_topics_that_match_a_pattern_and_none_where_none_does", 2, func(t *testing.T, w *world) {
 		w.publish(1, "a")
 		byPattern := func(c *Config) { c.Topics, c.TopicPattern = nil, "ord.*" }
-		w.runs(byPattern)
+		w.runOnce(byPattern)
 		w.restore(1, 0)
 		all := w.compare(w.recovery(byPattern))
 		if len(all) != 2 {
@@ -147,7 +147,7 @@ func TestARecoveryReadsWhatItsConsumerReads(t *testing.T) {
 		}
 	})
 	inWorld(t, "I7_a_topic_that_is_missing_and_a_store_that_does_not_answer_are_errors", 1, func(t *testing.T, w *world) {
-		at, _ := w.failing()
+		at, _ := w.failStore()
 		if _, err := w.recovery(func(c *Config) { c.Topics = []string{"nowhere"} }).Compare(t.Context()); err == nil || !strings.Contains(err.Error(), "nowhere") {
 			t.Errorf("it says %v", err)
 		}

@@ -55,7 +55,7 @@ var _ source.Source = (*Source)(nil)
 func (s *Source) Info() source.Info {
 	return source.Info{
 		DeadLetters: s.prepareDeadLetters, Positions: s.keepPositions, Horizon: s.horizon,
-		Idle: s.isIdle, LaneFaults: s.progress.faulty, Ages: s.ages,
+		Idle: s.isIdle, LaneFaults: s.progress.faultyLanes, Ages: s.laneAges,
 	}
 }
 
@@ -82,18 +82,18 @@ func (s *Source) assemble(c *Config) {
 	s.intake = &intake{config: c, budget: s.budget, member: s.member, faults: s.faults, lanes: s.lanes, corruptBatches: map[topicPartition]corruptBatch{}}
 	s.deliveries = &deliveries{budget: s.budget, lanes: s.lanes, intake: s.intake}
 	s.progress = &progress{config: c, lanes: s.lanes}
-	s.lanes.ended = s.progress.ended
+	s.lanes.onEnd = s.progress.recordEnded
 	s.topics = newTopics(c, &s.brokers, s.member, s.faults)
 	s.beginnings = &beginnings{
 		config: c, brokers: &s.brokers, member: s.member, topics: s.topics, intake: s.intake,
 		known: map[string]stored.Beginning{}, undecided: map[string]error{},
 	}
-	s.positions = &positions{config: c, brokers: &s.brokers, lanes: s.lanes, gate: &s.gate, told: map[topicPartition]bool{}}
+	s.positions = &positions{config: c, brokers: &s.brokers, lanes: s.lanes, gate: &s.gate, logged: map[topicPartition]bool{}}
 	s.commits = &commits{
-		config: c, brokers: &s.brokers, lanes: s.lanes, intake: s.intake, member: s.member, faults: s.faults, positions: s.positions, startWords: s.beginnings.startWords,
+		config: c, brokers: &s.brokers, lanes: s.lanes, intake: s.intake, member: s.member, faults: s.faults, positions: s.positions, startMetadata: s.beginnings.startMetadata,
 		wake: make(chan struct{}, 1), interval: c.CommitInterval, next: newRound(),
 	}
-	s.member.replacementDemanded = s.commits.rouse
+	s.member.onReplacementDemand = s.commits.wakeUp
 	s.group = &group{
 		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
 		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(), backoff: backoff{},
@@ -127,7 +127,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 			}
 			return nil, err
 		}
-		if s.topics.foundNone() {
+		if s.topics.takeNoTopics() {
 			return nil, nil
 		}
 		found := s.take(most)
@@ -142,12 +142,12 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 }
 
 // take returns the deliverable records and the faults.
-func (s *Source) take(most source.Bound) found {
+func (s *Source) take(most source.Bound) fetchResult {
 	if s.member.isClosed() {
-		return found{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}
+		return fetchResult{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}
 	}
 	if err := s.positions.fault(); err != nil {
-		return found{err: err}
+		return fetchResult{err: err}
 	}
 	f := s.deliveries.take(most)
 	f.err = s.faults.take()
@@ -156,7 +156,7 @@ func (s *Source) take(most source.Bound) found {
 
 // poll takes records from the client and adds them to their lanes. poll ends when ctx ends, when another goroutine
 // calls gate.rouse, or when it is time to deliver a nacked record again.
-func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
+func (s *Source) poll(ctx context.Context, most source.Bound, f fetchResult) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, f.due)
@@ -168,8 +168,8 @@ func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	}
 	defer cancel()
 	defer s.gate.leave()
-	client := s.member.current()
-	if client == nil || f.enough {
+	client := s.member.currentClient()
+	if client == nil || f.skipPoll {
 		<-ctx.Done()
 		return
 	}
@@ -184,7 +184,7 @@ func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 // lane is resumed.
 func (s *Source) Flow(which source.Lane, on bool) {
 	s.intake.flow(which, on)
-	s.gate.rouse()
+	s.gate.wakeUp()
 }
 
 const (
@@ -208,18 +208,18 @@ const (
 
 // memberOptions returns the options of the member's client; nil if there is no topic to read.
 func (s *Source) memberOptions() []kgo.Opt {
-	reading, brokers := s.topics.toRead()
+	reading, brokers := s.topics.topicsToRead()
 	if len(reading) == 0 {
 		return nil
 	}
 	c := s.config
-	options := append(s.brokers.common(),
+	options := append(s.brokers.commonOptions(),
 		kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(reading...), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.SessionTimeout(c.SessionTimeout), kgo.HeartbeatInterval(min(heartbeat, c.SessionTimeout/3)), kgo.RebalanceTimeout(rebalanceTimeout),
 		c.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.OnPartitionsAssigned(s.group.assigned), kgo.OnPartitionsRevoked(s.group.revoked), kgo.OnPartitionsLost(s.group.lostAll),
+		kgo.OnPartitionsAssigned(s.group.onAssigned), kgo.OnPartitionsRevoked(s.group.onRevoked), kgo.OnPartitionsLost(s.group.onLost),
 		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.lastAnswer, sessionEnded{&s.config}, hook.NewThrottle(s.open, fetchWait/10)),
 	)
 	options = append(options, s.fetchOptions(brokers)...)
@@ -259,10 +259,10 @@ func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 
 // join connects to the brokers and joins the group, unless this source has a member already.
 func (s *Source) join(ctx context.Context) error {
-	if !s.member.missing() || s.topics.none() {
+	if !s.member.needsJoin() || s.topics.hasNoTopics() {
 		return nil
 	}
-	if open, err := s.brokers.open(s.startBackground); !open {
+	if open, err := s.brokers.openClient(s.startBackground); !open {
 		return err
 	}
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
@@ -273,7 +273,7 @@ func (s *Source) join(ctx context.Context) error {
 		err = s.beginnings.decide(ask)
 	}
 	if err == nil {
-		err = s.positions.check(ask, s.topics.read(), s.topics.allIDs())
+		err = s.positions.check(ask, s.topics.topicsRead(), s.topics.allIDs())
 	}
 	if err != nil {
 		return err
@@ -312,7 +312,7 @@ func (s *Source) askGroup(ctx context.Context) error {
 	request.CoordinatorKey, request.CoordinatorKeys = s.config.Group, []string{s.config.Group}
 	response, err := request.RequestWith(ctx, s.brokers.client())
 	if err != nil {
-		return s.brokers.unreachable(err)
+		return s.brokers.unreachableError(err)
 	}
 	code := response.ErrorCode
 	for _, c := range response.Coordinators {
@@ -333,9 +333,9 @@ func (s *Source) Close(ctx context.Context) error {
 		return nil
 	}
 	letters, _ := s.deadLetters.current.Shut()
-	joined := s.brokers.shut()
+	joined := s.brokers.markClosed()
 	s.shut()
-	s.gate.rouse()
+	s.gate.wakeUp()
 	var err error
 	if joined {
 		err = s.group.leave(ctx)

@@ -29,7 +29,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 		r.ack(got[2])
 		wantOffset(t, c, 0, 4)
 		r.close()
-		wants(t, read(t, config).take(1), "4")
+		expectBodies(t, read(t, config).take(1), "4")
 	})
 	t.Run("trap_25_settling_a_later_message_passes_over_no_earlier_one", func(t *testing.T) {
 		config, c := setUp(t)
@@ -37,7 +37,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 		r := read(t, config)
 		r.ack(r.take(2)[1])
 		r.close()
-		wants(t, read(t, config).take(2), "0", "1")
+		expectBodies(t, read(t, config).take(2), "0", "1")
 	})
 	t.Run("trap_34_gaps_of_aborted_records_and_markers_are_passed_over", func(t *testing.T) {
 		config, c := setUp(t)
@@ -46,7 +46,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 		transaction(t, config, "b", kgo.TryCommit)
 		r := read(t, config)
 		got := r.take(2)
-		wants(t, got, "a", "b")
+		expectBodies(t, got, "a", "b")
 		r.ack(got...)
 		t.Run("trap_35_the_lag_reaches_zero_behind_a_marker_at_the_end", func(t *testing.T) {
 			stop := r.keepFetching(func([]source.Delivery) {})
@@ -61,9 +61,9 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 		config, c := setUp(t)
 		transaction(t, config, "aborted", kgo.TryAbort)
 		put(t, c, "orders", 0, "a")
-		wants(t, read(t, config).take(1), "a")
+		expectBodies(t, read(t, config).take(1), "a")
 		config.Group, config.ReadUncommitted = "auditing", true
-		wants(t, read(t, config).take(2), "aborted", "a")
+		expectBodies(t, read(t, config).take(2), "aborted", "a")
 	})
 }
 
@@ -142,7 +142,7 @@ func TestEventsInStructuredModeAreOpened(t *testing.T) {
 				t.Errorf("refused %q, %q, body %q", d.Refused, d.Detail, d.Message.Body)
 			}
 		}
-		wants(t, got[1:2], `{"id":`)
+		expectBodies(t, got[1:2], `{"id":`)
 	})
 	if m := got[3].Message; m.ID() != "e-2" || string(m.Body) != "x" {
 		t.Errorf("an event in binary mode came as %+v", m)
@@ -197,7 +197,7 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 	t.Parallel()
 	t.Run("nobody listens", func(t *testing.T) {
 		r := read(t, Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{"orders"}, Group: "billing"})
-		if err := r.fails(); !strings.Contains(err.Error(), "127.0.0.1:1") || !strings.Contains(err.Error(), "refused") {
+		if err := r.fetchError(); !strings.Contains(err.Error(), "127.0.0.1:1") || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("it says: %v", err)
 		}
 	})
@@ -206,7 +206,7 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 		config.Topics = []string{"orders", "odrers"}
 		r := read(t, config)
 		for range 2 { // the second call must fail in the same way
-			err := r.fails()
+			err := r.fetchError()
 			if !strings.Contains(err.Error(), "topic odrers does not exist") {
 				t.Errorf("it says: %v", err)
 			}
@@ -285,7 +285,7 @@ func TestOptionsOfTheClient(t *testing.T) {
 		for option, want := range map[any]any{
 			"RequestTimeoutOverhead": 17 * time.Second, "ClientID": "me", "Rack": "here", "FetchMaxBytes": int32(3 << 20), "FetchMaxPartitionBytes": int32(2 << 20),
 		} {
-			if got := r.member.current().OptValue(option); got != want {
+			if got := r.member.currentClient().OptValue(option); got != want {
 				t.Errorf("%v is %v, not %v", option, got, want)
 			}
 		}

@@ -52,7 +52,7 @@ func (b *beginnings) look(ctx context.Context) error {
 
 // forgetOthers removes topics that are no longer read. The source calls forgetOthers before a member joins.
 func (b *beginnings) forgetOthers() {
-	reading := b.topics.read()
+	reading := b.topics.topicsRead()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.known, func(topic string, _ stored.Beginning) bool { return !slices.Contains(reading, topic) })
@@ -66,7 +66,7 @@ func (b *beginnings) decide(ctx context.Context) error {
 	if err := b.decideFirstTopics(ctx); err != nil {
 		return err
 	}
-	return b.decideTopics(ctx, b.topics.read())
+	return b.decideTopics(ctx, b.topics.topicsRead())
 }
 
 func (b *beginnings) decideTopics(ctx context.Context, topics []string) error {
@@ -129,8 +129,8 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 	return own, nil
 }
 
-// startWords returns the metadata word with the number of partitions of a topic to which Start applied.
-func (b *beginnings) startWords(topic string) []string {
+// startMetadata returns the metadata word with the number of partitions of a topic to which Start applied.
+func (b *beginnings) startMetadata(topic string) []string {
 	id := b.topics.id(topic)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,10 +148,10 @@ func (b *beginnings) startWords(topic string) []string {
 // decideAgain calls decide again, at intervals, while the beginning of a topic is unknown. After decide succeeds, a new
 // member begins at the beginning that decide has found.
 func (b *beginnings) decideAgain(life context.Context, now time.Time) {
-	if b.member.current() == nil {
+	if b.member.currentClient() == nil {
 		return
 	}
-	waiting := b.waiting(now)
+	waiting := b.dueTopics(now)
 	if len(waiting) == 0 {
 		return
 	}
@@ -165,8 +165,8 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	}
 }
 
-// The method waiting returns the topics whose beginning is unknown, if it is time for the next attempt.
-func (b *beginnings) waiting(now time.Time) []string {
+// dueTopics returns the topics whose beginning is unknown, if it is time for the next attempt.
+func (b *beginnings) dueTopics(now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.undecided) == 0 || b.next.After(now) {
@@ -200,7 +200,7 @@ func (b *beginnings) decideFirstTopics(ctx context.Context) error {
 		return nil
 	}
 	name := stored.FirstTopicsName(b.config.Group)
-	atFirst, err := b.store.FirstTopics(ctx, name, b.topics.there())
+	atFirst, err := b.store.FirstTopics(ctx, name, b.topics.topicsAtJoin())
 	if err != nil {
 		return errStore{fmt.Errorf("kafka: cannot read which topics existed when group %s first joined, so nothing is read: position %s of consumer %s in the store: %w", b.config.Group, name, b.store.Consumer, err)}
 	}
@@ -242,15 +242,15 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	known := offsets[topic]
 	n := len(ends[topic])
 	if len(known) > 0 { // the group reads the topic already; its metadata has the number of partitions to which Start applied
-		n = min(n, marked(known))
+		n = min(n, countMarked(known))
 	}
 	starts, err = b.startsOf(ctx, ask, topic, known, n)
 	return starts, len(known) > 0, err
 }
 
-// The function marked returns the number of partitions to which Start applied, from the metadata of the group's
+// countMarked returns the number of partitions to which Start applied, from the metadata of the group's
 // offsets.
-func marked(known map[int32]kadm.OffsetResponse) int {
+func countMarked(known map[int32]kadm.OffsetResponse) int {
 	n := 0
 	for _, o := range known {
 		n = max(n, stored.MarkedStarts(o.Metadata))
@@ -286,7 +286,7 @@ func (b *beginnings) startsOf(ctx context.Context, ask *kadm.Client, topic strin
 func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
 	switch start := b.config.Start; {
 	case start.Now: // the stable end, so that records of open transactions are not skipped
-		return b.config.ends(ctx, ask, topic)
+		return b.config.endOffsets(ctx, ask, topic)
 	case start.Group == "":
 		return allListed(ask.ListOffsetsAfterMilli(ctx, start.At.UnixMilli(), topic))
 	}

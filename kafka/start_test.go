@@ -15,20 +15,20 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 	t.Run("I0_at_the_beginning_unless_told_otherwise", func(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "old")
-		wants(t, read(t, config).take(1), "old")
+		expectBodies(t, read(t, config).take(1), "old")
 	})
 	t.Run("I0_now", func(t *testing.T) {
 		config, c := setUp(t)
 		config.Start.Now = true
 		put(t, c, "orders", 0, "old", "old")
 		r := read(t, config)
-		r.begins(c, 2)
+		r.fetchUntilOffset(c, 2)
 		put(t, c, "orders", 0, "new")
-		wants(t, r.take(1), "new")
+		expectBodies(t, r.take(1), "new")
 		wantOffset(t, c, 0, 2)
 		r.close() // before the first ack
 		put(t, c, "orders", 0, "newer")
-		wants(t, read(t, config).take(2), "new", "newer")
+		expectBodies(t, read(t, config).take(2), "new", "newer")
 	})
 	t.Run("I0_at_a_time", func(t *testing.T) {
 		config, c := setUp(t)
@@ -38,7 +38,7 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 			must(t, c.ProduceSync(t.Context(), r).FirstErr())
 		}
 		config.Start.At = at
-		wants(t, read(t, config).take(2), "at", "after")
+		expectBodies(t, read(t, config).take(2), "at", "after")
 	})
 	t.Run("I0_at_another_groups_offsets", func(t *testing.T) {
 		config, c := setUp(t)
@@ -46,9 +46,9 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 		former := read(t, config)
 		former.ack(former.take(3)[:2]...)
 		config.Group, config.Start.Group = "billing-2", "billing"
-		wants(t, read(t, config).take(1), "2")
+		expectBodies(t, read(t, config).take(1), "2")
 		config.Group, config.Start.Group = "billing-3", "biling"
-		if err := read(t, config).fails(); !strings.Contains(err.Error(), "Start.Group is biling, and there is no such group") {
+		if err := read(t, config).fetchError(); !strings.Contains(err.Error(), "Start.Group is biling, and there is no such group") {
 			t.Errorf("it says: %v", err)
 		}
 	})
@@ -59,7 +59,7 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 		r.ack(r.take(2)[0])
 		r.close()
 		config.Start.Now = true
-		wants(t, read(t, config).take(1), "1")
+		expectBodies(t, read(t, config).take(1), "1")
 	})
 }
 
@@ -73,7 +73,7 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 			config.Start = start
 			r := read(t, config)
 			if start.Now {
-				r.begins(c, 0)
+				r.fetchUntilOffset(c, 0)
 			}
 			put(t, c, "orders", 0, "0")
 			r.ack(r.take(1)...)
@@ -86,7 +86,7 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 			must(t, err)
 			fresh := newProducer(t, config.Brokers) // this producer knows the new partition
 			put(t, fresh, "orders", 1, "first")
-			wants(t, read(t, config).take(1), "first")
+			expectBodies(t, read(t, config).take(1), "first")
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestAGroupThatHasOffsetsBeginsWhereItHasNoneAtTheBeginning(t *testing.T) {
 		r.close()
 		put(t, p, "orders", 1, "first")
 		config.Start.Now = true
-		wants(t, read(t, config).take(1), "first")
+		expectBodies(t, read(t, config).take(1), "first")
 	})
 }
 
@@ -126,24 +126,24 @@ func TestWhereToBeginIsTriedAgainUntilItIsCommitted(t *testing.T) {
 func TestWhereALaneBeginsIsKnownBeforeItIsRead(t *testing.T) {
 	inWorld(t, "trap_T95_a_run_that_begins_now_and_finds_nothing_new_ends_idle", 1, func(t *testing.T, w *world) {
 		w.publish(0, "history")
-		p := w.start(count, now, whenIdle)
-		must(t, p.ends(t))
-		w.without("history")
+		p := w.start(count, startNow, whenIdle)
+		must(t, p.waitEnd(t))
+		w.expectNoEffect("history")
 	})
 	inWorld(t, "trap_T92_where_the_group_began_has_left_the_log_it_goes_on_at_its_beginning_and_says_so", 1, func(t *testing.T, w *world) {
 		w.publish(0, "history")
-		p := w.start(count, now, nil)
-		w.begun(1)
-		w.publish(0, numbered("a", 1, 4)...)
-		w.settles(time.Minute)
+		p := w.start(count, startNow, nil)
+		w.waitForOffset(1)
+		w.publish(0, numberedIDs("a", 1, 4)...)
+		w.waitCommitted(time.Minute)
 		_ = p.leave()
 		w.forgetGroup()
 		must(t, w.cluster.DeleteRecords(theTopic, 0, 5))
 		w.publish(0, "new")
-		text := w.logged(now)
-		w.settles(time.Minute)
-		w.once("new")
-		says(t, text.String(), "records were removed from the log", "from=1", "to=4")
+		text := w.startWithLog(startNow)
+		w.waitCommitted(time.Minute)
+		w.expectOnce("new")
+		expectContains(t, text.String(), "records were removed from the log", "from=1", "to=4")
 	})
 }
 
@@ -153,13 +153,13 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 		w.publish(1, "b")
 		w.commitFor("old", 1)
 		start := func(c *Config) { c.Start.Group = "old" }
-		w.runs(start)
+		w.runOnce(start)
 		w.deleteGroup("old")
 		w.publish(0, "a2")
 		w.publish(1, "b2")
-		w.settled(start)
-		w.once("a", "b", "a2", "b2")
-		w.without("done")
+		w.startSettled(start)
+		w.expectOnce("a", "b", "a2", "b2")
+		w.expectNoEffect("done")
 	})
 	inWorld(t, "trap_T93_a_partition_that_has_never_begun_waits_by_name_and_the_others_go_on", 2, func(t *testing.T, w *world) {
 		w.publish(0, "0", "1")
@@ -170,15 +170,15 @@ func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
 		var text lockedBuffer
 		start := func(c *Config) { c.Start.Group, c.Logger = "old", logTo(&text) }
 		p := w.start(count, start, nil)
-		w.until(time.Minute, "the partition with an offset continues", func() bool { return w.effect("1") == 1 })
+		w.waitUntil(time.Minute, "the partition with an offset continues", func() bool { return w.effect("1") == 1 })
 		w.publish(0, "2")
-		w.until(time.Minute, "the partition with an offset continues", func() bool { return w.effect("2") == 1 })
-		w.without("0", "never begun")
-		says(t, text.String(), "orders, partition 1", "there is no such group", "old")
+		w.waitUntil(time.Minute, "the partition with an offset continues", func() bool { return w.effect("2") == 1 })
+		w.expectNoEffect("0", "never begun")
+		expectContains(t, text.String(), "orders, partition 1", "there is no such group", "old")
 		w.commitFor("old", 0) // the group "old" exists again, and still has no offset for partition 1
-		w.settles(5 * time.Minute)
-		w.once("never begun")
-		w.without("0")
+		w.waitCommitted(5 * time.Minute)
+		w.expectOnce("never begun")
+		w.expectNoEffect("0")
 		if err := p.leave(); err != nil {
 			t.Error(err)
 		}

@@ -64,8 +64,8 @@ func setDefault[T comparable](p *T, d T) {
 // problems collects the faults of a configuration.
 type problems []error
 
-// The method when adds a problem if the parameter wrong is true.
-func (p *problems) when(wrong bool, format string, values ...any) {
+// addIf adds a problem if the parameter wrong is true.
+func (p *problems) addIf(wrong bool, format string, values ...any) {
 	if wrong {
 		*p = append(*p, fmt.Errorf("kafka: "+format, values...))
 	}
@@ -76,37 +76,37 @@ func (c Config) validate() error {
 	var p problems
 	p.brokers(c.Brokers)
 	c.validateTopics(&p)
-	p.when(c.Group == "", "Group is empty; give the consumer a group of its own")
-	p.when(c.SessionTimeout < time.Second, "SessionTimeout is %v; use at least 1s (brokers allow 6s to 30m unless set otherwise)", c.SessionTimeout)
-	p.when(c.RevokeTimeout < 0 || c.RevokeTimeout > mostRevoke, "RevokeTimeout is %v; use 0 to %v: the group waits %v for a member, and leaving takes time as well", c.RevokeTimeout, mostRevoke, rebalanceTimeout)
-	p.when(c.CommitInterval < leastCommit || c.CommitInterval > mostCommit, "CommitInterval is %v; use %v to %v: after a crash, messages since the last commit are delivered again", c.CommitInterval, leastCommit, mostCommit)
+	p.addIf(c.Group == "", "Group is empty; give the consumer a group of its own")
+	p.addIf(c.SessionTimeout < time.Second, "SessionTimeout is %v; use at least 1s (brokers allow 6s to 30m unless set otherwise)", c.SessionTimeout)
+	p.addIf(c.RevokeTimeout < 0 || c.RevokeTimeout > mostRevoke, "RevokeTimeout is %v; use 0 to %v: the group waits %v for a member, and leaving takes time as well", c.RevokeTimeout, mostRevoke, rebalanceTimeout)
+	p.addIf(c.CommitInterval < leastCommit || c.CommitInterval > mostCommit, "CommitInterval is %v; use %v to %v: after a crash, messages since the last commit are delivered again", c.CommitInterval, leastCommit, mostCommit)
 	c.validateStart(&p)
 	c.validateRecords(&p)
 	return errors.Join(append(p, options.Check(c.Options))...)
 }
 
 func (p *problems) brokers(all []string) {
-	p.when(len(all) == 0, "Brokers is empty; name at least one broker as host:port")
+	p.addIf(len(all) == 0, "Brokers is empty; name at least one broker as host:port")
 	for _, b := range all {
 		host, port, err := net.SplitHostPort(b)
 		n, convert := strconv.Atoi(port)
-		p.when(err != nil || host == "" || convert != nil || n < 1 || n > 65535, "broker %q is not host:port; write it like kafka.example:9092", b)
+		p.addIf(err != nil || host == "" || convert != nil || n < 1 || n > 65535, "broker %q is not host:port; write it like kafka.example:9092", b)
 	}
 }
 
 func (c Config) validateTopics(p *problems) {
 	_, invalid := CompilePattern(c.TopicPattern)
-	p.when(len(c.Topics) == 0 && c.TopicPattern == "", "Topics and TopicPattern are empty; name the topics to read")
+	p.addIf(len(c.Topics) == 0 && c.TopicPattern == "", "Topics and TopicPattern are empty; name the topics to read")
 	both := len(c.Topics) > 0 && c.TopicPattern != ""
-	p.when(both, "Topics and TopicPattern are both set; remove one of them")
-	p.when(invalid != nil && !both, "TopicPattern %q is not a regular expression (RE2): %w", c.TopicPattern, invalid)
+	p.addIf(both, "Topics and TopicPattern are both set; remove one of them")
+	p.addIf(invalid != nil && !both, "TopicPattern %q is not a regular expression (RE2): %w", c.TopicPattern, invalid)
 	for i, t := range c.Topics {
 		p.topic(t, "")
-		p.when(slices.Contains(c.Topics[:i], t), "topic %q is named twice; name it once", t)
+		p.addIf(slices.Contains(c.Topics[:i], t), "topic %q is named twice; name it once", t)
 	}
 	if c.DeadLetters != "" {
 		p.topic(c.DeadLetters, " for dead letters")
-		p.when(slices.Contains(c.Topics, c.DeadLetters), "dead letters would go to %q, which is read: each would be delivered again; use another topic", c.DeadLetters)
+		p.addIf(slices.Contains(c.Topics, c.DeadLetters), "dead letters would go to %q, which is read: each would be delivered again; use another topic", c.DeadLetters)
 	}
 }
 
@@ -114,7 +114,7 @@ func (c Config) validateTopics(p *problems) {
 // fault.
 func (p *problems) topic(name, purpose string) {
 	fault := topicFault(name)
-	p.when(fault != "", "topic %q%s %s", name, purpose, fault)
+	p.addIf(fault != "", "topic %q%s %s", name, purpose, fault)
 }
 
 func topicFault(name string) string {
@@ -141,17 +141,17 @@ func (c Config) validateStart(p *problems) {
 			ways++
 		}
 	}
-	p.when(ways > 1, "Start names more than one place to begin; set one of Now, At and Group")
-	p.when(ways == 1 && c.Start.Group != "" && c.Start.Group == c.Group, "Start.Group is the consumer's own group %q; a group always begins at its own offsets", c.Group)
+	p.addIf(ways > 1, "Start names more than one place to begin; set one of Now, At and Group")
+	p.addIf(ways == 1 && c.Start.Group != "" && c.Start.Group == c.Group, "Start.Group is the consumer's own group %q; a group always begins at its own offsets", c.Group)
 }
 
 func (c Config) validateRecords(p *problems) {
-	p.when(c.Format > CloudEvents, "format %d is unknown; use Records or CloudEvents", c.Format)
-	p.when(c.OnLostRecords > GoOn, "OnLostRecords %d is unknown; use Halt or GoOn", c.OnLostRecords)
-	p.when(c.MaxRecord < leastRecord || c.MaxRecord > mostRecord, "MaxRecord is %d bytes; use %d to %d", c.MaxRecord, leastRecord, mostRecord)
-	p.when(c.MaxBatch < c.MaxRecord || c.MaxBatch > mostBatch, "MaxBatch is %d bytes; use %d to %d: a batch holds a record of MaxRecord at least", c.MaxBatch, c.MaxRecord, mostBatch)
+	p.addIf(c.Format > CloudEvents, "format %d is unknown; use Records or CloudEvents", c.Format)
+	p.addIf(c.OnLostRecords > GoOn, "OnLostRecords %d is unknown; use Halt or GoOn", c.OnLostRecords)
+	p.addIf(c.MaxRecord < leastRecord || c.MaxRecord > mostRecord, "MaxRecord is %d bytes; use %d to %d", c.MaxRecord, leastRecord, mostRecord)
+	p.addIf(c.MaxBatch < c.MaxRecord || c.MaxBatch > mostBatch, "MaxBatch is %d bytes; use %d to %d: a batch holds a record of MaxRecord at least", c.MaxBatch, c.MaxRecord, mostBatch)
 	fetch := func(name string, bytes int) {
-		p.when(bytes != 0 && (bytes < leastFetch || bytes > mostRecord), "%s is %d bytes; use %d to %d, or 0 for a default that depends on MaxUnacked", name, bytes, leastFetch, mostRecord)
+		p.addIf(bytes != 0 && (bytes < leastFetch || bytes > mostRecord), "%s is %d bytes; use %d to %d, or 0 for a default that depends on MaxUnacked", name, bytes, leastFetch, mostRecord)
 	}
 	fetch("MaxFetch", c.MaxFetch)
 	fetch("MaxPartitionFetch", c.MaxPartitionFetch)

@@ -82,7 +82,7 @@ func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
 func (w *world) close() {
 	w.cluster.Close()
 	for _, wire := range w.wires {
-		wire.cut()
+		wire.disconnect()
 	}
 }
 
@@ -122,8 +122,8 @@ func (w *world) produce(records ...*kgo.Record) {
 	must(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// The function numbered returns the ids from first to last.
-func numbered(prefix string, first, last int) []string {
+// numberedIDs returns the ids from first to last.
+func numberedIDs(prefix string, first, last int) []string {
 	var all []string
 	for n := first; n <= last; n++ {
 		all = append(all, fmt.Sprintf("%s%04d", prefix, n))
@@ -178,7 +178,7 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 		policy(&c)
 	}
 	p.source = source
-	if p.consumer, err = consumer.New(&mortal{w.store, &p.dead, &p.storeHangs}, handle, c.Config, c.plan); err != nil {
+	if p.consumer, err = consumer.New(&killableStore{w.store, &p.dead, &p.storeHangs}, handle, c.Config, c.plan); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -205,23 +205,23 @@ func (p *process) leave() error {
 	return err
 }
 
-// The method settled starts a process, and waits until the offsets of all records are committed.
-func (w *world) settled(kafka func(*Config)) *process {
+// startSettled starts a process, and waits until the offsets of all records are committed.
+func (w *world) startSettled(kafka func(*Config)) *process {
 	w.t.Helper()
 	p := w.start(count, kafka, nil)
-	w.settles(time.Minute)
+	w.waitCommitted(time.Minute)
 	return p
 }
 
-// The method runs starts a process, waits until the offsets of all records are committed, and ends the process.
-func (w *world) runs(kafka func(*Config)) {
+// runOnce starts a process, waits until the offsets of all records are committed, and ends the process.
+func (w *world) runOnce(kafka func(*Config)) {
 	w.t.Helper()
-	must(w.t, w.settled(kafka).leave())
+	must(w.t, w.startSettled(kafka).leave())
 }
 
-// The method first returns a copy of the process's first lane.
-func (p *process) first() (l lane) {
-	p.source.lanes.with(func(all []*lane) {
+// firstLane returns a copy of the process's first lane.
+func (p *process) firstLane() (l lane) {
+	p.source.lanes.withAll(func(all []*lane) {
 		if len(all) > 0 {
 			l = *all[0]
 		}
@@ -232,19 +232,19 @@ func (p *process) first() (l lane) {
 // kill disconnects the process from the store and the brokers.
 func (p *process) kill() {
 	p.dead.Store(true)
-	p.wire.cut()
+	p.wire.disconnect()
 	p.stop()
 }
 
-// mortal is the store of a process that can be killed.
-type mortal struct {
+// killableStore is the store of a process that can be killed.
+type killableStore struct {
 	*memstore.Store
 	dead *atomic.Bool
 	// If the value hangs is true, the store does not answer requests for the beginning of a topic.
 	hangs *atomic.Bool
 }
 
-func (m *mortal) LoadPosition(ctx context.Context, consumer, src string) (source.Position, bool, error) {
+func (m *killableStore) LoadPosition(ctx context.Context, consumer, src string) (source.Position, bool, error) {
 	if m.hangs.Load() {
 		<-ctx.Done()
 		return source.Position{}, false, ctx.Err()
@@ -252,7 +252,7 @@ func (m *mortal) LoadPosition(ctx context.Context, consumer, src string) (source
 	return m.Store.LoadPosition(ctx, consumer, src)
 }
 
-func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
+func (m *killableStore) AdvanceOffsets(ctx context.Context, consumer string, to []laneoffset.Advance) ([]laneoffset.LaneOffset, error) {
 	if m.dead.Load() {
 		return nil, errDead
 	}
@@ -261,7 +261,7 @@ func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []laneo
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortal) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
+func (m *killableStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if m.dead.Load() {
 		return nil, nil, errDead
 	}
@@ -269,23 +269,23 @@ func (m *mortal) Begin(ctx context.Context, o store.TxOptions, marks []store.Mar
 	if err != nil {
 		return nil, nil, err
 	}
-	return &mortalBatch{b, m.dead}, v, nil
+	return &killableBatch{b, m.dead}, v, nil
 }
 
-type mortalBatch struct {
+type killableBatch struct {
 	store.Batch[*memstore.Tx]
 	dead *atomic.Bool
 }
 
-func (b *mortalBatch) TxAborted() bool { return b.Batch.(store.TxStatus).TxAborted() }
+func (b *killableBatch) TxAborted() bool { return b.Batch.(store.TxStatus).TxAborted() }
 
-func (*mortalBatch) AbortCause() error { return nil }
+func (*killableBatch) AbortCause() error { return nil }
 
-func (b *mortalBatch) ClassifyHandler(ctx context.Context, err error) store.Class {
+func (b *killableBatch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	return b.Batch.(store.TxStatus).ClassifyHandler(ctx, err)
 }
 
-func (b *mortalBatch) Commit(ctx context.Context, e store.Ending) store.Result {
+func (b *killableBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.dead.Load() {
 		b.Batch.Rollback(ctx)
 		return store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errDead}
@@ -305,8 +305,8 @@ func (w *world) effect(id string) int {
 	return n
 }
 
-// The method once fails unless each given message took effect once.
-func (w *world) once(ids ...string) {
+// expectOnce fails unless each given message took effect once.
+func (w *world) expectOnce(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
 		if n := w.effect(id); n != 1 {
@@ -315,8 +315,8 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// The method committed returns the group's offset of a partition; -1 if the group has no offset.
-func (w *world) committed(partition int32) int64 {
+// committedOffset returns the group's offset of a partition; -1 if the group has no offset.
+func (w *world) committedOffset(partition int32) int64 {
 	info := w.cluster.GroupInfo(theGroup)
 	if info == nil {
 		return -1
@@ -332,17 +332,17 @@ func (w *world) end(partition int32) int64 {
 	return w.cluster.PartitionInfo(theTopic, partition).HighWatermark
 }
 
-// The method settles waits until the group's offsets are at the ends of all partitions.
-func (w *world) settles(within time.Duration) {
+// waitCommitted waits until the group's offsets are at the ends of all partitions.
+func (w *world) waitCommitted(within time.Duration) {
 	w.t.Helper()
 	rested := time.Now()
-	w.until(within, "the group's offsets are at the ends of all partitions", func() bool {
+	w.waitUntil(within, "the group's offsets are at the ends of all partitions", func() bool {
 		if time.Since(rested) > 2*time.Minute {
 			rested = time.Now()
 			w.bury()
 		}
 		for _, p := range w.cluster.PartitionInfos(theTopic) {
-			if w.committed(p.Partition) != p.HighWatermark && p.HighWatermark > 0 {
+			if w.committedOffset(p.Partition) != p.HighWatermark && p.HighWatermark > 0 {
 				return false
 			}
 		}
@@ -371,8 +371,8 @@ func (w *world) bury() {
 	}
 }
 
-// The method until waits until the condition true holds, and fails after the time within.
-func (w *world) until(within time.Duration, what string, true func() bool) {
+// waitUntil waits until the condition true holds, and fails after the time within.
+func (w *world) waitUntil(within time.Duration, what string, true func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)
 	for !true() {
@@ -386,7 +386,7 @@ func (w *world) until(within time.Duration, what string, true func() bool) {
 func (w *world) state() string {
 	text := ""
 	for _, p := range w.cluster.PartitionInfos(theTopic) {
-		text += fmt.Sprintf("partition %d: committed %d, end %d, stable %d; ", p.Partition, w.committed(p.Partition), p.HighWatermark, p.LastStableOffset)
+		text += fmt.Sprintf("partition %d: committed %d, end %d, stable %d; ", p.Partition, w.committedOffset(p.Partition), p.HighWatermark, p.LastStableOffset)
 	}
 	if info := w.cluster.GroupInfo(theGroup); info != nil {
 		text += fmt.Sprintf("group %s, generation %d, members %d", info.State, info.Epoch, len(info.Members))

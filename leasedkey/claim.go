@@ -19,19 +19,19 @@ type claim struct {
 	config *Config
 }
 
-// The method claim returns a new claim that was not requested from the store yet.
-func (k *Keys) claim(key semel.Key) *claim {
+// newClaim returns a new claim that was not requested from the store yet.
+func (k *Keys) newClaim(key semel.Key) *claim {
 	return &claim{keyclaim.Claim{Store: k.store, Key: key, Token: store.NewToken(), Lease: k.config.Lease}, &k.config}
 }
 
-// The method call calls the user's function, and records the outcome. If the lease may have ended, the function is not
+// callUser calls the user's function, and records the outcome. If the lease may have ended, the function is not
 // called.
-func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
+func (c *claim) callUser(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	if !c.Holds(nil) {
 		return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Release, fmt.Errorf("leasedkey: no call was made, because the lease may have ended: %w", store.ErrClaimLost))
 	}
 	var result []byte
-	err := c.keep(ctx, func(ctx context.Context) (err error) {
+	err := c.runWithLease(ctx, func(ctx context.Context) (err error) {
 		result, err = call(ctx, a)
 		return err
 	})
@@ -67,9 +67,9 @@ func eventOf(err error) (keystore.Event, keystore.State) {
 	return keystore.Fail, keystore.Failed
 }
 
-// The method keep runs a call with its timeout. If another process has the lease, or if the lease ended and could not
+// runWithLease runs a call with its timeout. If another process has the lease, or if the lease ended and could not
 // be extended, the context of the call is cancelled.
-func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
+func (c *claim) runWithLease(ctx context.Context, call func(context.Context) error) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if !c.Holds(stop) {

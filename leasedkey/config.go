@@ -54,8 +54,8 @@ const (
 	DidNotHappen
 )
 
-// fits sets the defaults, and returns an error if the configuration has a fault.
-func (c *Config) fits(st keystore.Store) error {
+// prepare sets the defaults, and returns an error if the configuration has a fault.
+func (c *Config) prepare(st keystore.Store) error {
 	if c.Lease == 0 {
 		c.Lease = time.Minute
 	}
@@ -81,11 +81,11 @@ func (c *Config) fits(st keystore.Store) error {
 	case c.Keep < c.Lease:
 		return fault("Keep", "is %v, and must be at least Lease, which is %v; a copy that comes after it is called for again", c.Keep, c.Lease)
 	}
-	return c.durable(st)
+	return c.checkDurable(st)
 }
 
-// durable returns an error if the store may lose keys and AllowVolatile gives no reason.
-func (c *Config) durable(st keystore.Store) error {
+// checkDurable returns an error if the store may lose keys and AllowVolatile gives no reason.
+func (c *Config) checkDurable(st keystore.Store) error {
 	if c.AllowVolatile != "" {
 		return nil
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-func unknown(context.Context, leasedkey.Attempt) ([]byte, error) {
+func loseResponse(context.Context, leasedkey.Attempt) ([]byte, error) {
 	return nil, errors.New("no answer came")
 }
 
-// inDoubt returns a bench with an attempt whose outcome has been unknown for the duration ago.
-func inDoubt(t *testing.T, ago time.Duration, change func(*leasedkey.Config)) *bench {
+// newBenchInDoubt returns a bench with an attempt whose outcome has been unknown for the duration ago.
+func newBenchInDoubt(t *testing.T, ago time.Duration, change func(*leasedkey.Config)) *bench {
 	t.Helper()
 	b := open(t, change)
-	_, _ = b.do(unknown)
+	_, _ = b.do(loseResponse)
 	pass(ago)
 	return b
 }
@@ -40,10 +40,10 @@ func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := inDoubt(t, c.ago, func(to *leasedkey.Config) { to.Window = c.window })
-				a, err := b.do(well)
-				if c.doubt != errors.Is(err, leasedkey.ErrInDoubt) || c.doubt == a.Called || (b.called(0) == 1) != c.doubt {
-					t.Errorf("%v after the attempt, Do returned %+v, %v after %d calls", c.ago, a, err, b.called(0))
+				b := newBenchInDoubt(t, c.ago, func(to *leasedkey.Config) { to.Window = c.window })
+				a, err := b.do(succeed)
+				if c.doubt != errors.Is(err, leasedkey.ErrInDoubt) || c.doubt == a.Called || (b.addCalls(0) == 1) != c.doubt {
+					t.Errorf("%v after the attempt, Do returned %+v, %v after %d calls", c.ago, a, err, b.addCalls(0))
 				}
 			})
 		})
@@ -55,7 +55,7 @@ func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
 				return nil, semel.Retry(errors.New("refused"))
 			})
 			pass(48 * time.Hour)
-			a, err := b.do(well)
+			a, err := b.do(succeed)
 			b.want(a, err, keystore.Completed, true, 2)
 		})
 	})
@@ -76,13 +76,13 @@ func (s *slowClaims) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.A
 func TestTrapT77TheWayOfTheClaimsAnswerCountsAsAge(t *testing.T) {
 	for _, answer := range []time.Duration{0, 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			b := inDoubt(t, 24*time.Hour-35*time.Second, nil)
+			b := newBenchInDoubt(t, 24*time.Hour-35*time.Second, nil)
 			keys, err := leasedkey.New(&slowClaims{b.store, answer}, config())
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.Keys = keys
-			if a, err := b.do(well); a.Called != (answer == 0) || errors.Is(err, leasedkey.ErrInDoubt) != (answer > 0) {
+			if a, err := b.do(succeed); a.Called != (answer == 0) || errors.Is(err, leasedkey.ErrInDoubt) != (answer > 0) {
 				t.Errorf("with an answer that took %v, Do returned %+v, %v", answer, a, err)
 			}
 		})
@@ -107,7 +107,7 @@ func TestE3TheOtherSideIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := inDoubt(t, 48*time.Hour, func(to *leasedkey.Config) {
+				b := newBenchInDoubt(t, 48*time.Hour, func(to *leasedkey.Config) {
 					to.Ask = func(_ context.Context, a leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
 						if !a.Unknown || a.Since < 48*time.Hour || a.IdempotencyKey == "" {
 							t.Errorf("Ask got the attempt %+v", a)
@@ -118,7 +118,7 @@ func TestE3TheOtherSideIsAsked(t *testing.T) {
 						return c.finding, []byte("found"), c.err
 					}
 				})
-				a, err := b.do(well)
+				a, err := b.do(succeed)
 				if a.State != c.state || a.Called != c.called || string(a.Result) != c.result || (err == nil) != (c.result != "") {
 					t.Errorf("it is %+v, %v", a, err)
 				}
@@ -147,7 +147,7 @@ func TestE3APersonDecidesOnlyAboutExistingKeys(t *testing.T) {
 
 func TestE3APersonDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inDoubt(t, 48*time.Hour, nil)
+		b := newBenchInDoubt(t, 48*time.Hour, nil)
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.StillUnknown, nil); err == nil {
 			t.Error("Resolve accepted StillUnknown")
 		}
@@ -157,12 +157,12 @@ func TestE3APersonDecides(t *testing.T) {
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); !errors.Is(err, semel.ErrState) {
 			t.Errorf("Resolve accepted a request whose outcome is known: %v", err)
 		}
-		_, _ = b.do(unknown) // the call may be made again
+		_, _ = b.do(loseResponse) // the call may be made again
 		pass(48 * time.Hour)
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, []byte("seen in their books")); err != nil {
 			t.Fatal(err)
 		}
-		a, err := b.do(well)
+		a, err := b.do(succeed)
 		if b.want(a, err, keystore.Completed, false, 2); string(a.Result) != "seen in their books" {
 			t.Errorf("the result is %q", a.Result)
 		}
@@ -193,7 +193,7 @@ func TestTrapT77AnErrorThatWrapsUnknownIsUnknown(t *testing.T) {
 					t.Errorf("it is %+v, %v", a, err)
 				}
 				pass(25 * time.Hour)
-				if a, err := b.do(well); !errors.Is(err, leasedkey.ErrInDoubt) || a.Called {
+				if a, err := b.do(succeed); !errors.Is(err, leasedkey.ErrInDoubt) || a.Called {
 					t.Errorf("after the window Do returned %+v, %v: it repeated the call", a, err)
 				}
 			})
@@ -204,20 +204,20 @@ func TestTrapT77AnErrorThatWrapsUnknownIsUnknown(t *testing.T) {
 func TestAResultThatIsTooLongStillCompletesTheKey(t *testing.T) {
 	long := make([]byte, keystore.MaxResult+1)
 	synctest.Test(t, func(t *testing.T) {
-		b := inDoubt(t, 25*time.Hour, func(to *leasedkey.Config) {
+		b := newBenchInDoubt(t, 25*time.Hour, func(to *leasedkey.Config) {
 			to.Ask = func(context.Context, leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
 				return leasedkey.Happened, long, nil
 			}
 		})
-		if a, err := b.do(well); err == nil || a.State != keystore.Completed || a.Called || a.Result != nil {
+		if a, err := b.do(succeed); err == nil || a.State != keystore.Completed || a.Called || a.Result != nil {
 			t.Errorf("it is %+v, %v", a, err)
 		}
-		if a, err := b.do(well); err != nil || a.State != keystore.Completed || a.Called {
+		if a, err := b.do(succeed); err != nil || a.State != keystore.Completed || a.Called {
 			t.Errorf("a copy is %+v, %v", a, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		b := inDoubt(t, 25*time.Hour, nil)
+		b := newBenchInDoubt(t, 25*time.Hour, nil)
 		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, long); err == nil {
 			t.Error("Resolve accepted a result that is too long")
 		}

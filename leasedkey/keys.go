@@ -21,7 +21,7 @@ type Keys struct {
 // New returns Keys that use a store. New returns an error if the configuration has a fault, or if the store
 // may lose keys (see Config.AllowVolatile). New makes no call.
 func New(st keystore.Store, c Config) (*Keys, error) {
-	if err := c.fits(st); err != nil {
+	if err := c.prepare(st); err != nil {
 		return nil, fmt.Errorf("leasedkey: %w", err)
 	}
 	return &Keys{st, c}, nil
@@ -98,7 +98,7 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // claimed the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
-	c, asked := k.claim(key), time.Now()
+	c, asked := k.newClaim(key), time.Now()
 	claimed, err := k.store.ClaimKey(ctx, keystore.Claim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep, Seen: r.Seen})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
@@ -113,16 +113,16 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 	c.Hold(asked, claimed.Left)
 	defer c.LetGo() // also if the call ends its goroutine
 	if a.Unknown && k.forgotten(a.Since) {
-		return k.doubt(ctx, c, a, call)
+		return k.resolveDoubt(ctx, c, a, call)
 	}
-	if err := k.note(ctx, c, r.Note); err != nil {
+	if err := k.saveNote(ctx, c, r.Note); err != nil {
 		return c.end(ctx, Answer{State: keystore.Claimed}, keystore.Release, fmt.Errorf("leasedkey: no call was made, because its note could not be stored: %w", err))
 	}
-	return c.call(ctx, a, call)
+	return c.callUser(ctx, a, call)
 }
 
-// The method note stores the Note of a request.
-func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
+// saveNote stores the Note of a request.
+func (k *Keys) saveNote(ctx context.Context, c *claim, note []byte) error {
 	if note == nil {
 		return nil
 	}
@@ -138,12 +138,12 @@ func (k *Keys) forgotten(since time.Duration) bool {
 	return calls.Rule{Window: k.config.Window, Timeout: k.config.Timeout}.Forgotten(since)
 }
 
-// doubt asks the other system about an unknown outcome.
-func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
+// resolveDoubt asks the other system about an unknown outcome.
+func (k *Keys) resolveDoubt(ctx context.Context, c *claim, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	finding, result := StillUnknown, []byte(nil)
 	var asked error
 	if k.config.Ask != nil {
-		asked = c.keep(ctx, func(ctx context.Context) (err error) {
+		asked = c.runWithLease(ctx, func(ctx context.Context) (err error) {
 			finding, result, err = k.config.Ask(ctx, a)
 			return err
 		})
@@ -152,7 +152,7 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	case asked == nil && finding == Happened:
 		return c.complete(ctx, Answer{State: keystore.Completed, Result: result})
 	case asked == nil && finding == DidNotHappen:
-		return c.call(ctx, a, call)
+		return c.callUser(ctx, a, call)
 	}
 	err := fmt.Errorf("leasedkey: the first attempt was %v ago, and keys are known for %v: %w", a.Since.Round(time.Second), k.config.Window, ErrInDoubt)
 	if asked != nil {
@@ -178,7 +178,7 @@ func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result
 	if len(result) > keystore.MaxResult {
 		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), keystore.MaxResult)
 	}
-	c := k.claim(key)
+	c := k.newClaim(key)
 	claimed, err := k.store.ClaimKey(ctx, keystore.Claim{Key: key, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
 	switch {
 	case err != nil:

@@ -36,8 +36,8 @@ type bench struct {
 	calls int
 }
 
-// The method failing sets the function that makes the store fail. If f is nil, the store works.
-func (b *bench) failing(f func(op string) error) {
+// setFault sets the function that makes the store fail. If f is nil, the store works.
+func (b *bench) setFault(f func(op string) error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.fail = f
@@ -53,7 +53,7 @@ func (b *bench) fault(op string) error {
 	return fail(op)
 }
 
-func (b *bench) called(n int) int {
+func (b *bench) addCalls(n int) int {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.calls += n
@@ -78,17 +78,17 @@ func open(t *testing.T, change func(*leasedkey.Config)) *bench {
 // do calls Keys.Do for the request "a" and counts the calls.
 func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, error)) (leasedkey.Answer, error) {
 	return b.Do(b.t.Context(), leasedkey.Request{Source: "shop", ID: "a"}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
-		b.called(1)
+		b.addCalls(1)
 		return call(ctx, a)
 	})
 }
 
-func well(context.Context, leasedkey.Attempt) ([]byte, error) { return []byte("charge 1"), nil }
+func succeed(context.Context, leasedkey.Attempt) ([]byte, error) { return []byte("charge 1"), nil }
 
 // want compares an answer with the expected answer.
 func (b *bench) want(a leasedkey.Answer, err error, state keystore.State, called bool, calls int) {
 	b.t.Helper()
-	if n := b.called(0); err != nil || a.State != state || a.Called != called || n != calls {
+	if n := b.addCalls(0); err != nil || a.State != state || a.Called != called || n != calls {
 		b.t.Errorf("the answer is %v, called %t, after %d calls, %v; want %v, %t, %d", a.State, a.Called, n, err, state, called, calls)
 	}
 }
@@ -96,7 +96,7 @@ func (b *bench) want(a leasedkey.Answer, err error, state keystore.State, called
 func TestACallIsMadeOnceAndItsResultIsKept(t *testing.T) {
 	b := open(t, nil)
 	for n := range 3 {
-		a, err := b.do(well)
+		a, err := b.do(succeed)
 		b.want(a, err, keystore.Completed, n == 0, 1)
 		if string(a.Result) != "charge 1" {
 			t.Errorf("the result is %q", a.Result)
@@ -117,7 +117,7 @@ func TestLaw2LaterRequestsFindTheKeyHeld(t *testing.T) {
 		})
 		for range 10 {
 			pass(29 * time.Second)
-			a, err := b.do(well)
+			a, err := b.do(succeed)
 			if b.want(a, err, keystore.Held, false, 1); a.Left <= 0 || a.Left > time.Minute {
 				t.Errorf("another process holds the key for %v", a.Left)
 			}
@@ -197,7 +197,7 @@ func TestLaw10AnotherContentUnderTheSameKeyIsAConflict(t *testing.T) {
 		}
 		f := semel.Fingerprint{Version: 1}
 		f.Sum[0] = sum
-		a, err := b.Do(t.Context(), leasedkey.Request{Source: "shop", ID: "a", Fingerprint: f}, well)
+		a, err := b.Do(t.Context(), leasedkey.Request{Source: "shop", ID: "a", Fingerprint: f}, succeed)
 		if err != nil || a.State != want || a.Called != (n == 0) || sum == 8 && a.Result != nil {
 			t.Errorf("with content %d Do returned %+v, %v", sum, a, err)
 		}
@@ -234,13 +234,13 @@ func TestLaw5ACallThatLostItsKeyGetsAnError(t *testing.T) {
 		b := open(t, nil)
 		down := errors.New("it is away")
 		a, err := b.do(func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) {
-			b.failing(func(string) error { return down }) // until the lease has ended
-			pass(61 * time.Second)                        // the call ignores its context
+			b.setFault(func(string) error { return down }) // until the lease has ended
+			pass(61 * time.Second)                         // the call ignores its context
 			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
 				t.Errorf("its context says %v", cause)
 			}
-			b.failing(nil)
-			if a, err := b.do(well); err != nil || a.State != keystore.Completed || !a.Called {
+			b.setFault(nil)
+			if a, err := b.do(succeed); err != nil || a.State != keystore.Completed || !a.Called {
 				t.Errorf("the other's is %+v, %v", a, err)
 			}
 			return []byte("late"), nil
@@ -248,7 +248,7 @@ func TestLaw5ACallThatLostItsKeyGetsAnError(t *testing.T) {
 		if !errors.Is(err, store.ErrClaimLost) || a.State != keystore.Held {
 			t.Errorf("it is %+v, %v", a, err)
 		}
-		if a, err := b.do(well); err != nil || string(a.Result) != "charge 1" {
+		if a, err := b.do(succeed); err != nil || string(a.Result) != "charge 1" {
 			t.Errorf("what stands is %q, %v", a.Result, err)
 		}
 	})
@@ -259,14 +259,14 @@ func TestLaw13AStoreThatIsDown(t *testing.T) {
 	t.Run("law_13_before_the_call_nobody_is_called", func(t *testing.T) {
 		b := open(t, nil)
 		for _, op := range []string{"key-before", "key-after"} {
-			b.failing(func(asked string) error {
+			b.setFault(func(asked string) error {
 				if asked == op {
 					return down
 				}
 				return nil
 			})
-			if _, err := b.do(well); !errors.Is(err, down) || b.called(0) != 0 {
-				t.Errorf("%s: %d calls, %v", op, b.called(0), err)
+			if _, err := b.do(succeed); !errors.Is(err, down) || b.addCalls(0) != 0 {
+				t.Errorf("%s: %d calls, %v", op, b.addCalls(0), err)
 			}
 		}
 	})
@@ -275,13 +275,13 @@ func TestLaw13AStoreThatIsDown(t *testing.T) {
 			b := open(t, nil)
 			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
 				back := time.Now().Add(40 * time.Second)
-				b.failing(func(string) error {
+				b.setFault(func(string) error {
 					if time.Now().Before(back) {
 						return down
 					}
 					return nil
 				})
-				return well(ctx, at)
+				return succeed(ctx, at)
 			})
 			b.want(a, err, keystore.Completed, true, 1)
 		})
@@ -290,13 +290,13 @@ func TestLaw13AStoreThatIsDown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := open(t, nil)
 			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
-				b.failing(func(string) error { return down })
-				return well(ctx, at)
+				b.setFault(func(string) error { return down })
+				return succeed(ctx, at)
 			})
 			if !errors.Is(err, leasedkey.ErrNotRecorded) || !errors.Is(err, down) || a.State != keystore.Claimed || !a.Called {
 				t.Fatalf("it is %+v, %v", a, err)
 			}
-			b.failing(nil)
+			b.setFault(nil)
 			_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
 				if !a.Unknown {
 					t.Error("the outcome is not unknown")

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// away is the error of a store that cannot be reached.
-func away(string) error { return errors.New("the store cannot be reached") }
+// failAlways is the error of a store that cannot be reached.
+func failAlways(string) error { return errors.New("the store cannot be reached") }
 
 // untilEnded returns a call that records when and why its context ends.
 func untilEnded(at *time.Time, why *error) func(context.Context, leasedkey.Attempt) ([]byte, error) {
@@ -30,26 +30,26 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) *bench{
 		"B11_whose_claim_was_answered_late": func(t *testing.T) *bench {
 			b := open(t, longer)
-			b.failing(func(op string) error {
+			b.setFault(func(op string) error {
 				if op == "key-after" {
 					pass(40 * time.Second)
-					b.failing(away)
+					b.setFault(failAlways)
 				}
 				return nil
 			})
 			return b
 		},
 		"B11_after_the_other_side_was_asked_for_a_long_time": func(t *testing.T) *bench {
-			b := inDoubt(t, 48*time.Hour, func(c *leasedkey.Config) {
+			b := newBenchInDoubt(t, 48*time.Hour, func(c *leasedkey.Config) {
 				longer(c)
 				c.Ask = func(context.Context, leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
 					pass(49 * time.Second)
 					return leasedkey.DidNotHappen, nil, nil
 				}
 			})
-			b.failing(func(op string) error {
+			b.setFault(func(op string) error {
 				if op == "key-after" {
-					b.failing(away)
+					b.setFault(failAlways)
 				}
 				return nil
 			})
@@ -76,7 +76,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 			var ended time.Time
 			var why error
 			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
-				b.failing(func(string) error { return store.ErrClaimLost }) // as a store that has lost the key does
+				b.setFault(func(string) error { return store.ErrClaimLost }) // as a store that has lost the key does
 				return untilEnded(&ended, &why)(ctx, at)
 			})
 			if took := ended.Sub(claimed); took > 20*time.Second || !errors.Is(why, store.ErrClaimLost) {
@@ -90,16 +90,16 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 	t.Run("B11_that_is_over_before_it_is_answered_is_not_begun", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := open(t, longer)
-			b.failing(func(op string) error {
+			b.setFault(func(op string) error {
 				if op == "key-after" {
 					pass(time.Minute)
-					b.failing(nil)
+					b.setFault(nil)
 				}
 				return nil
 			})
-			a, err := b.do(well)
-			if b.called(0) != 0 || a.Called || a.State != keystore.Claimed || !errors.Is(err, store.ErrClaimLost) {
-				t.Errorf("%d calls, %+v, %v", b.called(0), a, err)
+			a, err := b.do(succeed)
+			if b.addCalls(0) != 0 || a.Called || a.State != keystore.Claimed || !errors.Is(err, store.ErrClaimLost) {
+				t.Errorf("%d calls, %+v, %v", b.addCalls(0), a, err)
 			}
 			a, err = b.do(func(_ context.Context, at leasedkey.Attempt) ([]byte, error) {
 				if at.Unknown {
@@ -119,9 +119,9 @@ func TestLaw13TheOutcomeOfACallIsRecordedAfterItsCallerHasGone(t *testing.T) {
 		a, err := b.Do(ctx, leasedkey.Request{Source: "shop", ID: "a"}, func(context.Context, leasedkey.Attempt) ([]byte, error) {
 			gone()
 			back := time.Now().Add(3 * time.Second)
-			b.failing(func(op string) error {
+			b.setFault(func(op string) error {
 				if time.Now().Before(back) {
-					return away(op)
+					return failAlways(op)
 				}
 				return nil
 			})
@@ -130,7 +130,7 @@ func TestLaw13TheOutcomeOfACallIsRecordedAfterItsCallerHasGone(t *testing.T) {
 		if err != nil || a.State != keystore.Completed {
 			t.Errorf("it is %+v, %v", a, err)
 		}
-		a, err = b.do(well)
+		a, err = b.do(succeed)
 		b.want(a, err, keystore.Completed, false, 0)
 	})
 }

@@ -24,8 +24,8 @@ func numbered(v reflect.Value, next int64) int64 {
 	return next
 }
 
-// The function told returns a function each that collects metric values in the map all, by name and labels.
-func told(t *testing.T) (all map[string]float64, each func(measure.Figure)) {
+// newCollector returns a function each that collects metric values in the map all, by name and labels.
+func newCollector(t *testing.T) (all map[string]float64, each func(measure.Figure)) {
 	all = map[string]float64{}
 	return all, func(f measure.Figure) {
 		name := f.Name
@@ -80,13 +80,13 @@ func TestEachCountIsReportedUnderItsName(t *testing.T) {
 		} {
 			want["semel_"+name+"_total"] = float64(n)
 		}
-		got, each := told(t)
+		got, each := newCollector(t)
 		measure.Figures(c, each)
 		compare(t, got, want)
 	})
 	t.Run("K4_figures_of_a_load", func(t *testing.T) {
 		l := measure.Load{Messages: 31, Bytes: 4096, Oldest: 90 * time.Second, Queued: 1, Flying: 2, Held: 4, Riding: 8, Settling: 16, Lanes: 32, Paused: 64, Workers: 128, Stuck: 256}
-		got, each := told(t)
+		got, each := newCollector(t)
 		l.Figures(each)
 		compare(t, got, map[string]float64{
 			"semel_unsettled_messages state=queued": 1, "semel_unsettled_messages state=flying": 2, "semel_unsettled_messages state=held": 4,

@@ -53,7 +53,7 @@ type MessageTrace interface {
 type MessageEnd struct {
 	// Ending is the name of the outcome as in source.End: "applied", "duplicate" and so on, or "not ended" if the
 	// batch was committed without the message. If the batch was not committed, it is the name of End: "rolled
-	// back" or "unknown".
+	// back or "unknown".
 	Ending string
 	// Reason is the reason if the message was parked, dead-lettered or discarded.
 	Reason semel.Reason

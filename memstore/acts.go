@@ -16,7 +16,7 @@ import (
 // caller has locked the store.
 func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) {
 	for {
-		r := s.row(number)
+		r := s.rowByNumber(number)
 		if r == nil || r.Revision != revision {
 			return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 		}
@@ -98,12 +98,12 @@ func (s *Store) act(ctx context.Context, of store.RowRevision, a store.Act, resu
 
 // Requeue implements admin.Requeuer.
 func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return s.again(ctx, admin.RowRetried, a, rows)
+	return s.requeueRows(ctx, admin.RowRetried, a, rows)
 }
 
 // Release implements admin.Requeuer.
 func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return s.again(ctx, admin.RowReleased, a, rows)
+	return s.requeueRows(ctx, admin.RowReleased, a, rows)
 }
 
 // Reopen implements admin.Requeuer.
@@ -112,7 +112,7 @@ func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevisi
 		if err := admin.MayAct(admin.RowReopened, &r.StoredRow, false); err != nil {
 			return err
 		}
-		if err := s.mayRun(r, s.others(r)); err != nil {
+		if err := s.mayRun(r, s.otherRows(r)); err != nil {
 			return err
 		}
 		if _, marked := s.markers[r.key.identity]; !marked && !r.Conflict {
@@ -124,13 +124,13 @@ func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevisi
 	})
 }
 
-// again schedules rows to run now.
-func (s *Store) again(ctx context.Context, e admin.RowEvent, a store.Act, rows []store.RowRevision) []error {
+// requeueRows schedules rows to run now.
+func (s *Store) requeueRows(ctx context.Context, e admin.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	return s.eachRow(ctx, a, "done", rows, func(r *row) error {
 		if err := admin.MayAct(e, &r.StoredRow, !r.DueAt.After(s.now())); err != nil {
 			return err
 		}
-		if err := s.takeMarker(r, s.others(r)); err != nil {
+		if err := s.takeMarker(r, s.otherRows(r)); err != nil {
 			return err
 		}
 		if r.State == store.StateDeadLettered {

@@ -20,8 +20,8 @@ type chain struct {
 	of    map[int64]int64 // sequence in the chain, by the number of the audit record
 }
 
-// exact rounds a time to the precision of the audit chain.
-func exact(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()) }
+// roundTime rounds a time to the precision of the audit chain.
+func roundTime(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()) }
 
 // Seal implements admin.Auditor.
 func (s *Store) Seal(_ context.Context, o admin.Sealing) (done admin.Sealed, err error) {
@@ -41,8 +41,8 @@ func (s *Store) Seal(_ context.Context, o admin.Sealing) (done admin.Sealed, err
 		if o.At != nil {
 			o.At(done.Lines)
 		}
-		act.At = exact(act.At)
-		line := audit.Next(o.Key, sealed.end, act, exact(s.now()))
+		act.At = roundTime(act.At)
+		line := audit.Next(o.Key, sealed.end, act, roundTime(s.now()))
 		sealed.lines, sealed.end = append(sealed.lines, line), audit.HeadOf(o.Key, line)
 		done.Lines++
 	}
@@ -67,7 +67,7 @@ func (s *Store) Seals(_ context.Context, after int64, limit int) (all []admin.Au
 	for _, line := range s.chain.lines {
 		if line.Sequence > after && len(all) < cmp.Or(max(limit, 0), mostSealed) {
 			now := s.acts[line.Act.Number-1]
-			now.At = exact(now.At)
+			now.At = roundTime(now.At)
 			all = append(all, admin.AuditedSeal{Seal: line, Now: &now})
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Store) AuditedActs(_ context.Context, after int64, limit int) (all []ad
 	defer s.mu.Unlock()
 	for _, act := range s.acts {
 		if act.Number > after && len(all) < cmp.Or(max(limit, 0), mostSealed) {
-			act.At = exact(act.At)
+			act.At = roundTime(act.At)
 			all = append(all, admin.AuditedAct{Act: act, Sequence: s.chain.of[act.Number]})
 		}
 	}

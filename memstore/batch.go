@@ -22,20 +22,20 @@ type batch struct {
 	store *Store
 	tx    Tx
 	marks []store.Mark
-	// The field fresh has the identities of the markers that the batch wrote. A marker in Ending.Trim is removed again.
-	fresh []identity
-	own   []bool // by mark: true if this batch wrote the marker
-	// The field former is nil if no mark has a previous identity. The field marks includes the marks for previous
+	// newMarkers has the identities of the markers that the batch wrote. A marker in Ending.Trim is removed again.
+	newMarkers  []identity
+	wroteMarker []bool // by mark: true if this batch wrote the marker
+	// previous is nil if no mark has a previous identity. The field marks includes the marks for previous
 	// identities.
-	former *formers.Batch
-	// The field received contains the messages of ReceiveIn, whose rows are written at the commit.
-	received []received
-	// The field streams contains the streams that the batch has locked. The field began has those streams that had no
+	previous *formers.Batch
+	// receivedMessages contains the messages of ReceiveIn, whose rows are written at the commit.
+	receivedMessages []receivedMessage
+	// The field streams contains the streams that the batch has locked. newStreams has those streams that had no
 	// record before.
-	streams *streams.Batch
-	began   []identity
-	working generations.Working
-	over    bool
+	streams    *streams.Batch
+	newStreams []identity
+	working    generations.Working
+	ended      bool
 	// The channel done is closed when the batch has ended. The first goroutine that waits for the end creates the
 	// channel.
 	done chan struct{}
@@ -52,23 +52,23 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 		return nil, nil, err
 	}
 	b, asked := s.open(), marks
-	b.former = formers.Of(marks)
-	marks = b.former.Marks(marks)
-	b.own = make([]bool, len(marks))
-	b.fresh = make([]identity, 0, len(marks))
+	b.previous = formers.Of(marks)
+	marks = b.previous.Marks(marks)
+	b.wroteMarker = make([]bool, len(marks))
+	b.newMarkers = make([]identity, 0, len(marks))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.works(o.Working); err != nil {
+	if err := s.checkCanBegin(o.Working); err != nil {
 		return nil, nil, err
 	}
 	b.marks, b.working = marks, o.Working
-	s.begun(b)
+	s.countBegun(b)
 	verdicts, err := b.mark(ctx, o.MarkLock, marks)
 	if err == nil {
 		err = b.lookAtStreams(ctx, o.MarkLock, verdicts)
 	}
 	if err == nil {
-		lines.Judge(marks, s.busy(marks), verdicts)
+		lines.Judge(marks, s.marksBehindRows(marks), verdicts)
 	}
 	if err != nil {
 		b.end(false)
@@ -77,9 +77,9 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 		}
 		return nil, nil, &downError{"begin", err}
 	}
-	s.lookAtRows(b.former, verdicts)
-	answers := b.former.Judge(verdicts)
-	s.old(asked, answers)
+	s.lookAtRows(b.previous, verdicts)
+	answers := b.previous.Judge(verdicts)
+	s.markExpired(asked, answers)
 	return b, answers, nil
 }
 
@@ -97,21 +97,21 @@ func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []store.Mark) ([]store.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if tx.batch.over {
+	if tx.batch.ended {
 		return nil, ErrTxDone
 	}
-	own := tx.batch.own
+	own := tx.batch.wroteMarker
 	former := formers.Of(marks)
 	all := former.Marks(marks)
-	tx.batch.own = make([]bool, len(all))
-	defer func() { tx.batch.own = own }()
+	tx.batch.wroteMarker = make([]bool, len(all))
+	defer func() { tx.batch.wroteMarker = own }()
 	verdicts, err := tx.batch.mark(ctx, 0, all)
 	if err != nil {
 		return nil, &downError{"mark", err}
 	}
 	s.lookAtRows(former, verdicts)
 	answers := former.Judge(verdicts)
-	s.old(marks, answers)
+	s.markExpired(marks, answers)
 	for _, i := range former.Back() {
 		delete(s.markers, identity{all[i].Scope, string(all[i].ID)})
 	}
@@ -133,15 +133,15 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messa
 	defer s.mu.Unlock()
 	for i, v := range verdicts {
 		if v.Kind == store.Fresh {
-			tx.batch.received = append(tx.batch.received, received{marks[i], clone(messages[i]), reason})
+			tx.batch.receivedMessages = append(tx.batch.receivedMessages, receivedMessage{marks[i], clone(messages[i]), reason})
 		}
 	}
 	return verdicts, nil
 }
 
-// The type received is a message that ReceiveIn has received. The row of the message is written to the inbox at the
+// receivedMessage is a message that ReceiveIn has received. The row of the message is written to the inbox at the
 // commit.
-type received struct {
+type receivedMessage struct {
 	mark    store.Mark
 	message *semel.Message
 	// The field reason is set if the row will be parked, and is "" if the row will wait.
@@ -158,18 +158,18 @@ func (s *Store) open() *batch {
 // so that the first of them is Fresh.
 func (b *batch) mark(ctx context.Context, patience time.Duration, marks []store.Mark) ([]store.Verdict, error) {
 	verdicts := make([]store.Verdict, len(marks))
-	for _, i := range sorted(marks) {
+	for _, i := range sortedIndexes(marks) {
 		v, err := b.markOne(ctx, patience, marks[i])
 		if err != nil {
 			return nil, err
 		}
 		verdicts[i] = v
-		b.own[i] = v.Kind == store.Fresh && marks[i].Claim.Token == 0
+		b.wroteMarker[i] = v.Kind == store.Fresh && marks[i].Claim.Token == 0
 	}
 	return verdicts, nil
 }
 
-func sorted(marks []store.Mark) []int {
+func sortedIndexes(marks []store.Mark) []int {
 	order := make([]int, len(marks))
 	for i := range order {
 		order[i] = i
@@ -184,10 +184,10 @@ func sorted(marks []store.Mark) []int {
 func (b *batch) markOne(ctx context.Context, patience time.Duration, m store.Mark) (store.Verdict, error) {
 	s := b.store
 	if m.Claim.Token != 0 {
-		return s.look(m.Claim), b.usable(ctx)
+		return s.checkClaim(m.Claim), b.checkOpen(ctx)
 	}
 	for {
-		if err := b.usable(ctx); err != nil {
+		if err := b.checkOpen(ctx); err != nil {
 			return store.Verdict{}, err
 		}
 		old, ok := s.markers[identity{m.Scope, string(m.ID)}]
@@ -197,7 +197,7 @@ func (b *batch) markOne(ctx context.Context, patience time.Duration, m store.Mar
 		if !ok {
 			id := identity{m.Scope, string(m.ID)}
 			s.markers[id] = marker{m.Fingerprint, m.As, s.now(), b}
-			b.fresh = append(b.fresh, id)
+			b.newMarkers = append(b.newMarkers, id)
 			return store.Verdict{Kind: store.Fresh}, nil
 		}
 		switch err := s.wait(ctx, old.owner, patience); {
@@ -209,8 +209,8 @@ func (b *batch) markOne(ctx context.Context, patience time.Duration, m store.Mar
 	}
 }
 
-func (b *batch) usable(ctx context.Context) error {
-	if b.over {
+func (b *batch) checkOpen(ctx context.Context) error {
+	if b.ended {
 		return errKilled
 	}
 	return ctx.Err()
@@ -264,7 +264,7 @@ func (b *batch) Tx(int) *Tx { return &b.tx }
 func (b *batch) TxAborted() bool {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
-	return b.over
+	return b.ended
 }
 
 // AbortCause implements store.TxStatus. A memstore does not record why a transaction was aborted, so the result is nil.
@@ -287,29 +287,29 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	after := b.store.ask("commit-after")
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
-	if b.over {
-		return refused(store.ClassAborted, errKilled)
+	if b.ended {
+		return refusedResult(store.ClassAborted, errKilled)
 	}
 	defer func() { b.end(false) }()
 	if err := errors.Join(ctx.Err(), before); err != nil {
-		return refused(store.ClassDown, &downError{"commit", err})
+		return refusedResult(store.ClassDown, &downError{"commit", err})
 	}
-	if err := b.store.stays(b.working); err != nil {
-		return refused(store.ClassDown, err)
+	if err := b.store.checkCanCommit(b.working); err != nil {
+		return refusedResult(store.ClassDown, err)
 	}
 	if err := b.tx.check(); err != nil {
-		return refused(b.store.Classify(err), err)
+		return refusedResult(b.store.Classify(err), err)
 	}
-	if err := b.store.lost(e.Claims); err != nil {
-		return refused(store.ClassClaimLost, err)
+	if err := b.store.checkEndings(e.Claims); err != nil {
+		return refusedResult(store.ClassClaimLost, err)
 	}
-	e, moved := b.streams.End(b.former.End(e))
+	e, moved := b.streams.End(b.previous.End(e))
 	b.trim(e.Trim)
 	b.tx.apply()
 	for i := range e.Rows {
 		b.writeRow(&e.Rows[i])
 	}
-	for _, r := range b.received {
+	for _, r := range b.receivedMessages {
 		to := b.store.rowFor(rowKey{identity: identity{r.mark.Scope, string(r.mark.ID)}})
 		state := store.StateReceived
 		if r.reason != reasonname.None {
@@ -318,14 +318,14 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 		b.store.fill(to, r.mark, &store.Row{State: state, Reason: r.reason, Message: r.message})
 		b.store.enter(to, string(r.mark.Line))
 	}
-	for _, to := range b.begun(e.Trim) {
+	for _, to := range b.begunStreams(e.Trim) {
 		b.store.begin(b, to)
 	}
 	freed := b.enterLines(&e)
 	for i := range e.Claims {
 		one := e.Claims[i]
 		one.Call = store.CallNone // a batch ignores Call
-		freed = b.store.endClaim(b.store.claimed(one.Claim), &one) || freed
+		freed = b.store.endClaim(b.store.rowOfClaim(one.Claim), &one) || freed
 	}
 	for _, to := range moved {
 		freed = b.store.move(to.Scope, string(to.Name), to.Last, to.Print) || freed
@@ -337,26 +337,26 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: freed || b.streams.Came()}
 }
 
-// begun returns the streams that begin with the markers of this batch, or with the messages received in this
+// begunStreams returns the streams that begin with the markers of this batch, or with the messages received in this
 // batch.
-func (b *batch) begun(trim []int) []*streams.Stream {
-	received := make([]store.Mark, len(b.received))
-	verdicts := make([]store.Verdict, len(b.received))
-	for i := range b.received {
-		received[i], verdicts[i] = b.received[i].mark, store.Verdict{Kind: store.Fresh}
+func (b *batch) begunStreams(trim []int) []*streams.Stream {
+	received := make([]store.Mark, len(b.receivedMessages))
+	verdicts := make([]store.Verdict, len(b.receivedMessages))
+	for i := range b.receivedMessages {
+		received[i], verdicts[i] = b.receivedMessages[i].mark, store.Verdict{Kind: store.Fresh}
 	}
 	return append(b.streams.Begun(trim), streams.Received(received, verdicts)...)
 }
 
-func refused(c store.Class, err error) store.Result {
+func refusedResult(c store.Class, err error) store.Result {
 	return store.Result{Outcome: store.NotCommitted, Class: c, Culprit: store.NoCulprit, Err: err}
 }
 
 func (b *batch) trim(marks []int) {
 	for _, i := range marks {
-		if b.own[i] {
+		if b.wroteMarker[i] {
 			delete(b.store.markers, identity{b.marks[i].Scope, string(b.marks[i].ID)})
-			b.own[i] = false
+			b.wroteMarker[i] = false
 		}
 	}
 }
@@ -374,13 +374,13 @@ func (b *batch) Kill() {
 // end commits or removes the markers of the batch, and wakes batches that wait for the batch. If end is called twice,
 // the second call does nothing. The caller has locked the store.
 func (b *batch) end(committed bool) {
-	if b.over {
+	if b.ended {
 		return
 	}
-	b.over = true
-	b.store.ended(b)
+	b.ended = true
+	b.store.countEnded(b)
 	b.freeStreams(committed)
-	for _, id := range b.fresh {
+	for _, id := range b.newMarkers {
 		m, ok := b.store.markers[id]
 		switch {
 		case !ok || m.owner != b: // the commit has removed this marker

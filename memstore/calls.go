@@ -21,8 +21,8 @@ func (s *Store) StartCalls(_ context.Context, claims []store.Claim, lease time.D
 	now := s.now()
 	all := make([]store.CallStarted, len(claims))
 	for i, c := range claims {
-		r := s.claimed(c)
-		if r == nil || s.lost([]store.ClaimEnding{{Claim: c}}) != nil {
+		r := s.rowOfClaim(c)
+		if r == nil || s.checkEndings([]store.ClaimEnding{{Claim: c}}) != nil {
 			continue
 		}
 		l := r.ledger()
@@ -63,7 +63,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		if err := admin.MayAct(admin.RowResolved, &r.StoredRow, false); err != nil {
 			return err
 		}
-		others := s.others(r)
+		others := s.otherRows(r)
 		if found == admin.ResolvedDone {
 			others = nil // if the effect exists, the calls of other rows make no difference
 		}

@@ -28,7 +28,7 @@ func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := b.(*gathered)
-	return len(g.fresh)+len(g.received) == 0
+	return len(g.newMarkers)+len(g.receivedMessages) == 0
 }
 
 // ReceiveQueued implements admin.QueueStore. A Tx writes markers immediately, so judge is called before ReceiveQueued
@@ -54,7 +54,7 @@ func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []adm
 	}
 	opened, verdicts, err := s.Begin(ctx, o, marks)
 	if err != nil {
-		return refused(store.ClassDown, err)
+		return refusedResult(store.ClassDown, err)
 	}
 	b := opened.(*batch)
 	for i, v := range verdicts {
@@ -67,7 +67,7 @@ func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []adm
 			err = fmt.Errorf("memstore: the claim is valid, but the verdict on its mark is %v", v)
 		}
 		b.Rollback(ctx)
-		r := refused(s.Classify(err), err)
+		r := refusedResult(s.Classify(err), err)
 		if v.Kind == store.ClaimLost {
 			r.Class = store.ClassClaimLost
 		} else {
@@ -79,7 +79,7 @@ func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []adm
 	for i := range all {
 		if err := b.join(all[i].Batch.(*gathered)); err != nil {
 			b.Rollback(ctx)
-			return refused(s.Classify(err), err)
+			return refusedResult(s.Classify(err), err)
 		}
 		for _, c := range all[i].Ending.Claims {
 			c.Mark = i
@@ -99,7 +99,7 @@ func (b *batch) join(g *gathered) error {
 	s := b.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g.over {
+	if g.ended {
 		return errKilled
 	}
 	for key, version := range g.tx.reads {
@@ -120,12 +120,12 @@ func (b *batch) join(g *gathered) error {
 		b.tx.results = map[identity][]byte{}
 	}
 	maps.Copy(b.tx.results, g.tx.results)
-	for _, id := range g.fresh {
+	for _, id := range g.newMarkers {
 		m := s.markers[id]
 		m.owner = b
 		s.markers[id] = m
 	}
-	b.fresh, b.received = append(b.fresh, g.fresh...), append(b.received, g.received...)
-	g.fresh, g.received = nil, nil
+	b.newMarkers, b.receivedMessages = append(b.newMarkers, g.newMarkers...), append(b.receivedMessages, g.receivedMessages...)
+	g.newMarkers, g.receivedMessages = nil, nil
 	return nil
 }

@@ -54,7 +54,7 @@ func (s *Store) Edits(_ context.Context, number int64, bodies bool) ([]admin.Sto
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	r := s.row(number)
+	r := s.rowByNumber(number)
 	if r == nil {
 		return nil, nil
 	}

@@ -107,18 +107,18 @@ func (e erasing) Generations(_ context.Context, consumer string) (numbers []int6
 
 // Rows implements erasure.Held.
 func (e erasing) Rows(_ context.Context, of erasure.Identity) ([]erasure.Row, error) {
-	return e.those(func(r *row) bool { return r.Key == of.Key }), nil
+	return e.selectRows(func(r *row) bool { return r.Key == of.Key }), nil
 }
 
 // Caused implements erasure.Held.
 func (e erasing) Caused(_ context.Context, cause []byte) ([]erasure.Row, error) {
-	return e.those(func(r *row) bool { return r.cause == string(cause) }), nil
+	return e.selectRows(func(r *row) bool { return r.cause == string(cause) }), nil
 }
 
-func (e erasing) those(chosen func(*row) bool) (all []erasure.Row) {
+func (e erasing) selectRows(chosen func(*row) bool) (all []erasure.Row) {
 	for _, r := range e.rows {
 		if chosen(r) {
-			all = append(all, erasure.Row{StoredRow: shown(r, false)})
+			all = append(all, erasure.Row{StoredRow: shownRow(r, false)})
 		}
 	}
 	return all
@@ -132,7 +132,7 @@ func (e erasing) EraseRow(_ context.Context, erased *erasure.Row) error {
 	if e.o.DryRun {
 		return nil
 	}
-	r := e.row(erased.Number)
+	r := e.rowByNumber(erased.Number)
 	was := r.Message
 	r.Message = &semel.Message{Topic: was.Topic, Attributes: semel.Attributes{Type: was.Attributes.Type}}
 	r.Message.Origin.Partition, r.Message.Origin.Offset = was.Origin.Partition, was.Origin.Offset

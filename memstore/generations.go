@@ -34,37 +34,37 @@ func (s *Store) generation(consumer string, number int64) *generation {
 	return s.generationThat(consumer, func(g *generation) bool { return g.Number == number })
 }
 
-func (s *Store) fenced(g *generation) bool { return g.until.After(s.now()) }
+func (s *Store) isFenced(g *generation) bool { return g.until.After(s.now()) }
 
-// works returns nil if a batch may begin in its generation, and an error if it may not. The caller has locked the
+// checkCanBegin returns nil if a batch may begin in its generation, and an error if it may not. The caller has locked the
 // store.
-func (s *Store) works(w generations.Working) error {
+func (s *Store) checkCanBegin(w generations.Working) error {
 	if w.In == 0 {
 		return nil
 	}
-	if g := s.generation(w.Consumer, w.Number); g == nil || g.State != w.In || s.fenced(g) {
+	if g := s.generation(w.Consumer, w.Number); g == nil || g.State != w.In || s.isFenced(g) {
 		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 	}
 	return nil
 }
 
-// stays returns nil if a batch may commit in its generation, and an error if it may not. A fence does not prevent open
+// checkCanCommit returns nil if a batch may commit in its generation, and an error if it may not. A fence does not prevent open
 // batches from committing. The caller has locked the store.
-func (s *Store) stays(w generations.Working) error {
+func (s *Store) checkCanCommit(w generations.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
 	}
 	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
-// begun and ended count the open batches of a generation. The caller has locked the store.
-func (s *Store) begun(b *batch) {
+// countBegun and ended count the open batches of a generation. The caller has locked the store.
+func (s *Store) countBegun(b *batch) {
 	if b.working.In != 0 {
 		s.generation(b.working.Consumer, b.working.Number).open[b] = true
 	}
 }
 
-func (s *Store) ended(b *batch) {
+func (s *Store) countEnded(b *batch) {
 	if b.working.In != 0 {
 		delete(s.generation(b.working.Consumer, b.working.Number).open, b)
 	}
@@ -82,7 +82,7 @@ func (s *Store) Generations(_ context.Context, consumer string) ([]admin.StoredG
 			g.until = longest
 		}
 		one := g.StoredGeneration
-		if s.fenced(g) {
+		if s.isFenced(g) {
 			one.Fenced = g.until.Sub(s.now())
 		}
 		all = append(all, one)
@@ -135,7 +135,7 @@ func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.generation(consumer, number)
-	if g == nil || g.State != generations.Active && g.State != generations.Building || s.fenced(g) {
+	if g == nil || g.State != generations.Active && g.State != generations.Building || s.isFenced(g) {
 		return fmt.Errorf("memstore: generation %d of consumer %s is neither active nor being built, or a switch is under way: %w", number, consumer, semel.ErrState)
 	}
 	g.until = s.now().Add(most)
@@ -173,17 +173,19 @@ func (s *Store) SwitchGeneration(_ context.Context, consumer string, from, to in
 	}
 	defer s.mu.Unlock()
 	was, is := s.generation(consumer, from), s.generation(consumer, to)
-	if was == nil || is == nil || was.State != generations.Active || is.State != generations.Building || !s.fenced(was) || !s.fenced(is) {
+	if was == nil || is == nil || was.State != generations.Active || is.State != generations.Building || !s.isFenced(was) || !s.isFenced(is) {
 		return fmt.Errorf("memstore: generations %d and %d of consumer %s are not those of a switch, or their fences have ended: %w", from, to, consumer, semel.ErrState)
 	}
-	s.turn(was, generations.Old)
-	s.turn(is, generations.Active)
+	s.setGenerationState(was, generations.Old)
+	s.setGenerationState(is, generations.Active)
 	s.liftFences(consumer)
 	s.record(sqlform.OfGeneration(a, consumer, to), 0, "done")
 	return nil
 }
 
-func (s *Store) turn(g *generation, to generations.State) { g.State, g.Since = to, s.now() }
+func (s *Store) setGenerationState(g *generation, to generations.State) {
+	g.State, g.Since = to, s.now()
+}
 
 // EndGeneration implements admin.Generations.
 func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, a store.Act) error {
@@ -195,7 +197,7 @@ func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, 
 	if g == nil || g.State != generations.Building && g.State != generations.Old {
 		return fmt.Errorf("memstore: generation %d of consumer %s is neither old nor being built: %w", number, consumer, semel.ErrState)
 	}
-	s.turn(g, generations.Dropped)
+	s.setGenerationState(g, generations.Dropped)
 	s.record(sqlform.OfGeneration(a, consumer, number), 0, "done")
 	return nil
 }

@@ -40,8 +40,8 @@ func (k *Keys) ClaimKey(_ context.Context, c keystore.Claim) (a keystore.Answer,
 	if err := c.Fits(); err != nil {
 		return keystore.Answer{}, err
 	}
-	return a, k.do(func(now int64) error {
-		l, there := k.at(c.Key, now)
+	return a, k.withLock(func(now int64) error {
+		l, there := k.stateOf(c.Key, now)
 		claimed := false
 		if a, claimed = l.Claim(&c, there, now); claimed {
 			k.put(c.Key, l, now)
@@ -53,8 +53,8 @@ func (k *Keys) ClaimKey(_ context.Context, c keystore.Claim) (a keystore.Answer,
 
 // ExtendKey implements keystore.Store.
 func (k *Keys) ExtendKey(_ context.Context, key semel.Key, t store.Token, lease time.Duration) error {
-	return k.do(func(now int64) error {
-		l, there := k.at(key, now)
+	return k.withLock(func(now int64) error {
+		l, there := k.stateOf(key, now)
 		if !there || !l.Extend(t, now, lease) {
 			return store.ErrClaimLost
 		}
@@ -69,8 +69,8 @@ func (k *Keys) EndKey(_ context.Context, key semel.Key, t store.Token, e keystor
 		return err
 	}
 	e.Result = slices.Clone(e.Result)
-	return k.do(func(now int64) error {
-		l, there := k.at(key, now)
+	return k.withLock(func(now int64) error {
+		l, there := k.stateOf(key, now)
 		written, lost := l.End(t, &e, now)
 		switch {
 		case !there || lost:
@@ -89,8 +89,8 @@ func (k *Keys) SaveRequest(_ context.Context, key semel.Key, t store.Token, note
 	if err := admin.NoteFits(note); err != nil {
 		return err
 	}
-	return k.do(func(now int64) error {
-		l, there := k.at(key, now)
+	return k.withLock(func(now int64) error {
+		l, there := k.stateOf(key, now)
 		if !there || !l.Note(t, slices.Clone(note)) {
 			return store.ErrClaimLost
 		}
@@ -101,7 +101,7 @@ func (k *Keys) SaveRequest(_ context.Context, key semel.Key, t store.Token, note
 
 // AbandonedKeys implements admin.RequestStore. The keys are ordered by their hashes.
 func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
-	return left, k.do(func(now int64) error {
+	return left, k.withLock(func(now int64) error {
 		bySum := make(map[string]semel.Key, len(k.keys))
 		for key := range k.keys {
 			if sum := string(sqlform.KeySum(key)); sum > string(of.After) {
@@ -113,7 +113,7 @@ func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (le
 				break
 			}
 			key := bySum[sum]
-			l, there := k.at(key, now)
+			l, there := k.stateOf(key, now)
 			if quiet, is := l.Left(of.Quiet, now); there && is && key.Consumer == of.Consumer {
 				left.Keys = append(left.Keys, admin.AbandonedKey{Key: key, Note: slices.Clone(l.Result), Started: l.Started, Quiet: quiet})
 			}
@@ -125,8 +125,8 @@ func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (le
 	})
 }
 
-// The method do locks the store and calls f. If the option Fail returns an error, do returns that error.
-func (k *Keys) do(f func(now int64) error) error {
+// withLock locks the store and calls f. If the option Fail returns an error, do returns that error.
+func (k *Keys) withLock(f func(now int64) error) error {
 	if err := k.store.ask("key-before"); err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (k *Keys) do(f func(now int64) error) error {
 	return k.store.ask("key-after")
 }
 
-// The method at returns the state of a key. If the key does not exist or has expired, the bool is false.
-func (k *Keys) at(key semel.Key, now int64) (sqlform.Key, bool) {
+// stateOf returns the state of a key. If the key does not exist or has expired, the bool is false.
+func (k *Keys) stateOf(key semel.Key, now int64) (sqlform.Key, bool) {
 	l, there := k.keys[key]
 	if there && l.Over <= now {
 		delete(k.keys, key)

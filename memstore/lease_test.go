@@ -11,7 +11,7 @@ import (
 func TestALeaseThatHasEnded(t *testing.T) {
 	t.Run("law_6_begins_nothing_although_nobody_else_has_claimed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, mark := claimed(t, time.Minute)
+			s, mark := newClaimedStore(t, time.Minute)
 			for _, is := range []struct {
 				after time.Duration
 				want  store.VerdictKind

@@ -25,7 +25,7 @@ func (s *Store) Claim(_ context.Context, o store.ClaimOptions) ([]store.Claimed,
 	s.cutAhead(&o, now)
 	var taken []store.Claimed
 	for _, r := range s.claimable(o.Consumer, now) {
-		if s.over(r) {
+		if s.endUnclaimable(r) {
 			continue
 		}
 		if len(o.Numbers) > 0 && !slices.Contains(o.Numbers, r.Number) {
@@ -42,7 +42,7 @@ func (s *Store) Claim(_ context.Context, o store.ClaimOptions) ([]store.Claimed,
 		blocked := r.State == store.StateBlocked
 		s.become(r, admin.RowClaimed)
 		r.token, r.LockedUntil = o.Token, now.Add(o.Lease)
-		taken = append(taken, store.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect, Blocked: blocked})
+		taken = append(taken, store.Claimed{Claim: r.claim(), Row: shownRow(r, true), Left: o.Lease, Suspect: suspect, Blocked: blocked})
 	}
 	if after != nil {
 		return nil, after
@@ -98,28 +98,28 @@ func (s *Store) setState(r *row, next store.RowState) {
 	}
 }
 
-// The method claimed returns the row of a claim, or nil if the claim is not valid. The caller has locked the store.
-func (s *Store) claimed(c store.Claim) *row {
-	r := s.row(c.Number)
+// rowOfClaim returns the row of a claim, or nil if the claim is not valid. The caller has locked the store.
+func (s *Store) rowOfClaim(c store.Claim) *row {
+	r := s.rowByNumber(c.Number)
 	if r == nil || c.Token == 0 || r.token != c.Token || r.State != store.StateInProgress {
 		return nil
 	}
 	return r
 }
 
-// look returns the store's answer for a mark that checks a claim. The caller has locked the store.
-func (s *Store) look(c store.Claim) store.Verdict {
-	if r := s.claimed(c); r != nil && r.LockedUntil.After(s.now()) && s.lost([]store.ClaimEnding{{Claim: c}}) == nil {
+// checkClaim returns the store's answer for a mark that checks a claim. The caller has locked the store.
+func (s *Store) checkClaim(c store.Claim) store.Verdict {
+	if r := s.rowOfClaim(c); r != nil && r.LockedUntil.After(s.now()) && s.checkEndings([]store.ClaimEnding{{Claim: c}}) == nil {
 		return store.Verdict{Kind: store.Fresh}
 	}
 	return store.Verdict{Kind: store.ClaimLost}
 }
 
-// The method lost returns an error for the first ending whose claim is not valid, or whose marker does not have the
+// checkEndings returns an error for the first ending whose claim is not valid, or whose marker does not have the
 // outcome Waiting for the row. The caller has locked the store.
-func (s *Store) lost(endings []store.ClaimEnding) error {
+func (s *Store) checkEndings(endings []store.ClaimEnding) error {
 	for _, e := range endings {
-		r := s.claimed(e.Claim)
+		r := s.rowOfClaim(e.Claim)
 		if r == nil || s.markers[r.key.identity].outcome != store.Waiting || !s.owns(r) {
 			return fmt.Errorf("row %d: %w", e.Number, store.ErrClaimLost)
 		}
@@ -136,9 +136,9 @@ func (s *Store) Held(_ context.Context, consumer string, t store.Token) ([]store
 	now := s.now()
 	var held []store.Claimed
 	for _, r := range s.rows {
-		if r.Key.Consumer == consumer && s.claimed(store.Claim{Number: r.Number, Token: t}) != nil {
+		if r.Key.Consumer == consumer && s.rowOfClaim(store.Claim{Number: r.Number, Token: t}) != nil {
 			// The store does not know which process had the claim; the message may have crashed that process.
-			held = append(held, store.Claimed{Claim: r.claim(), Row: shown(r, true), Left: r.LockedUntil.Sub(now), Suspect: true})
+			held = append(held, store.Claimed{Claim: r.claim(), Row: shownRow(r, true), Left: r.LockedUntil.Sub(now), Suspect: true})
 		}
 	}
 	return held, nil
@@ -146,7 +146,7 @@ func (s *Store) Held(_ context.Context, consumer string, t store.Token) ([]store
 
 // Extend implements store.Leases.
 func (s *Store) Extend(_ context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
-	return s.each(claims, func(r *row) { r.extend(s.now(), lease) })
+	return s.forEachClaimed(claims, func(r *row) { r.extend(s.now(), lease) })
 }
 
 // extend sets the end of the lease to the given duration from now, unless the lease already ends later. The method also
@@ -161,21 +161,21 @@ func (r *row) extend(now time.Time, lease time.Duration) {
 
 // Start implements store.Leases.
 func (s *Store) Start(_ context.Context, claims []store.Claim) ([]int, error) {
-	return s.each(claims, func(r *row) {
+	return s.forEachClaimed(claims, func(r *row) {
 		r.Started++
 		s.touchWaiting(r)
 	})
 }
 
-// The method each calls the function do for the row of each valid claim, and returns the indexes of the claims that are
+// forEachClaimed calls the function do for the row of each valid claim, and returns the indexes of the claims that are
 // not valid.
-func (s *Store) each(claims []store.Claim, do func(*row)) (lost []int, err error) {
+func (s *Store) forEachClaimed(claims []store.Claim, do func(*row)) (lost []int, err error) {
 	if err := s.lock("claim-before"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	for i, c := range claims {
-		if r := s.claimed(c); r != nil {
+		if r := s.rowOfClaim(c); r != nil {
 			do(r)
 		} else {
 			lost = append(lost, i)
@@ -193,7 +193,7 @@ func (s *Store) End(_ context.Context, endings []store.ClaimEnding) (lost []int,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range endings {
-		if r := s.claimed(endings[i].Claim); r != nil && s.lost(endings[i:i+1]) == nil {
+		if r := s.rowOfClaim(endings[i].Claim); r != nil && s.checkEndings(endings[i:i+1]) == nil {
 			s.endClaim(r, &endings[i])
 		} else {
 			lost = append(lost, i)
@@ -253,11 +253,11 @@ func (s *Store) Reclaim(_ context.Context, numbers []int64, from []store.Token, 
 	defer s.mu.Unlock()
 	all := make([]store.Reclaimed, len(numbers))
 	for i, n := range numbers {
-		r := s.row(n)
+		r := s.rowByNumber(n)
 		if r == nil {
 			continue
 		}
-		if slices.Contains(from, r.token) && s.claimed(r.claim()) != nil {
+		if slices.Contains(from, r.token) && s.rowOfClaim(r.claim()) != nil {
 			r.token, all[i].Taken = to, true
 			s.touchWaiting(r)
 		}

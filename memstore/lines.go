@@ -10,29 +10,29 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stands reports whether a row blocks the later rows of its line (the queue of a key or lane).
-func (r *row) stands() bool {
+// blocksLine reports whether a row blocks the later rows of its line (the queue of a key or lane).
+func (r *row) blocksLine() bool {
 	return r.Place > 0 && (r.State == store.StateParked || r.State.Outcome() == store.Waiting)
 }
 
 // waitsInLine reports whether a row waits only for earlier rows of its line (the queue of a key or lane).
 func (r *row) waitsInLine() bool { return r.State == store.StateBlocked && r.Place > 0 }
 
-// The method first returns the first row of a line (the queue of a key or lane) that blocks later rows, or nil if no
+// firstBlocker returns the first row of a line (the queue of a key or lane) that blocks later rows, or nil if no
 // row blocks. The caller has locked the store.
-func (s *Store) first(line string) (first *row) {
+func (s *Store) firstBlocker(line string) (first *row) {
 	for _, r := range s.rows {
-		if r.stands() && r.Line == line && (first == nil || r.Place < first.Place) {
+		if r.blocksLine() && r.Line == line && (first == nil || r.Place < first.Place) {
 			first = r
 		}
 	}
 	return first
 }
 
-// The method busy returns the indexes of the marks whose line (the queue of a key or lane) has a waiting row.
-func (s *Store) busy(marks []store.Mark) (busy []int) {
+// marksBehindRows returns the indexes of the marks whose line (the queue of a key or lane) has a waiting row.
+func (s *Store) marksBehindRows(marks []store.Mark) (busy []int) {
 	for _, i := range lines.Asked(marks) {
-		if s.first(string(marks[i].Line)) != nil {
+		if s.firstBlocker(string(marks[i].Line)) != nil {
 			busy = append(busy, i)
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Store) enter(r *row, line string) (came bool) {
 		return false
 	}
 	r.Place = 0
-	behind := s.first(line) != nil
+	behind := s.firstBlocker(line) != nil
 	s.places++
 	r.Line, r.Place = line, s.places
 	switch {
@@ -74,7 +74,7 @@ func (s *Store) advance(left *row) (freed bool) {
 	if left.Line == "" {
 		return false
 	}
-	next := s.first(left.Line)
+	next := s.firstBlocker(left.Line)
 	if next == nil || next.State != store.StateBlocked {
 		return false
 	}
@@ -89,11 +89,11 @@ func (s *Store) First(_ context.Context, number int64) (int64, error) {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	r := s.row(number)
-	if r == nil || !r.stands() {
+	r := s.rowByNumber(number)
+	if r == nil || !r.blocksLine() {
 		return 0, nil
 	}
-	return s.first(r.Line).Number, nil
+	return s.firstBlocker(r.Line).Number, nil
 }
 
 // Sweep implements admin.Lines.
@@ -103,7 +103,7 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	}
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
-		if r.waitsInLine() && s.first(r.Line) == r {
+		if r.waitsInLine() && s.firstBlocker(r.Line) == r {
 			s.become(r, admin.RowFreed)
 			r.DueAt, r.Reason = s.now(), reasonname.None
 			freed++
@@ -119,7 +119,7 @@ func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err er
 	}
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
-		if r.stands() && r.Key.Consumer == consumer {
+		if r.blocksLine() && r.Key.Consumer == consumer {
 			s.leave(r)
 			rows++
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function claimed returns a store with a claimed message, and the mark that belongs to the claim.
-func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
+// newClaimedStore returns a store with a claimed message, and the mark that belongs to the claim.
+func newClaimedStore(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	t.Helper()
 	s := New()
 	scope, err := s.Scope(t.Context(), "billing", "", 0)
@@ -32,7 +32,7 @@ func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 
 func TestAClaimIfTheMarkerDoesNotWait(t *testing.T) {
 	t.Run("law_12_it_begins_and_ends_nothing", func(t *testing.T) {
-		s, mark := claimed(t, time.Hour)
+		s, mark := newClaimedStore(t, time.Hour)
 		b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
 		if err != nil || v[0].Kind != store.Fresh {
 			t.Fatal(v, err)

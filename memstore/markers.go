@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// others returns the other rows of the row's identity, which have other contents. The caller has locked the store.
-func (s *Store) others(r *row) (all []store.StoredRow) {
+// otherRows returns the other rows of the row's identity, which have other contents. The caller has locked the store.
+func (s *Store) otherRows(r *row) (all []store.StoredRow) {
 	for _, o := range s.rows {
 		if o != r && o.key.identity == r.key.identity {
 			all = append(all, o.StoredRow)
@@ -35,13 +35,13 @@ func (s *Store) owns(r *row) bool {
 	}
 	var others []sqlform.Twin
 	if o := s.rowOf[same]; o != nil {
-		others = []sqlform.Twin{o.twin()}
+		others = []sqlform.Twin{o.toTwin()}
 	}
-	return m.stored().Of(r.twin(), others)
+	return m.toSQLForm().Of(r.toTwin(), others)
 }
 
-// stored converts a marker to the type that package sqlform needs.
-func (m marker) stored() sqlform.Marker {
+// toSQLForm converts a marker to the type that package sqlform needs.
+func (m marker) toSQLForm() sqlform.Marker {
 	return sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
 }
 
@@ -82,20 +82,20 @@ func (s *Store) closeMarker(r *row) {
 	}
 	m.outcome, m.at = store.Discarded, s.now()
 	if first := s.rowOf[rowKey{identity: r.key.identity}]; r.Conflict && first != nil {
-		to := sqlform.Returned(m.stored(), []sqlform.Twin{first.twin()})
+		to := sqlform.Returned(m.toSQLForm(), []sqlform.Twin{first.toTwin()})
 		m.outcome, m.fingerprint = store.Outcome(to.Outcome), sqlform.Fingerprint(uint8(to.Version), to.Sum)
 	}
 	s.markers[r.key.identity] = m
 }
 
-// twin converts a row to the type that package sqlform needs.
-func (r *row) twin() sqlform.Twin {
+// toTwin converts a row to the type that package sqlform needs.
+func (r *row) toTwin() sqlform.Twin {
 	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
 }
 
-// The method over ends a row that could be claimed but whose marker is not waiting for it, because a claim of such a
+// endUnclaimable ends a row that could be claimed but whose marker is not waiting for it, because a claim of such a
 // row could not be ended normally. The result says whether the row was ended. The caller has locked the store.
-func (s *Store) over(r *row) bool {
+func (s *Store) endUnclaimable(r *row) bool {
 	m, marked := s.markers[r.key.identity]
 	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {
 		return false
@@ -103,10 +103,10 @@ func (s *Store) over(r *row) bool {
 	var others []sqlform.Twin
 	for _, o := range s.rows {
 		if o != r && o.key.identity == r.key.identity {
-			others = append(others, o.twin())
+			others = append(others, o.toTwin())
 		}
 	}
-	state, why := sqlform.Over(marked, m.stored(), s.owns(r), others)
+	state, why := sqlform.Over(marked, m.toSQLForm(), s.owns(r), others)
 	if state == "" {
 		m.fingerprint = r.Fingerprint
 		s.markers[r.key.identity] = m
@@ -136,14 +136,14 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	defer s.mu.Unlock()
 	verdicts := make([]store.Verdict, len(marks))
 	for i, m := range marks {
-		verdicts[i] = s.seen(m)
+		verdicts[i] = s.committedVerdict(m)
 	}
 	return verdicts, nil
 }
 
-// The method seen returns the store's answer for a mark, from committed markers only. If the identity has no committed
+// committedVerdict returns the store's answer for a mark, from committed markers only. If the identity has no committed
 // marker, the answer is Fresh.
-func (s *Store) seen(m store.Mark) store.Verdict {
+func (s *Store) committedVerdict(m store.Mark) store.Verdict {
 	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
 		return s.judge(m, old)
 	}
@@ -165,7 +165,7 @@ func (s *Store) Preview(_ context.Context, consumer string, generation int64, al
 		}
 		mark := all[i].Mark
 		mark.Scope = number
-		verdicts[i] = s.seen(mark)
+		verdicts[i] = s.committedVerdict(mark)
 	}
 	return verdicts, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func applied(scope int64, id string) []store.Mark {
+func appliedMarks(scope int64, id string) []store.Mark {
 	return []store.Mark{{Scope: scope, ID: []byte(id), As: store.Applied}}
 }
 
@@ -28,15 +28,15 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	t.Run("trap_9_a_waiter_gives_up_after_its_patience", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()
-			first, _ := begin(t, s, store.TxOptions{}, applied(1, "a"))
+			first, _ := begin(t, s, store.TxOptions{}, appliedMarks(1, "a"))
 			start := time.Now()
-			second, v := begin(t, s, store.TxOptions{MarkLock: 50 * time.Millisecond}, applied(1, "a"))
+			second, v := begin(t, s, store.TxOptions{MarkLock: 50 * time.Millisecond}, appliedMarks(1, "a"))
 			if v[0].Kind != store.Busy || time.Since(start) != 50*time.Millisecond {
 				t.Errorf("verdict %v after %v, want Busy after 50ms", v[0].Kind, time.Since(start))
 			}
 			second.Rollback(t.Context())
 			first.Rollback(t.Context())
-			if _, v = begin(t, s, store.TxOptions{}, applied(1, "a")); v[0].Kind != store.Fresh {
+			if _, v = begin(t, s, store.TxOptions{}, appliedMarks(1, "a")); v[0].Kind != store.Fresh {
 				t.Errorf("after the rollback the verdict is %v, want Fresh", v[0].Kind)
 			}
 		})
@@ -44,10 +44,10 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	t.Run("a_waiter_gives_up_when_its_context_ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()
-			begin(t, s, store.TxOptions{}, applied(1, "a"))
+			begin(t, s, store.TxOptions{}, appliedMarks(1, "a"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, _, err := s.Begin(ctx, store.TxOptions{}, applied(1, "a"))
+			_, _, err := s.Begin(ctx, store.TxOptions{}, appliedMarks(1, "a"))
 			if !errors.Is(err, context.DeadlineExceeded) || s.Classify(err) != store.ClassDown {
 				t.Errorf("got %v (class %v), want the deadline, as down", err, s.Classify(err))
 			}
@@ -124,7 +124,7 @@ func TestFailures(t *testing.T) {
 				}
 				return nil
 			}))
-			b, _ := begin(t, s, store.TxOptions{}, applied(1, "a"))
+			b, _ := begin(t, s, store.TxOptions{}, appliedMarks(1, "a"))
 			if err := b.Tx(0).Add("n", 1); err != nil {
 				t.Fatal(err)
 			}

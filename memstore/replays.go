@@ -25,11 +25,11 @@ type replay struct {
 func (r *replay) as(now time.Time) sqlform.Replay {
 	told := r.Replay
 	told.Left = max(r.until.Sub(now), 0)
-	told.Progress = copied(told.Progress)
+	told.Progress = cloneProgress(told.Progress)
 	return told
 }
 
-func copied(p admin.ReplayProgress) admin.ReplayProgress {
+func cloneProgress(p admin.ReplayProgress) admin.ReplayProgress {
 	p.Lanes = slices.Clone(p.Lanes)
 	if p.Prediction != nil {
 		own := *p.Prediction
@@ -60,7 +60,7 @@ func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, leas
 	if err := s.soleReplay(&r); err != nil {
 		return 0, err
 	}
-	r.Stop, r.Ended, r.Progress = admin.Order{}, time.Time{}, copied(r.Progress)
+	r.Stop, r.Ended, r.Progress = admin.Order{}, time.Time{}, cloneProgress(r.Progress)
 	s.replays = append(s.replays, &replay{sqlform.Replay{Replay: r, Token: t}, now.Add(lease)})
 	s.record(sqlform.OfReplay(a, &r), 0, "done")
 	return r.Number, nil
@@ -81,7 +81,7 @@ func (s *Store) change(number int64, a store.Act, do func(r *sqlform.Replay, now
 	if err := do(&r, now); err != nil {
 		return admin.Replay{}, err
 	}
-	r.Progress = copied(r.Progress)
+	r.Progress = cloneProgress(r.Progress)
 	kept.Replay, kept.until = r, now.Add(r.Left)
 	if a.Verb != "" {
 		s.record(sqlform.OfReplay(a, &r.Replay), 0, "done")

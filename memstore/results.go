@@ -17,7 +17,7 @@ var (
 func (s *Store) KeepResult(_ context.Context, tx *Tx, of admin.ResultOf, result []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return tx.keep(of, result)
+	return tx.addResult(of, result)
 }
 
 var _ admin.CommitResultWriter = (*batch)(nil)
@@ -26,12 +26,12 @@ var _ admin.CommitResultWriter = (*batch)(nil)
 func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
-	_ = b.tx.keep(of, result) // if the batch has ended, Commit returns the error
+	_ = b.tx.addResult(of, result) // if the batch has ended, Commit returns the error
 }
 
-// The method keep adds a result to a transaction. The caller has locked the store.
-func (tx *Tx) keep(of admin.ResultOf, result []byte) error {
-	if tx.batch.over {
+// addResult adds a result to a transaction. The caller has locked the store.
+func (tx *Tx) addResult(of admin.ResultOf, result []byte) error {
+	if tx.batch.ended {
 		return ErrTxDone
 	}
 	if tx.results == nil {

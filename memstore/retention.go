@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The type kept contains the retention policy and the progress of a consumer.
-type kept struct {
+// retentionState contains the retention policy and the progress of a consumer.
+type retentionState struct {
 	store.Retention
 	progress time.Time
 	lanes    map[string]laneAge
@@ -23,8 +23,8 @@ type kept struct {
 // laneAge is the last report about a lane: the age of the lane, and the time of the report.
 type laneAge struct{ oldest, at time.Time }
 
-// The method is returns a time before which all records of the lane are acked or dead-lettered.
-func (l laneAge) is() time.Time {
+// settledUntil returns a time before which all records of the lane are acked or dead-lettered.
+func (l laneAge) settledUntil() time.Time {
 	if l.oldest.IsZero() {
 		return l.at
 	}
@@ -37,10 +37,10 @@ func (s *Store) Retain(_ context.Context, r store.Retention) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	k := s.kept[r.Consumer]
+	k := s.retentions[r.Consumer]
 	if k == nil {
-		k = &kept{progress: s.now(), lanes: map[string]laneAge{}}
-		s.kept[r.Consumer] = k
+		k = &retentionState{progress: s.now(), lanes: map[string]laneAge{}}
+		s.retentions[r.Consumer] = k
 	}
 	k.Retention = r
 	return nil
@@ -52,7 +52,7 @@ func (s *Store) Progressed(_ context.Context, consumer string, lanes []source.La
 		return err
 	}
 	defer s.mu.Unlock()
-	k := s.kept[consumer]
+	k := s.retentions[consumer]
 	if k == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a store.Act
 		return err
 	}
 	defer s.mu.Unlock()
-	k := s.kept[consumer]
+	k := s.retentions[consumer]
 	if k == nil {
 		return sqlform.NoLane(consumer, lane)
 	}
@@ -88,17 +88,17 @@ func (s *Store) Retentions(_ context.Context, consumer string) ([]store.StoredRe
 	}
 	defer s.mu.Unlock()
 	var all []store.StoredRetention
-	for _, name := range slices.Sorted(maps.Keys(s.kept)) {
+	for _, name := range slices.Sorted(maps.Keys(s.retentions)) {
 		if consumer == "" || consumer == name {
-			all = append(all, s.retention(s.kept[name]))
+			all = append(all, s.retention(s.retentions[name]))
 		}
 	}
 	return all, nil
 }
 
-func (s *Store) retention(k *kept) store.StoredRetention {
+func (s *Store) retention(k *retentionState) store.StoredRetention {
 	r := store.StoredRetention{Retention: k.Retention, Progress: k.progress, Cutoff: s.cutoff(k)}
-	if name, is := k.behind(); is.Before(k.progress.Add(-timing.LaneTimeout)) && name != "" {
+	if name, is := k.slowestLane(); is.Before(k.progress.Add(-timing.LaneTimeout)) && name != "" {
 		r.Held, r.Oldest = name, is
 	}
 	r.Low = s.low[k.Consumer]
@@ -117,11 +117,11 @@ func (s *Store) retention(k *kept) store.StoredRetention {
 	return r
 }
 
-// The method behind returns the lane with the oldest record that is not acked, and the time up to which the lane is
+// slowestLane returns the lane with the oldest record that is not acked, and the time up to which the lane is
 // acked.
-func (k *kept) behind() (name string, is time.Time) {
+func (k *retentionState) slowestLane() (name string, is time.Time) {
 	for _, lane := range slices.Sorted(maps.Keys(k.lanes)) {
-		if at := k.lanes[lane].is(); name == "" || at.Before(is) {
+		if at := k.lanes[lane].settledUntil(); name == "" || at.Before(is) {
 			name, is = lane, at
 		}
 	}
@@ -130,7 +130,7 @@ func (k *kept) behind() (name string, is time.Time) {
 
 // cutoff returns the time before which markers may be removed, or zero if no marker may be removed. The caller has
 // locked the store.
-func (s *Store) cutoff(k *kept) time.Time {
+func (s *Store) cutoff(k *retentionState) time.Time {
 	if k.Keep == 0 {
 		return time.Time{}
 	}
@@ -138,7 +138,7 @@ func (s *Store) cutoff(k *kept) time.Time {
 	if k.progress.Before(from) {
 		from = k.progress
 	}
-	if name, is := k.behind(); name != "" && is.Before(from) {
+	if name, is := k.slowestLane(); name != "" && is.Before(from) {
 		from = is
 	}
 	return from.Add(-k.Keep)
@@ -159,7 +159,7 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer s.mu.Unlock()
-	k := s.kept[consumer]
+	k := s.retentions[consumer]
 	if k == nil {
 		return time.Time{}, sqlform.NothingKept(consumer)
 	}
@@ -173,9 +173,9 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 	return to, nil
 }
 
-// old changes the store's answer to Old for new messages that are older than the retention. The caller has locked the
+// markExpired changes the store's answer to Old for new messages that are older than the retention. The caller has locked the
 // store.
-func (s *Store) old(marks []store.Mark, verdicts []store.Verdict) {
+func (s *Store) markExpired(marks []store.Mark, verdicts []store.Verdict) {
 	lows, now := map[int64]sqlform.Low{}, s.now()
 	for _, scope := range sqlform.Aged(marks) {
 		if low := s.low[s.scopeOf[scope-1].consumer]; !low.IsZero() {
@@ -191,7 +191,7 @@ func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 		return store.Reaped{}, err
 	}
 	defer s.mu.Unlock()
-	k := s.kept[o.Consumer]
+	k := s.retentions[o.Consumer]
 	if k == nil {
 		return store.Reaped{}, sqlform.NothingKept(o.Consumer)
 	}
@@ -205,7 +205,7 @@ func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 	}
 	var due []identity
 	if k.Keep > 0 && !o.After.Done {
-		due = s.due(o, before)
+		due = s.oldMarkers(o, before)
 	}
 	done := store.Reaped{Next: store.ReapMark{Done: len(due) <= o.Most}}
 	for _, id := range due[:min(len(due), o.Most)] {
@@ -222,8 +222,8 @@ func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 	return done, nil
 }
 
-// The method due returns the old markers after the current position of the pass, in the order of the pass.
-func (s *Store) due(o store.Reaping, before time.Time) (due []identity) {
+// oldMarkers returns the old markers after the current position of the pass, in the order of the pass.
+func (s *Store) oldMarkers(o store.Reaping, before time.Time) (due []identity) {
 	place := func(id identity) store.ReapMark {
 		return store.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
 	}
@@ -275,7 +275,7 @@ func (s *Store) remove(id identity, dry bool) (rows int64) {
 }
 
 // removeBodies removes the bodies of rows that ended before the retention of bodies.
-func (s *Store) removeBodies(k *kept, o store.Reaping) (bodies int64) {
+func (s *Store) removeBodies(k *retentionState, o store.Reaping) (bodies int64) {
 	cutoff := s.now().Add(-k.Bodies)
 	for _, r := range s.rows {
 		ended := r.State == store.StateCompleted || r.State == store.StateDiscarded

@@ -43,8 +43,8 @@ func (s *Store) place(number int64) int {
 	return i
 }
 
-// The method row returns the row with the given number, or nil if there is no such row.
-func (s *Store) row(number int64) *row {
+// rowByNumber returns the row with the given number, or nil if there is no such row.
+func (s *Store) rowByNumber(number int64) *row {
 	if i := s.place(number); i < len(s.rows) && s.rows[i].Number == number {
 		return s.rows[i]
 	}
@@ -166,8 +166,8 @@ func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow,
 		if len(found) == f.Limit {
 			break
 		}
-		if chosen(&f, &r.StoredRow, now) {
-			found = append(found, shown(r, f.Bodies))
+		if isSelected(&f, &r.StoredRow, now) {
+			found = append(found, shownRow(r, f.Bodies))
 		}
 	}
 	return found, nil
@@ -178,15 +178,15 @@ func (s *Store) rowsOfStream(f *store.RowFilter) (found []store.StoredRow) {
 	of := f.Stream
 	for _, r := range s.rows {
 		after := r.Version > of.From || r.Version == of.From && r.Number > f.After
-		if r.Stream == of.Name && r.Key.Source == of.Source && after && (of.To == 0 || r.Version <= of.To) && chosen(f, &r.StoredRow, s.now()) {
-			found = append(found, shown(r, f.Bodies))
+		if r.Stream == of.Name && r.Key.Source == of.Source && after && (of.To == 0 || r.Version <= of.To) && isSelected(f, &r.StoredRow, s.now()) {
+			found = append(found, shownRow(r, f.Bodies))
 		}
 	}
 	slices.SortStableFunc(found, func(x, y store.StoredRow) int { return cmp.Compare(x.Version, y.Version) })
 	return found[:min(len(found), f.Limit)]
 }
 
-func shown(r *row, body bool) store.StoredRow {
+func shownRow(r *row, body bool) store.StoredRow {
 	copied := r.StoredRow
 	copied.Message, copied.Steps = clone(r.Message), steps(r.Steps)
 	if _, err := sqlform.State(string(r.State), rowsName); err != nil {
@@ -198,7 +198,7 @@ func shown(r *row, body bool) store.StoredRow {
 	return copied
 }
 
-func chosen(f *store.RowFilter, r *store.StoredRow, now time.Time) bool {
+func isSelected(f *store.RowFilter, r *store.StoredRow, now time.Time) bool {
 	switch {
 	case f.Consumer != "" && f.Consumer != r.Key.Consumer,
 		len(f.IDs) > 0 && !slices.Contains(f.IDs, r.Key.ID),

@@ -23,24 +23,24 @@ type Store struct {
 
 	mu sync.Mutex // guards all following fields, and the objects to which they point
 
-	scopes    map[scope]int64
-	scopeOf   []scope // by number - 1
-	markers   map[identity]marker
-	data      map[string]value
-	changes   uint64 // number of changes of data; also the version of the newest value
-	rows      []*row // by number
-	numbers   int64  // number of the last row
-	rowOf     map[rowKey]*row
-	streams   map[identity]*stream // by scope and name
-	places    int64                // the last assigned position in a queue
-	acts      []store.Act
-	chain     chain
-	positions map[lane]source.Position
-	kept      map[string]*kept         // by consumer
-	low       map[string]time.Time     // low-water marks, by consumers that have a scope
-	controls  map[string]admin.Control // by consumer
-	results   map[identity][]byte
-	replays   []*replay
+	scopes     map[scope]int64
+	scopeOf    []scope // by number - 1
+	markers    map[identity]marker
+	data       map[string]value
+	changes    uint64 // number of changes of data; also the version of the newest value
+	rows       []*row // by number
+	numbers    int64  // number of the last row
+	rowOf      map[rowKey]*row
+	streams    map[identity]*stream // by scope and name
+	places     int64                // the last assigned position in a queue
+	acts       []store.Act
+	chain      chain
+	positions  map[lane]source.Position
+	retentions map[string]*retentionState // by consumer
+	low        map[string]time.Time       // low-water marks, by consumers that have a scope
+	controls   map[string]admin.Control   // by consumer
+	results    map[identity][]byte
+	replays    []*replay
 
 	derivations []admin.Derivation
 	generations map[string][]*generation // by consumer, then by number
@@ -106,18 +106,18 @@ func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = 
 // New returns an empty store.
 func New(options ...Option) *Store {
 	s := &Store{
-		now:       time.Now,
-		fail:      func(string) error { return nil },
-		scopes:    map[scope]int64{},
-		markers:   map[identity]marker{},
-		data:      map[string]value{},
-		rowOf:     map[rowKey]*row{},
-		streams:   map[identity]*stream{},
-		positions: map[lane]source.Position{},
-		kept:      map[string]*kept{},
-		low:       map[string]time.Time{},
-		controls:  map[string]admin.Control{},
-		owners:    map[string]string{},
+		now:        time.Now,
+		fail:       func(string) error { return nil },
+		scopes:     map[scope]int64{},
+		markers:    map[identity]marker{},
+		data:       map[string]value{},
+		rowOf:      map[rowKey]*row{},
+		streams:    map[identity]*stream{},
+		positions:  map[lane]source.Position{},
+		retentions: map[string]*retentionState{},
+		low:        map[string]time.Time{},
+		controls:   map[string]admin.Control{},
+		owners:     map[string]string{},
 
 		generations: map[string][]*generation{},
 		results:     map[identity][]byte{},

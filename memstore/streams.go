@@ -41,13 +41,13 @@ func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdi
 			}
 			there = s.streams[key]
 		}
-		if err := b.usable(ctx); err != nil {
+		if err := b.checkOpen(ctx); err != nil {
 			return err
 		}
 		if there == nil {
 			there = &stream{last: of.Last}
 			s.streams[key] = there
-			b.began = append(b.began, key)
+			b.newStreams = append(b.newStreams, key)
 		}
 		there.owner = b
 		of.Last, of.Print = there.last, there.print
@@ -60,7 +60,7 @@ func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdi
 // the batch began.
 func (b *batch) freeStreams(committed bool) {
 	if !committed {
-		for _, key := range b.began {
+		for _, key := range b.newStreams {
 			delete(b.store.streams, key)
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Store) begin(b *batch, to *streams.Stream) {
 	case there.last == streams.Unbegun:
 		there.last = to.Last
 		if there.owner != nil && there.owner != b {
-			there.owner.began = slices.DeleteFunc(there.owner.began, func(k identity) bool { return k == key })
+			there.owner.newStreams = slices.DeleteFunc(there.owner.newStreams, func(k identity) bool { return k == key })
 		}
 	}
 }

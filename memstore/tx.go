@@ -41,7 +41,7 @@ func (t *Tx) Get(key string) ([]byte, error) {
 	s := t.batch.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.batch.over {
+	if t.batch.ended {
 		return nil, ErrTxDone
 	}
 	c := t.changes[key]
@@ -85,7 +85,7 @@ func (t *Tx) Add(key string, n int64) error {
 	s := t.batch.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.batch.over {
+	if t.batch.ended {
 		return ErrTxDone
 	}
 	c := t.changes[key]
@@ -105,7 +105,7 @@ func (t *Tx) replace(key string, c change) error {
 	s := t.batch.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.batch.over {
+	if t.batch.ended {
 		return ErrTxDone
 	}
 	t.put(key, c)

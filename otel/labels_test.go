@@ -17,7 +17,7 @@ func TestLabelsOfSpansAreThoseOfFigures(t *testing.T) {
 	tracer := otel.NewTracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)), "")
 	batch := tracer.TraceBatch(measure.Begun{Consumer: "billing@2", Messages: 2, At: time.Now()})
 	for _, reason := range []semel.Reason{"account 17", semel.ReasonGap} {
-		parent, _ := traced(1, "01").TraceContext()
+		parent, _ := tracedMessage(1, "01").TraceContext()
 		batch.TraceMessage(parent).End(measure.MessageEnd{Ending: "parked", Reason: reason})
 	}
 	batch.End(measure.Batch{})

@@ -38,8 +38,8 @@ type Meter struct {
 	batches  metric.Int64Counter
 	counters map[string]metric.Int64Counter // by name; never changed after NewMeter
 
-	mutex sync.Mutex
-	of    map[string]*observedConsumer // by the name of the consumer in events; guarded by mutex
+	mutex     sync.Mutex
+	consumers map[string]*observedConsumer // by the name of the consumer in events; guarded by mutex
 }
 
 // observedConsumer is the state of a Meter for one consumer.
@@ -56,7 +56,7 @@ type observedConsumer struct {
 // or "file"; an empty text means "none". The error comes from the provider and names an instrument.
 func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 	m := &Meter{meter: provider.Meter(scope), source: sourceKind(source), observed: map[string]metric.Float64Observable{},
-		counters: map[string]metric.Int64Counter{}, of: map[string]*observedConsumer{}}
+		counters: map[string]metric.Int64Counter{}, consumers: map[string]*observedConsumer{}}
 	var faults []error
 	made := func(err error) { faults = append(faults, err) }
 	for _, i := range slices.Concat(instruments, apiInstruments) {
@@ -188,14 +188,14 @@ func (m *Meter) consumer(name string) *observedConsumer {
 	public, _ := admin.GenerationOf(name)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	of := m.of[public]
+	of := m.consumers[public]
 	if of == nil {
 		consumer := attribute.String(labelConsumer, public)
 		of = &observedConsumer{record: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(consumer))}}
 		for _, end := range measure.Ends() {
 			of.ends[end] = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(consumer, attribute.String(labelEnd, end.String())))}
 		}
-		m.of[public] = of
+		m.consumers[public] = of
 	}
 	return of
 }
@@ -235,7 +235,7 @@ func (m *Meter) Observe(e semel.Event) {
 			m.count("semel_not_ready_total", e, 1, attribute.String(labelPart, part))
 		}
 	case eventkind.Serial, eventkind.Parallel:
-		m.consumer(e.Consumer).serialises(e.Kind == eventkind.Serial)
+		m.consumer(e.Consumer).setSerialized(e.Kind == eventkind.Serial)
 	default:
 		if a, ended := measure.AsideOf(e); ended {
 			m.count("semel_unapplied_total", e, e.Messages, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))
@@ -248,7 +248,7 @@ func (m *Meter) count(name string, e semel.Event, n int, labels ...attribute.Key
 	m.counters[name].Add(context.Background(), int64(n), metric.WithAttributes(append(labels, attribute.String(labelConsumer, public))...))
 }
 
-func (of *observedConsumer) serialises(on bool) {
+func (of *observedConsumer) setSerialized(on bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	of.serial.Turn(on, time.Now())

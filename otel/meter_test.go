@@ -19,20 +19,20 @@ import (
 	"github.com/semel-go/semel/otel"
 )
 
-// collected has the collected values by name and labels, and the label names and kind of each metric.
-type collected struct {
+// collectedMetrics has the collected values by name and labels, and the label names and kind of each metric.
+type collectedMetrics struct {
 	figures map[string]float64
 	labels  map[string][]string
 	kinds   map[string]string
 }
 
-func collect(t *testing.T, reader *metric.ManualReader) collected {
+func collect(t *testing.T, reader *metric.ManualReader) collectedMetrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
-	out := collected{map[string]float64{}, map[string][]string{}, map[string]string{}}
+	out := collectedMetrics{map[string]float64{}, map[string][]string{}, map[string]string{}}
 	add := func(name, kind string, set attribute.Set, is float64) {
 		labels := []string{}
 		for _, a := range set.ToSlice() {
@@ -73,8 +73,8 @@ func collect(t *testing.T, reader *metric.ManualReader) collected {
 	return out
 }
 
-// The function everything passes one event of each kind to a Meter.
-func everything(m *otel.Meter) {
+// passEveryEvent passes one event of each kind to a Meter.
+func passEveryEvent(m *otel.Meter) {
 	for _, e := range []semel.Event{
 		{Kind: eventkind.Contended}, {Kind: eventkind.Backstop}, {Kind: eventkind.RetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
 		{Kind: semel.EventDiscarded}, {Kind: eventkind.Control, Reason: semel.ReasonPaused}, {Kind: eventkind.Serial}, {Kind: eventkind.Parallel},
@@ -92,7 +92,7 @@ func TestFigures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := run(t, []semel.Observer{m}, traced(1, ""), traced(2, ""), traced(3, ""))
+		c := run(t, []semel.Observer{m}, tracedMessage(1, ""), tracedMessage(2, ""), tracedMessage(3, ""))
 		stop, err := m.Watch("billing", c)
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestFigures(t *testing.T) {
 	})
 	bubble(t, "trap_86_labels_are_closed_and_say_nothing_of_a_message", func(t *testing.T) {
 		m, reader, _ := watched(t)
-		everything(m)
+		passEveryEvent(m)
 		got := collect(t, reader)
 		for figure := range got.figures {
 			if strings.Contains(figure, secret) || strings.Contains(figure, "@2") {
@@ -141,9 +141,9 @@ func TestFigures(t *testing.T) {
 	})
 	bubble(t, "K4_names_kinds_and_labels_are_those_of_the_documentation", func(t *testing.T) {
 		m, reader, _ := watched(t)
-		everything(m)
+		passEveryEvent(m)
 		m.Measure(measure.Batch{Consumer: "billing", Handling: 1, Committing: 1})
-		got, told := collect(t, reader), documented(t)
+		got, told := collect(t, reader), documentedMetrics(t)
 		for name, kind := range got.kinds {
 			want, there := told[name]
 			if have := fmt.Sprint(kind, " ", got.labels[name]); !there || have != want {
@@ -171,8 +171,8 @@ func ofTheBinary(name string) bool {
 
 var documentedRow = regexp.MustCompile("(?m)^\\| `(semel_\\w+)` \\| (\\w+) \\| ([^|]*) \\|")
 
-// The function documented returns the kind and the labels of each metric in docs/reference/metrics.md.
-func documented(t *testing.T) map[string]string {
+// documentedMetrics returns the kind and the labels of each metric in docs/reference/metrics.md.
+func documentedMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference/metrics.md")
 	if err != nil {
@@ -197,7 +197,7 @@ func documented(t *testing.T) map[string]string {
 
 func TestAMessageCostsNoAllocation(t *testing.T) {
 	t.Run("K4_a_batch_costs_no_allocation", func(t *testing.T) {
-		for name, m := range meters(t) {
+		for name, m := range newMeters(t) {
 			if n := testing.AllocsPerRun(1000, func() {
 				m.Measure(measure.Batch{Consumer: "billing", Messages: 1, Marking: 1, Handling: 1, Committing: 1})
 			}); n != 0 {
@@ -207,8 +207,8 @@ func TestAMessageCostsNoAllocation(t *testing.T) {
 	})
 }
 
-// The function meters returns one Meter whose provider does nothing, and one Meter with the SDK.
-func meters(t testing.TB) map[string]*otel.Meter {
+// newMeters returns one Meter whose provider does nothing, and one Meter with the SDK.
+func newMeters(t testing.TB) map[string]*otel.Meter {
 	silent, err := otel.NewMeter(noop.NewMeterProvider(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func meters(t testing.TB) map[string]*otel.Meter {
 
 // BenchmarkMeasure measures the cost of metrics for a batch. A batch of one message has the same cost.
 func BenchmarkMeasure(b *testing.B) {
-	for name, m := range meters(b) {
+	for name, m := range newMeters(b) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -26,8 +26,8 @@ import (
 // A text in every field of a message. The text must not appear in any span or metric.
 const secret = "s3cr3t"
 
-// The function traced returns a message with the trace context of its producer.
-func traced(n int, flags string) *semel.Message {
+// tracedMessage returns a message with the trace context of its producer.
+func tracedMessage(n int, flags string) *semel.Message {
 	m := &semel.Message{Body: []byte(`{"` + secret + `":1}`), Key: []byte(secret), Origin: semel.Origin{Partition: -1, Offset: -1}, Headers: semel.Headers{
 		{Name: "id", Value: fmt.Appendf(nil, "%s-%d", secret, n)}, {Name: secret, Value: []byte(secret)},
 	}}
@@ -75,8 +75,8 @@ func handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("applied", 1)
 }
 
-// The function spans lets a consumer apply messages, and returns the ended spans by name.
-func spans(t *testing.T, root sdktrace.Sampler, messages ...*semel.Message) map[string][]tracetest.SpanStub {
+// recordSpans lets a consumer apply messages, and returns the ended spans by name.
+func recordSpans(t *testing.T, root sdktrace.Sampler, messages ...*semel.Message) map[string][]tracetest.SpanStub {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter), sdktrace.WithSampler(sdktrace.ParentBased(root)))
@@ -105,7 +105,7 @@ func bubble(t *testing.T, name string, f func(t *testing.T)) {
 
 func TestSpansOfMessages(t *testing.T) {
 	bubble(t, "K4_a_sampled_messages_span_is_a_child_in_its_own_trace_and_links_to_its_batch", func(t *testing.T) {
-		all := spans(t, sdktrace.AlwaysSample(), traced(1, "01"), traced(3, "01"))
+		all := recordSpans(t, sdktrace.AlwaysSample(), tracedMessage(1, "01"), tracedMessage(3, "01"))
 		batch := all["batch billing"]
 		if len(batch) != 1 || batch[0].Parent.IsValid() || len(batch[0].Links) != 0 || attributes(batch[0])["messaging.batch.message_count"] != "2" || attributes(batch[0])["end"] != "committed" {
 			t.Fatalf("batches: %+v", batch)
@@ -131,21 +131,21 @@ func TestSpansOfMessages(t *testing.T) {
 		}
 	})
 	bubble(t, "K4_sampling_is_the_parents", func(t *testing.T) {
-		if all := spans(t, sdktrace.AlwaysSample(), traced(1, "00"), traced(3, "")); len(all) != 0 {
+		if all := recordSpans(t, sdktrace.AlwaysSample(), tracedMessage(1, "00"), tracedMessage(3, "")); len(all) != 0 {
 			t.Errorf("nothing is sampled, but there are the spans %v", all)
 		}
-		if all := spans(t, sdktrace.AlwaysSample(), traced(1, "01"), traced(3, "00")); len(all["process billing"]) != 1 {
+		if all := recordSpans(t, sdktrace.AlwaysSample(), tracedMessage(1, "01"), tracedMessage(3, "00")); len(all["process billing"]) != 1 {
 			t.Errorf("one message is sampled, and there are the spans %v", all)
 		}
 	})
 	bubble(t, "K4_a_batch_that_is_not_recorded_is_not_linked_to", func(t *testing.T) {
-		all := spans(t, sdktrace.NeverSample(), traced(1, "01"))
+		all := recordSpans(t, sdktrace.NeverSample(), tracedMessage(1, "01"))
 		if s := all["process billing"]; len(all) != 1 || len(s) != 1 || len(s[0].Links) != 0 {
 			t.Errorf("%+v", all)
 		}
 	})
 	bubble(t, "K4_a_failure_and_why_a_message_was_set_aside_are_told_without_their_text", func(t *testing.T) {
-		all := spans(t, sdktrace.AlwaysSample(), traced(2, "01"))
+		all := recordSpans(t, sdktrace.AlwaysSample(), tracedMessage(2, "01"))
 		s := all["process billing"]
 		if len(s) != 2 || s[0].Status.Code != codes.Error || attributes(s[0])["ending"] != "rolled back" || attributes(s[1])["ending"] != "parked" || attributes(s[1])["reason"] != "permanent failure" || s[1].Status.Code != codes.Unset {
 			t.Errorf("%+v", s)
@@ -154,9 +154,9 @@ func TestSpansOfMessages(t *testing.T) {
 	bubble(t, "K4_a_batch_of_a_thousand_has_no_link_and_each_message_one", func(t *testing.T) {
 		var messages []*semel.Message
 		for i := range 1000 {
-			messages = append(messages, traced(10*i+1, "01"))
+			messages = append(messages, tracedMessage(10*i+1, "01"))
 		}
-		all := spans(t, sdktrace.AlwaysSample(), messages...)
+		all := recordSpans(t, sdktrace.AlwaysSample(), messages...)
 		for _, b := range all["batch billing"] {
 			if len(b.Links) != 0 || b.EndTime.Before(b.StartTime) || time.Since(b.StartTime) > time.Minute {
 				t.Errorf("%+v", b)

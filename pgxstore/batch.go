@@ -20,52 +20,52 @@ import (
 // batch is an open transaction on a connection of its own.
 type batch struct {
 	*link
-	store   *Store
-	conn    *pgxpool.Conn
-	tx      *tx
-	marks   []sqlform.Mark
-	fresh   []bool                // by index of the marker: this batch wrote the marker
-	former  *formers.Batch        // nil if no marker has a previous identity
-	streams *streams.Batch        // nil if no message has a version that must be checked
-	took    int                   // number of streams that were locked
-	busy    []int                 // indexes of markers whose lane has waiting rows
-	lows    map[int64]sqlform.Low // times up to which markers were removed, by scope (the number of a consumer, source and generation)
-	asked   []store.Mark          // the markers to write, as passed by the caller
-	freed   int64                 // number of rows that the commit unblocks
-	results []*request            // statements that write results at commit
-	unkept  error                 // why a result cannot be written; nil if there is no error
-	// The field guarded is true if a guard row makes every COMMIT fail except the COMMIT of the batch itself. A batch
+	store          *Store
+	conn           *pgxpool.Conn
+	tx             *tx
+	marks          []sqlform.Mark
+	fresh          []bool                // by index of the marker: this batch wrote the marker
+	former         *formers.Batch        // nil if no marker has a previous identity
+	streams        *streams.Batch        // nil if no message has a version that must be checked
+	took           int                   // number of streams that were locked
+	busy           []int                 // indexes of markers whose lane has waiting rows
+	lows           map[int64]sqlform.Low // times up to which markers were removed, by scope (the number of a consumer, source and generation)
+	requestedMarks []store.Mark          // the markers to write, as passed by the caller
+	freed          int64                 // number of rows that the commit unblocks
+	results        []*request            // statements that write results at commit
+	resultError    error                 // why a result cannot be written; nil if there is no error
+	// hasGuard is true if a guard row makes every COMMIT fail except the COMMIT of the batch itself. A batch
 	// that has only claims and queued statements sends all writes together with its COMMIT, and needs the guard only if
 	// it reads.
-	guarded bool
+	hasGuard bool
 
 	// The error of a handler's statement after which the transaction cannot commit.
 	brokenBy error
 	// The last errors of the server for statements of this batch.
-	heard []*pgconn.PgError
-	// The field ends is true if a handler tried to end the transaction by a statement.
-	ends bool
-	// The field outdated is true if a prepared statement of the connection is no longer valid. An outdated connection
+	serverErrors []*pgconn.PgError
+	// endAttempted is true if a handler tried to end the transaction by a statement.
+	endAttempted bool
+	// isOutdated is true if a prepared statement of the connection is no longer valid. An outdated connection
 	// is closed, so that the statements of pgx and of handlers are also prepared again.
 	outdated bool
-	// The field spoiled is true if the store's own statements may fail because of the state of the connection.
-	spoiled bool
+	// unreliable is true if the store's own statements may fail because of the state of the connection.
+	unreliable bool
 
-	mutex   sync.Mutex
-	over    bool // guarded by mutex; true after the connection was released
-	cutOff  bool // guarded by mutex; true after cut
-	cancels worker.Group
+	mutex            sync.Mutex
+	released         bool // guarded by mutex; true after the connection was released
+	connectionClosed bool // guarded by mutex; true after cut
+	cancels          worker.Group
 }
 
-// direct is a batch whose handlers get a pgx.Tx.
-type direct struct{ *batch }
+// directBatch is a batch whose handlers get a pgx.Tx.
+type directBatch struct{ *batch }
 
 // Tx implements store.Batch. All messages share one transaction.
-func (b *direct) Tx(int) pgx.Tx { return b.tx }
+func (b *directBatch) Tx(int) pgx.Tx { return b.tx }
 
 // Commit implements store.Batch.
-func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
-	statements, culprit, err := b.ending(e)
+func (b *directBatch) Commit(ctx context.Context, e store.Ending) store.Result {
+	statements, culprit, err := b.endStatements(e)
 	if err != nil {
 		return b.fail(ctx, culprit, err)
 	}
@@ -74,11 +74,11 @@ func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
 
 // commit sends the statements together with COMMIT. The result is store.NotCommitted only if an answer of the server
 // proves that nothing was committed.
-func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
+func (b *batch) commit(ctx context.Context, statements []endStatement) store.Result {
 	if err := b.state(); err != nil {
 		return b.fail(ctx, store.NoCulprit, err)
 	}
-	if b.ends {
+	if b.endAttempted {
 		return b.fail(ctx, store.NoCulprit, pgx.ErrTxClosed)
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -92,26 +92,26 @@ func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: b.freed > 0 || b.streams.Came()}
 	case err == nil:
 		return b.fail(ctx, store.NoCulprit, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
-	case sent && !b.undone(err, failed >= 0 && failed < len(statements)):
-		b.cut()
+	case sent && !b.isRolledBack(err, failed >= 0 && failed < len(statements)):
+		b.closeConnection()
 		b.end()
 		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 	if failed >= 0 && failed < len(statements) {
-		return b.fail(ctx, statements[failed].mark, statements[failed].meant(b.store, err))
+		return b.fail(ctx, statements[failed].mark, statements[failed].convertError(b.store, err))
 	}
 	return b.fail(ctx, store.NoCulprit, err)
 }
 
 // finish prepares new statements, and then sends all statements. The result sent is true if COMMIT may have reached the
 // server.
-func (b *batch) finish(ctx context.Context, statements []charged, commit *request) (failed int, sent bool, err error) {
+func (b *batch) finish(ctx context.Context, statements []endStatement, commit *request) (failed int, sent bool, err error) {
 	requests := make([]*request, 0, len(statements)+1)
 	for i := range statements {
 		requests = append(requests, statements[i].request)
 	}
 	requests = append(requests, commit)
-	if failed, err = b.ready(ctx, requests); err != nil {
+	if failed, err = b.prepareRequests(ctx, requests); err != nil {
 		return failed, false, err
 	}
 	failed, err = b.transmit(ctx, requests)
@@ -124,35 +124,35 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) store.Result {
 		err = &storeError{"the connection is lost", store.ClassDown, err}
 	}
 	b.Rollback(ctx)
-	return b.refused(culprit, err)
+	return b.failureResult(culprit, err)
 }
 
-// The method refused returns the result of a batch that was not committed because of err.
-func (b *batch) refused(culprit int, err error) store.Result {
+// failureResult returns the result of a batch that was not committed because of err.
+func (b *batch) failureResult(culprit int, err error) store.Result {
 	class := b.store.Classify(err)
 	var swallowed *sqlform.SwallowedError
 	if class == store.ClassAborted || errors.As(err, &swallowed) { // no message caused such an error
 		culprit = store.NoCulprit
 	}
-	return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
+	return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: culprit, Err: addRemedy(err, false)}
 }
 
 // Rollback implements store.Batch.
 func (b *batch) Rollback(ctx context.Context) {
 	switch b.state() {
 	case errBusy:
-		b.cut()
+		b.closeConnection()
 	case nil:
-		if !b.rolledBack(ctx) {
-			b.cut()
+		if !b.tryRollback(ctx) {
+			b.closeConnection()
 		}
 	}
 	b.end()
 }
 
-// rolledBack reports whether the server has rolled back. During the rollback, pgx calls the tracer; if the tracer
+// tryRollback reports whether the server has rolled back. During the rollback, pgx calls the tracer; if the tracer
 // panics, the outcome is unknown, and rolledBack returns false.
-func (b *batch) rolledBack(ctx context.Context) (done bool) {
+func (b *batch) tryRollback(ctx context.Context) (done bool) {
 	defer func() {
 		if recover() != nil {
 			done = false
@@ -166,31 +166,31 @@ func (b *batch) rolledBack(ctx context.Context) (done bool) {
 // connection.
 func (b *batch) end() {
 	b.mutex.Lock()
-	over, cutOff := b.over, b.cutOff
-	b.over = true
+	over, cutOff := b.released, b.connectionClosed
+	b.released = true
 	b.mutex.Unlock()
 	if over {
 		return
 	}
 	b.cancels.Wait()
-	if cutOff || b.outdated || b.spoiled {
+	if cutOff || b.outdated || b.unreliable {
 		_ = b.link.conn.Close(context.Background())
 	}
 	b.conn.Release()
 }
 
-// The method cut closes the connection, so that the server ends the transaction.
-func (b *batch) cut() { b.cutAnd(func() {}) }
+// closeConnection closes the connection, so that the server ends the transaction.
+func (b *batch) closeConnection() { b.closeConnectionAnd(func() {}) }
 
-// cutAnd closes the connection like cut, and then calls the function do. If the connection was closed or released
+// closeConnectionAnd closes the connection like cut, and then calls the function do. If the connection was closed or released
 // before, cutAnd does nothing. The method end cannot release the connection before do returns.
-func (b *batch) cutAnd(do func()) {
+func (b *batch) closeConnectionAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.over || b.cutOff {
+	if b.released || b.connectionClosed {
 		return
 	}
-	b.cutOff = true
+	b.connectionClosed = true
 	_ = b.pg.Conn().Close()
 	do()
 }
@@ -200,7 +200,7 @@ const cancelTimeout = 2 * time.Second
 
 // Kill implements store.Batch. Kill also cancels the running statement of the batch.
 func (b *batch) Kill() {
-	b.cutAnd(func() { b.cancels.Go(b.cancel) })
+	b.closeConnectionAnd(func() { b.cancels.Go(b.cancel) })
 }
 
 // cancel asks the server to cancel the running statement of this connection.

@@ -28,9 +28,9 @@ const (
 	defaultAnswer = 30 * time.Second
 )
 
-// The function milliseconds formats a limit for a setting of the server. If the limit d is not positive, milliseconds
+// formatMilliseconds formats a limit for a setting of the server. If the limit d is not positive, milliseconds
 // formats the limit otherwise. The result is never 0, because 0 would mean no limit.
-func milliseconds(d, otherwise time.Duration) string {
+func formatMilliseconds(d, otherwise time.Duration) string {
 	if d <= 0 {
 		d = otherwise
 	}
@@ -40,32 +40,32 @@ func milliseconds(d, otherwise time.Duration) string {
 // The value of the statement limit with which the server's own setting stays in force.
 const noLimit = "0"
 
-// limit formats the limit of a handler's statements for a setting.
-func limit(d time.Duration) string {
+// formatLimit formats the limit of a handler's statements for a setting.
+func formatLimit(d time.Duration) string {
 	if d <= 0 {
 		return noLimit
 	}
-	return milliseconds(d, 0) + "ms"
+	return formatMilliseconds(d, 0) + "ms"
 }
 
 // Begin implements store.TxStore. BEGIN, the settings, the guard and the markers take one round trip. If
 // markers exist already, reading them takes another round trip.
 func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[pgx.Tx], []store.Verdict, error) {
-	b, verdicts, err := s.open(ctx, o, marks, true)
+	b, verdicts, err := s.beginBatch(ctx, o, marks, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &direct{b}, verdicts, nil
+	return &directBatch{b}, verdicts, nil
 }
 
-// The method open begins a transaction and writes its markers. The parameter lent is true if handlers use the
+// beginBatch begins a transaction and writes its markers. The parameter lent is true if handlers use the
 // transaction before its end.
-func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark, lent bool) (*batch, []store.Verdict, error) {
-	guess := len(marks) >= leastGuessed && s.guesses.likely(marks[0].Scope)
-	b, verdicts, err := s.opened(ctx, o, marks, lent, guess)
+func (s *Store) beginBatch(ctx context.Context, o store.TxOptions, marks []store.Mark, lent bool) (*batch, []store.Verdict, error) {
+	guess := len(marks) >= leastGuessed && s.guesses.shouldGuess(marks[0].Scope)
+	b, verdicts, err := s.tryBegin(ctx, o, marks, lent, guess)
 	if guess && errors.Is(err, errGuess) {
-		s.guesses.seen(marks[0].Scope, true)
-		b, verdicts, err = s.opened(ctx, o, marks, lent, false)
+		s.guesses.recordDuplicate(marks[0].Scope, true)
+		b, verdicts, err = s.tryBegin(ctx, o, marks, lent, false)
 	}
 	return b, verdicts, err
 }
@@ -73,23 +73,23 @@ func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark,
 // errGuess means that the insert without checks failed because some markers exist already.
 var errGuess = errors.New("not all marks are new")
 
-// The method opened makes one attempt of open. If guess is true, the markers are inserted without a check of each
+// tryBegin makes one attempt of open. If guess is true, the markers are inserted without a check of each
 // marker. If the error is errGuess, nothing was written.
-func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
+func (s *Store) tryBegin(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, nil, s.blameless("connection", err)
+		return nil, nil, s.wrapStoreError("connection", err)
 	}
 	given, former := marks, formers.Of(marks)
 	marks = former.Marks(marks)
 	b := &batch{store: s, conn: conn, link: newLink(conn.Conn()), marks: sqlform.Marks(marks), former: former}
 	b.tx = &tx{batch: b}
-	m := s.marking(b.marks, former)
-	m.guessed = guess && s.guessable(m)
+	m := s.newMarking(b.marks, former)
+	m.optimistic = guess && s.guessable(m)
 	b.streams = streams.Of(marks)
-	b.asked = marks
-	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
-	requests := append(s.opening(o, m, b.guarded), s.works(o.Working)...)
+	b.requestedMarks = marks
+	b.hasGuard = lent || b.known.settingsAltered || b.streams != nil || !s.onlyClaims(m)
+	requests := append(s.openingStatements(o, m, b.hasGuard), s.generationStatements(o.Working)...)
 	b.lows = map[int64]sqlform.Low{}
 	if ages := s.askAges(given, b.lows); ages != nil {
 		requests = append(requests, ages)
@@ -97,12 +97,12 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 	requests = append(requests, b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
 	err = b.ask(ctx, requests...)
-	if m.guessed && (m.missed || code(err) == sqlstate.UniqueViolation) {
+	if m.optimistic && (m.missed || code(err) == sqlstate.UniqueViolation) {
 		b.Rollback(ctx)
 		return nil, nil, errGuess
 	}
 	if err == nil {
-		err = b.look(ctx, m)
+		err = b.readExistingMarkers(ctx, m)
 	}
 	if err == nil {
 		err = b.streamsTaken()
@@ -113,9 +113,9 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 		if cause := sqlstore.Unwritten(ctx, s.inner, err); cause != nil {
 			err = &storeError{"mark", store.ClassDown, cause}
 		}
-		return nil, nil, s.blameless("begin", err)
+		return nil, nil, s.wrapStoreError("begin", err)
 	}
-	b.fresh = m.fresh()
+	b.fresh = m.writtenFlags()
 	b.streams.Judge(m.verdicts)
 	lines.Judge(marks, b.busy, m.verdicts)
 	b.statement = max(o.Statement, 0)
@@ -125,20 +125,20 @@ func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mar
 	return b, answers, nil
 }
 
-// look reads the markers that existed already, and sets the verdicts (duplicate, conflict, …) of their messages.
-func (b *batch) look(ctx context.Context, m *marking) error {
-	seen := len(m.seen())
+// readExistingMarkers reads the markers that existed already, and sets the verdicts (duplicate, conflict, …) of their messages.
+func (b *batch) readExistingMarkers(ctx context.Context, m *marking) error {
+	seen := len(m.existingMarks())
 	b.store.learn(m, seen)
 	if seen > 0 {
-		if err := b.ask(ctx, m.judge(b.store.sql.Judge)); err != nil {
+		if err := b.ask(ctx, m.existingStatement(b.store.sql.Judge)); err != nil {
 			return err
 		}
 	}
 	if err := b.store.setAside(m, func(r *request) error { return b.ask(ctx, r) }); err != nil {
 		return err
 	}
-	if m.altered && !b.guarded {
-		b.guarded, b.known.altered = true, true
+	if m.settingsAltered && !b.hasGuard {
+		b.hasGuard, b.known.settingsAltered = true, true
 		if err := b.ask(ctx, &request{sql: b.store.sql.Guard}); err != nil {
 			return err
 		}
@@ -163,37 +163,37 @@ func (b *batch) ask(ctx context.Context, requests ...*request) error {
 // have left a setting on the connection, such as read only, with which every later transaction fails. If the connection
 // is not the cause, the only cost of closing it is a new connection.
 func (b *batch) suspect(ctx context.Context, err error) {
-	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != store.ClassContended
+	b.unreliable = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != store.ClassContended
 }
 
-// The method opening returns the statements before the first statement of a handler. The consumer's lock is taken
+// openingStatements returns the statements before the first statement of a handler. The consumer's lock is taken
 // before the lock timeout of markers is set, so that a long wait for the lock is no failure.
-func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request {
+func (s *Store) openingStatements(o store.TxOptions, m *marking, guarded bool) []*request {
 	requests := []*request{{sql: s.begin}}
-	idle := milliseconds(o.Idle, defaultIdle)
+	idle := formatMilliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(m.marks) > 0 {
 		// The server's limit must not end a batch that waits for the consumer's lock.
 		requests = append(requests, &request{sql: "set local statement_timeout = 0"},
-			&request{sql: s.sql.Serial, args: []any{m.marks[0].Scope, idle, limit(o.Turn)}})
+			&request{sql: s.sql.Serial, args: []any{m.marks[0].Scope, idle, formatLimit(o.Turn)}})
 	}
-	effects := milliseconds(o.EffectLock, defaultLock)
-	claims, at := m.asked()
+	effects := formatMilliseconds(o.EffectLock, defaultLock)
+	claims, at := m.claimsToCheck()
 	if s.onlyClaims(m) {
 		numbers, tokens := sqlform.ClaimLists(claims)
 		text := s.sql.BeginQueuedClaims
 		if guarded {
 			text = s.sql.BeginClaims
 		}
-		return append(requests, &request{sql: text, args: []any{numbers, tokens, idle, effects, limit(o.Statement)}, read: m.stand(at)})
+		return append(requests, &request{sql: text, args: []any{numbers, tokens, idle, effects, formatLimit(o.Statement)}, read: m.readClaims(at)})
 	}
-	marks := m.write(s.sql.Begin)
-	if m.guessed {
-		marks.sql, marks.read = s.sql.BeginNew, m.counted
+	marks := m.insertStatement(s.sql.Begin)
+	if m.optimistic {
+		marks.sql, marks.read = s.sql.BeginNew, m.readCount
 	}
-	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), effects, limit(o.Statement))
+	marks.args = append(marks.args, idle, formatMilliseconds(o.MarkLock, defaultLock), effects, formatLimit(o.Statement))
 	requests = append(requests, marks)
 	if len(claims) > 0 {
-		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlform.ClaimsArgument(claims)}, read: m.stand(at)})
+		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlform.ClaimsArgument(claims)}, read: m.readClaims(at)})
 	}
 	return requests
 }
@@ -201,7 +201,7 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 // onlyClaims reports whether all messages of a batch are claimed rows. A batch of claimed rows writes no marker, and
 // can begin with a shorter statement.
 func (s *Store) onlyClaims(m *marking) bool {
-	claims, _ := m.asked()
+	claims, _ := m.claimsToCheck()
 	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
 }
 
@@ -223,7 +223,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 	}
 	pieces, err := sqlform.Receive(s.crypt(), marks, verdicts, messages)
 	if err != nil {
-		return nil, s.blameless("receive", err)
+		return nil, s.wrapStoreError("receive", err)
 	}
 	var rows pgx.Batch
 	for _, r := range pieces {
@@ -233,13 +233,13 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 		q := beginStreams(s.sql, begun)
 		rows.Queue(q.sql, q.args...)
 	}
-	texts, args := entering(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
+	texts, args := enqueueStatements(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
 	for i := range texts {
 		rows.Queue(texts[i], args[i]...)
 	}
 	if rows.Len() > 0 {
 		if err := tx.SendBatch(ctx, &rows).Close(); err != nil {
-			return nil, s.blameless("receive", err)
+			return nil, s.wrapStoreError("receive", err)
 		}
 	}
 	return verdicts, nil
@@ -249,7 +249,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 // MarkIn waits for that transaction as long as lock_timeout allows.
 func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	former := formers.Of(marks)
-	m := s.marking(sqlform.Marks(former.Marks(marks)), former)
+	m := s.newMarking(sqlform.Marks(former.Marks(marks)), former)
 	ask := func(r *request) error {
 		rows, err := tx.Query(ctx, r.sql, r.args...)
 		if err != nil {
@@ -258,9 +258,9 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 		defer rows.Close()
 		return r.read(rows)
 	}
-	err := ask(m.write(s.sql.Mark))
-	if err == nil && len(m.seen()) > 0 {
-		err = ask(m.judge(s.sql.Judge))
+	err := ask(m.insertStatement(s.sql.Mark))
+	if err == nil && len(m.existingMarks()) > 0 {
+		err = ask(m.existingStatement(s.sql.Judge))
 	}
 	if err == nil {
 		err = s.setAside(m, ask)
@@ -274,19 +274,19 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 	}
 	answers := former.Judge(m.verdicts)
 	if back := former.Back(); err == nil && len(back) > 0 {
-		q := trimming(s.sql.Trim, m.marks, back)
+		q := trimStatement(s.sql.Trim, m.marks, back)
 		_, err = tx.Exec(ctx, q.sql, q.args...)
 	}
 	if err != nil {
-		return nil, s.blameless("mark", err)
+		return nil, s.wrapStoreError("mark", err)
 	}
 	sqlform.JudgeAges(marks, lows, answers)
 	return answers, nil
 }
 
-// The method works returns the statement that checks whether the batch may use its generation, and that locks the
+// generationStatements returns the statement that checks whether the batch may use its generation, and that locks the
 // generation until the end of the batch. The statement is sent in the round trip that begins the batch.
-func (s *Store) works(w generations.Working) []*request {
+func (s *Store) generationStatements(w generations.Working) []*request {
 	if w.In == 0 {
 		return nil
 	}

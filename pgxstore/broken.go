@@ -21,18 +21,20 @@ const (
 
 // TxAborted implements store.TxStatus. The connection has the transaction status from the last answer of the
 // server.
-func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
+func (b *batch) TxAborted() bool {
+	return b.endAttempted || b.state() != nil || b.pg.TxStatus() == txFailed
+}
 
 // AbortCause implements store.TxStatus. If a handler used the connection directly instead of its pgx.Tx, AbortCause
 // does not know the errors of the handler's statements.
 func (b *batch) AbortCause() error {
 	b.mutex.Lock()
-	ended := !b.over && !b.cutOff && b.pg.TxStatus() == txNone
+	ended := !b.released && !b.connectionClosed && b.pg.TxStatus() == txNone
 	b.mutex.Unlock()
 	switch {
 	case b.brokenBy != nil:
 		return b.brokenBy
-	case ended, b.ends:
+	case ended, b.endAttempted:
 		return errEnded
 	case b.state() == errBusy:
 		return errBusy
@@ -45,9 +47,9 @@ func (b *batch) state() error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	switch {
-	case b.over, b.pg.TxStatus() == txNone:
+	case b.released, b.pg.TxStatus() == txNone:
 		return pgx.ErrTxClosed
-	case b.cutOff, b.pg.IsClosed():
+	case b.connectionClosed, b.pg.IsClosed():
 		return errCut
 	case b.pg.IsBusy():
 		return errBusy
@@ -70,10 +72,10 @@ var errEnded = &storeError{"the transaction has ended", store.ClassPermanent,
 // a transaction, and behind a pooler maybe on another connection. After a statement that would end the transaction, the
 // batch accepts no further statement, even if the handler ignores the error.
 func (b *batch) sendable(texts ...string) error {
-	if b.ends {
+	if b.endAttempted {
 		return pgx.ErrTxClosed
 	}
-	if b.ends = slices.ContainsFunc(texts, sqltext.Postgres().Ends); b.ends {
+	if b.endAttempted = slices.ContainsFunc(texts, sqltext.Postgres().Ends); b.endAttempted {
 		return errEnded
 	}
 	if err := b.state(); err != nil {
@@ -92,8 +94,8 @@ func (b *batch) noteError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	b.outdated = b.outdated || outdated(err)
-	b.hear(err)
+	b.outdated = b.outdated || isOutdated(err)
+	b.rememberError(err)
 	closed, by := b.pg.IsClosed(), err
 	switch lost := closed && code(err) == ""; {
 	case lost && ctx.Err() == nil:

@@ -6,16 +6,16 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// The method plain encodes the arguments of the statements that every batch sends, in the binary format of PostgreSQL's
+// encodePlain encodes the arguments of the statements that every batch sends, in the binary format of PostgreSQL's
 // wire protocol (its send functions: array_send, int8send, int2send, byteasend, textsend). If an argument has another
 // type, plain returns false without a change, and pgx encodes the arguments.
-func (a *arena) plain(types []uint32, args []any) (encoded, bool) {
+func (a *arena) encodePlain(types []uint32, args []any) (encodedArgs, bool) {
 	if len(types) != len(args) {
-		return encoded{}, false
+		return encodedArgs{}, false
 	}
 	for i, arg := range args {
 		if !isPlain(types[i], arg) {
-			return encoded{}, false
+			return encodedArgs{}, false
 		}
 	}
 	first, code := len(a.values), len(a.formats)
@@ -25,7 +25,7 @@ func (a *arena) plain(types []uint32, args []any) (encoded, bool) {
 		a.values = append(a.values, a.bytes[at:len(a.bytes):len(a.bytes)])
 		a.formats = append(a.formats, pgtype.BinaryFormatCode)
 	}
-	return encoded{values: a.values[first:len(a.values):len(a.values)], formats: a.formats[code:len(a.formats):len(a.formats)]}, true
+	return encodedArgs{values: a.values[first:len(a.values):len(a.values)], formats: a.formats[code:len(a.formats):len(a.formats)]}, true
 }
 
 func isPlain(oid uint32, arg any) bool {

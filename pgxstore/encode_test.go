@@ -19,7 +19,7 @@ func TestPlainArgumentsAreEncodedLikeTheDriver(t *testing.T) {
 		"nothing":   {[]int64{}, [][]byte{}, []int16{}, "x"},
 	} {
 		var a arena
-		got, ok := a.plain(types, args)
+		got, ok := a.encodePlain(types, args)
 		var builder pgx.ExtendedQueryBuilder
 		if err := builder.Build(pgtype.NewMap(), &pgconn.StatementDescription{ParamOIDs: types}, args); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestOtherArgumentsAreLeftToTheDriver(t *testing.T) {
 		"json in a string": {[]uint32{pgtype.JSONBOID}, []any{"{}"}},
 	} {
 		var a arena
-		if _, ok := a.plain(c.types, c.args); ok || len(a.values) > 0 || len(a.bytes) > 0 {
+		if _, ok := a.encodePlain(c.types, c.args); ok || len(a.values) > 0 || len(a.bytes) > 0 {
 			t.Errorf("%s: it is taken for plain, or left something", name)
 		}
 	}
@@ -56,12 +56,12 @@ func TestOtherArgumentsAreLeftToTheDriver(t *testing.T) {
 
 func TestAnArenaReusesItsMemory(t *testing.T) {
 	var a arena
-	first, _ := a.plain([]uint32{pgtype.TextOID}, []any{"first"})
-	if second, _ := a.empty().plain([]uint32{pgtype.TextOID}, []any{"other"}); string(first.values[0]) != "other" || string(second.values[0]) != "other" {
+	first, _ := a.encodePlain([]uint32{pgtype.TextOID}, []any{"first"})
+	if second, _ := a.reset().encodePlain([]uint32{pgtype.TextOID}, []any{"other"}); string(first.values[0]) != "other" || string(second.values[0]) != "other" {
 		t.Errorf("the memory is not used again: %q, %q", first.values, second.values)
 	}
 	a.bytes = make([]byte, mostKept+1)
-	if a.empty(); cap(a.bytes) > 0 {
+	if a.reset(); cap(a.bytes) > 0 {
 		t.Error("more than the most is kept")
 	}
 }

@@ -17,48 +17,48 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// charged is a statement at the end of a batch, with the index of the message whose attempt counts as failed if the
+// endStatement is a statement at the end of a batch, with the index of the message whose attempt counts as failed if the
 // statement fails.
-type charged struct {
+type endStatement struct {
 	*request
 	mark int
 }
 
-// The method meant converts an error of the statement. If the server rejects a statement about Semel's own tables, for
+// convertError converts an error of the statement. If the server rejects a statement about Semel's own tables, for
 // example because of a missing privilege or a trigger, the error counts as a fault of the store, so that an operator
 // can fix the cause and no message is parked.
-func (c charged) meant(s *Store, err error) error {
+func (c endStatement) convertError(s *Store, err error) error {
 	switch {
-	case c.kept != "" && code(err) == sqlstate.Unmet:
-		return s.blameless("the end of the batch", sqlform.WrittenIn(c.kept, 0, 1))
-	case c.mark == store.NoCulprit && c.own && s.Classify(err) == store.ClassPermanent:
-		return s.blameless("the end of the batch", err)
-	case c.one && c.unmet != nil && code(err) == sqlstate.Unmet:
+	case c.checkedTable != "" && code(err) == sqlstate.Unmet:
+		return s.wrapStoreError("the end of the batch", sqlform.WrittenIn(c.checkedTable, 0, 1))
+	case c.mark == store.NoCulprit && c.ownTables && s.Classify(err) == store.ClassPermanent:
+		return s.wrapStoreError("the end of the batch", err)
+	case c.oneRow && c.unmet != nil && code(err) == sqlstate.Unmet:
 		return fmt.Errorf("%w: %w", c.unmet, err)
-	case c.one && code(err) == sqlstate.Unmet:
+	case c.oneRow && code(err) == sqlstate.Unmet:
 		return fmt.Errorf("%w: %w", semel.PreconditionFailed("the statement "+strconv.Quote(c.text)), err)
 	case c.mark == store.NoCulprit && code(err) == sqlstate.QueryCanceled:
 		return &storeError{"the end of the batch", store.ClassContended, err}
-	case c.own && sqlstore.Remedy(err, false) == "": // refused adds the other remedies
-		return hint(err, true)
+	case c.ownTables && sqlstore.Remedy(err, false) == "": // refused adds the other remedies
+		return addRemedy(err, true)
 	}
 	return err
 }
 
-// The method ending returns the statements that are sent with COMMIT. The statements at the end remove markers, write
+// endStatements returns the statements that are sent with COMMIT. The statements at the end remove markers, write
 // rows, end claims, and remove the guard. After an error, culprit is the index of the message that caused the error.
-func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err error) {
+func (b *batch) endStatements(e store.Ending) (statements []endStatement, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
-	if b.unkept != nil {
-		return nil, store.NoCulprit, b.unkept
+	if b.resultError != nil {
+		return nil, store.NoCulprit, b.resultError
 	}
 	// the time limit of handlers does not apply to these statements
 	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 {
-		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, store.NoCulprit})
+		statements = append(statements, endStatement{&request{sql: b.store.sql.Unlimited}, store.NoCulprit})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
-		statements = append(statements, b.ours(trim))
+		statements = append(statements, b.ownStatement(trim))
 	}
 	for i := range e.Rows {
 		r := &e.Rows[i]
@@ -67,44 +67,44 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 			return nil, r.Mark, err
 		}
 		for _, q := range requests {
-			q.own = !b.store.adopted
-			statements = append(statements, charged{q, r.Mark})
+			q.ownTables = !b.store.usesUserTable
+			statements = append(statements, endStatement{q, r.Mark})
 		}
 	}
 	if len(e.Claims) > 0 {
 		text, args := sqlform.ClosingClaims(b.store.crypt(), b.store.sql, e.Claims)
-		statements = append(statements, b.ours(&request{sql: text, args: args}))
+		statements = append(statements, b.ownStatement(&request{sql: text, args: args}))
 	}
 	steps, err := sqlform.StepsArgument(b.store.crypt(), e.Claims)
 	if err != nil {
 		return nil, store.NoCulprit, err
 	}
 	if steps != "" {
-		statements = append(statements, b.ours(&request{sql: b.store.sql.ClaimSteps, args: []any{steps}}))
+		statements = append(statements, b.ownStatement(&request{sql: b.store.sql.ClaimSteps, args: []any{steps}}))
 	}
-	for _, q := range b.changeLines(lines.Entering(b.asked, &e), lines.Leaving(e.Claims)) {
-		statements = append(statements, b.ours(q))
+	for _, q := range b.changeLines(lines.Entering(b.requestedMarks, &e), lines.Leaving(e.Claims)) {
+		statements = append(statements, b.ownStatement(q))
 	}
 	if len(begun) > 0 {
-		statements = append(statements, b.ours(beginStreams(b.store.sql, begun)))
+		statements = append(statements, b.ownStatement(beginStreams(b.store.sql, begun)))
 	}
 	if len(moved) > 0 {
-		statements = append(statements, b.ours(b.moveStreams(moved)))
+		statements = append(statements, b.ownStatement(b.moveStreams(moved)))
 	}
 	for _, q := range b.results {
-		statements = append(statements, b.ours(q))
+		statements = append(statements, b.ownStatement(q))
 	}
-	if b.guarded {
-		statements = append(statements, charged{&request{sql: b.store.sql.Close}, store.NoCulprit})
+	if b.hasGuard {
+		statements = append(statements, endStatement{&request{sql: b.store.sql.Close}, store.NoCulprit})
 	}
 	return statements, store.NoCulprit, nil
 }
 
-// The method ours returns a statement about the store's own tables. If the statement fails, the failure does not count
+// ownStatement returns a statement about the store's own tables. If the statement fails, the failure does not count
 // as an attempt of a message.
-func (b *batch) ours(q *request) charged {
-	q.own = !b.store.adopted // code without Semel may also use the user's own table
-	return charged{q, store.NoCulprit}
+func (b *batch) ownStatement(q *request) endStatement {
+	q.ownTables = !b.store.usesUserTable // code without Semel may also use the user's own table
+	return endStatement{q, store.NoCulprit}
 }
 
 // trim returns the statement that removes markers which this batch wrote; nil if no markers must be removed.
@@ -113,7 +113,7 @@ func (b *batch) trim(marks []int) *request {
 	if len(marks) == 0 {
 		return nil
 	}
-	return trimming(b.store.sql.Trim, b.marks, marks)
+	return trimStatement(b.store.sql.Trim, b.marks, marks)
 }
 
 // row returns the statements that write an inbox row, or count one more delivery in an existing row. No answer is read
@@ -135,19 +135,19 @@ func (b *batch) row(r *store.Row) ([]*request, error) {
 	}
 	columns := append([]any{m.Scope, m.Key, m.Long, b.store.crypt().RowConflict(m, r.Conflict)}, values...)
 	if r.Conflict {
-		return []*request{b.written(sqlform.Inbox, b.store.sql.ConflictRow, columns)}, nil
+		return []*request{b.oneRowStatement(sqlform.Inbox, b.store.sql.ConflictRow, columns)}, nil
 	}
-	requests := []*request{b.written(sqlform.Inbox, b.store.sql.Row, columns)}
+	requests := []*request{b.oneRowStatement(sqlform.Inbox, b.store.sql.Row, columns)}
 	if o := r.State.Outcome(); o != m.As {
 		requests = append(requests, &request{sql: b.store.sql.Outcome, args: []any{int64(o), m.Scope, m.Key}})
 	}
 	return requests, nil
 }
 
-// The method written returns a statement that must write one row of one of Semel's tables. The server itself checks
+// oneRowStatement returns a statement that must write one row of one of Semel's tables. The server itself checks
 // that one row was written, because COMMIT is sent together with the statement.
-func (b *batch) written(table, text string, args []any) *request {
-	return &request{sql: b.one(text), args: args, text: text, kept: table}
+func (b *batch) oneRowStatement(table, text string, args []any) *request {
+	return &request{sql: b.oneRowText(text), args: args, text: text, checkedTable: table}
 }
 
 var (
@@ -161,7 +161,7 @@ func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of admin.ResultOf, re
 	if err == nil {
 		var tag pgconn.CommandTag
 		if tag, err = tx.Exec(ctx, r.sql, r.args...); err == nil && tag.RowsAffected() != 1 {
-			err = s.blameless("result", sqlform.WrittenIn(sqlform.Results, tag.RowsAffected(), 1))
+			err = s.wrapStoreError("result", sqlform.WrittenIn(sqlform.Results, tag.RowsAffected(), 1))
 		}
 	}
 	return err
@@ -179,10 +179,10 @@ var _ admin.CommitResultWriter = (*batch)(nil)
 func (b *batch) WriteResultAtCommit(of admin.ResultOf, result []byte) {
 	r, err := b.store.keptResult(of, result)
 	if err != nil {
-		b.unkept = err
+		b.resultError = err
 		return
 	}
-	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
+	b.results = append(b.results, b.oneRowStatement(sqlform.Results, r.sql, r.args))
 }
 
 // KeepResult implements admin.Results. The statement is sent with the other statements of its batch, and takes no round
@@ -192,6 +192,6 @@ func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of admin.ResultOf,
 	if err != nil {
 		return err
 	}
-	q.to.take(q.mark, &request{sql: r.sql, args: r.args, one: true, text: r.sql, kept: sqlform.Results})
+	q.to.take(q.mark, &request{sql: r.sql, args: r.args, oneRow: true, text: r.sql, checkedTable: sqlform.Results})
 	return q.Err()
 }

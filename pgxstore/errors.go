@@ -83,22 +83,22 @@ func (s *Store) Classify(err error) (class store.Class) {
 		return store.ClassPermanent
 	case code(err) == sqlstate.ClaimLost:
 		return store.ClassClaimLost
-	case outdated(err):
+	case isOutdated(err):
 		return store.ClassContended // the next attempt prepares the statement again
 	}
 	return s.inner.Classify(err)
 }
 
-// The function outdated reports whether the server rejected a prepared statement because it was deallocated or its
+// isOutdated reports whether the server rejected a prepared statement because it was deallocated or its
 // table was changed.
-func outdated(err error) bool {
+func isOutdated(err error) bool {
 	server := serverError(err)
 	return server != nil && (server.Code == sqlstate.InvalidStatementName || server.Code == sqlstate.FeatureNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
-// The function definite reports whether the answer to COMMIT, or to a statement that was sent with COMMIT, proves that
+// provesRollback reports whether the answer to COMMIT, or to a statement that was sent with COMMIT, proves that
 // nothing was committed; see sqlstate.RolledBack.
-func definite(err error) bool {
+func provesRollback(err error) bool {
 	if state := code(err); len(state) == 5 {
 		return sqlstate.RolledBack(state)
 	}
@@ -116,7 +116,7 @@ func serverEnded(err error) bool {
 	return false
 }
 
-// The method undone reports whether an error proves that nothing was committed. The parameter before is true if the
+// isRolledBack reports whether an error proves that nothing was committed. The parameter before is true if the
 // error was the answer to a statement before COMMIT.
 //
 // If the connection is still usable, the transaction status in ReadyForQuery shows the outcome. The code of the error
@@ -125,10 +125,10 @@ func serverEnded(err error) bool {
 // PostgreSQL raises no error after it has written the commit. Some poolers that lost their server also send an error
 // with the status of an ended transaction. So if the transaction has ended, the error must also name a routine of the
 // server.
-func (b *batch) undone(err error, before bool) bool {
+func (b *batch) isRolledBack(err error, before bool) bool {
 	server := serverError(err)
 	switch {
-	case definite(err), before && serverEnded(err):
+	case provesRollback(err), before && serverEnded(err):
 		return true
 	case server == nil || b.pg.IsClosed():
 		return false
@@ -138,10 +138,10 @@ func (b *batch) undone(err error, before bool) bool {
 	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != sqlstate.CompletionUnknown
 }
 
-// The method blameless converts an error of the store's own statements, so that the error does not count as an attempt
+// wrapStoreError converts an error of the store's own statements, so that the error does not count as an attempt
 // of a message. The cause of an error of the store's own statements ends by itself after a while, or an operator can
 // fix it. An error that wraps semel.ErrSchema already contains a remedy.
-func (s *Store) blameless(doing string, err error) error {
+func (s *Store) wrapStoreError(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
 	case sqlstore.DayGone(s.inner, err):
@@ -149,11 +149,11 @@ func (s *Store) blameless(doing string, err error) error {
 	case class != store.ClassContended:
 		class = store.ClassDown
 	}
-	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}
+	return &storeError{doing, class, addRemedy(err, !s.usesUserTable && !errors.Is(err, semel.ErrSchema))}
 }
 
-// The function hint adds a remedy to an error of the server. The parameter own is true for the store's own statements.
-func hint(err error, own bool) error {
+// addRemedy adds a remedy to an error of the server. The parameter own is true for the store's own statements.
+func addRemedy(err error, own bool) error {
 	if remedy := sqlstore.Remedy(err, own); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
 	}
@@ -164,23 +164,23 @@ func hint(err error, own bool) error {
 // undone, because a handler may return such an error later.
 const mostHeard = 16
 
-// hear adds an error to b.heard if the error came from the server.
-func (b *batch) hear(err error) {
+// rememberError adds an error to b.heard if the error came from the server.
+func (b *batch) rememberError(err error) {
 	server := serverError(err)
-	if server == nil || slices.Contains(b.heard, server) {
+	if server == nil || slices.Contains(b.serverErrors, server) {
 		return
 	}
-	if len(b.heard) == mostHeard {
-		b.heard = slices.Delete(b.heard, 0, 1)
+	if len(b.serverErrors) == mostHeard {
+		b.serverErrors = slices.Delete(b.serverErrors, 0, 1)
 	}
-	b.heard = append(b.heard, server)
+	b.serverErrors = append(b.serverErrors, server)
 }
 
 // ClassifyHandler implements store.TxStatus. The batch remembers the errors of its own statements. So a
 // similar error from another server or another transaction counts as an error of the handler.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	state := b.state()
-	for _, server := range slices.Backward(b.heard) {
+	for _, server := range slices.Backward(b.serverErrors) {
 		if errors.Is(err, server) {
 			return b.store.Classify(server)
 		}
@@ -190,7 +190,7 @@ func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 		return b.classifyBroken(err)
 	case errors.Is(err, errEnded), errors.Is(err, errBusy):
 		return store.ClassPermanent
-	case errors.Is(err, pgx.ErrTxClosed) && (b.ends || state != nil):
+	case errors.Is(err, pgx.ErrTxClosed) && (b.endAttempted || state != nil):
 		return store.ClassAborted
 	}
 	return b.classifyUnheard(err)

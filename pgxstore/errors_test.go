@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function unopened returns a store whose pool has no connection.
-func unopened(t *testing.T) *Store {
+// newUnconnectedStore returns a store whose pool has no connection.
+func newUnconnectedStore(t *testing.T) *Store {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
 	if err != nil {
@@ -34,7 +34,7 @@ func server(code string) error {
 }
 
 func TestErrorsAreClassifiedByCode(t *testing.T) {
-	s := unopened(t)
+	s := newUnconnectedStore(t)
 	t.Run("trap_T10_codes_decide_and_no_text_does", func(t *testing.T) {
 		for code, want := range map[string]store.Class{
 			"23505": store.ClassPermanent, "22P02": store.ClassPermanent, "42601": store.ClassPermanent, "P0001": store.ClassPermanent,
@@ -87,7 +87,7 @@ func (deep) Error() string { return "deep" }
 func (deep) Unwrap() error { panic("unwrap") }
 
 func TestPanickingErrors(t *testing.T) {
-	s := unopened(t)
+	s := newUnconnectedStore(t)
 	for name, odd := range map[string]error{"nil": (*pgconn.PgError)(nil), "loud": loud{}, "deep": deep{}} {
 		t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
 			for _, err := range []error{odd, fmt.Errorf("wrapped: %w", odd), errors.Join(errors.New("joined"), odd)} {
@@ -105,20 +105,20 @@ func TestPanickingErrors(t *testing.T) {
 func TestDefiniteFailures(t *testing.T) {
 	t.Run("trap_91_only_the_servers_word_is_a_definite_failure", func(t *testing.T) {
 		for _, code := range []string{"23505", "40001", "40P01", "25P02", "57014", "53100"} {
-			if !definite(server(code)) {
+			if !provesRollback(server(code)) {
 				t.Errorf("%s is not taken for definite", code)
 			}
 		}
-		if !definite(fmt.Errorf("x: %w", pgx.ErrTxCommitRollback)) {
+		if !provesRollback(fmt.Errorf("x: %w", pgx.ErrTxCommitRollback)) {
 			t.Error("a COMMIT that rolled back is not taken for definite")
 		}
 		for _, code := range []string{"08006", "08007", "08P01", "57P01", "57P02", "58000", "XX000", "40003", ""} {
-			if definite(server(code)) {
+			if provesRollback(server(code)) {
 				t.Errorf("%s is taken for definite", code)
 			}
 		}
 		for _, err := range []error{io.ErrUnexpectedEOF, context.DeadlineExceeded, errors.New("conn closed"), pgx.ErrTxClosed} {
-			if definite(err) {
+			if provesRollback(err) {
 				t.Errorf("%v is taken for definite", err)
 			}
 		}
@@ -126,7 +126,7 @@ func TestDefiniteFailures(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	pool := unopened(t).pool
+	pool := newUnconnectedStore(t).pool
 	for _, o := range []Options{{Prefix: "a b"}, {Prefix: "1"}, {Schema: `a"b`}, {Isolation: pgx.ReadUncommitted}, {Isolation: "snapshot"}} {
 		if _, err := New(pool, o); err == nil {
 			t.Errorf("%+v is taken", o)

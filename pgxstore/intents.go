@@ -19,20 +19,20 @@ var _ admin.Editor = (*Store)(nil)
 // parkIn writes parked rows for the messages that had no marker before.
 func (s *Store) parkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	var rows pgx.Batch
-	err := s.parked(marks, verdicts, messages, reason, func(text string, args []any) {
+	err := s.parkRows(marks, verdicts, messages, reason, func(text string, args []any) {
 		rows.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error { return sqlform.Written(tag.RowsAffected(), 1) })
 	})
 	if err == nil && rows.Len() > 0 {
 		err = tx.SendBatch(ctx, &rows).Close()
 	}
 	if err != nil {
-		return s.blameless("park", err)
+		return s.wrapStoreError("park", err)
 	}
 	return nil
 }
 
 // For each message that had no marker before, parked calls the function send with the statement for a parked row.
-func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
+func (s *Store) parkRows(marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
 			continue
@@ -51,22 +51,22 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 // markers. If a marker exists already, the queue needs two additional round trips, because the store then reads the
 // marker.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
-	m := s.direct.marking(sqlform.Marks(marks), nil)
+	m := s.direct.newMarking(sqlform.Marks(marks), nil)
 	end := func() error {
 		if err := judge(m.verdicts); err != nil {
 			return err
 		}
 		return s.direct.queueRows(q, marks, m.verdicts, messages, reason)
 	}
-	write := m.write(s.direct.sql.Mark)
+	write := m.insertStatement(s.direct.sql.Mark)
 	q.Query(write.sql, write.args...).Do(func(rows pgx.Rows) error {
 		if err := write.read(rows); err != nil {
 			return err
 		}
-		if len(m.seen()) == 0 {
+		if len(m.existingMarks()) == 0 {
 			return end()
 		}
-		look := m.judge(s.direct.sql.Judge)
+		look := m.existingStatement(s.direct.sql.Judge)
 		q.Query(look.sql, look.args...).Do(func(rows pgx.Rows) error {
 			if err := look.read(rows); err != nil {
 				return err
@@ -84,7 +84,7 @@ func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*se
 // queueRows queues the rows for the messages that had no marker before.
 func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	if reason != reasonname.None {
-		return s.parked(marks, verdicts, messages, reason, func(text string, args []any) { q.write(1, text, args) })
+		return s.parkRows(marks, verdicts, messages, reason, func(text string, args []any) { q.write(1, text, args) })
 	}
 	pieces, err := sqlform.Receive(s.crypt(), marks, verdicts, messages)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict
 		r := beginStreams(s.sql, begun)
 		q.Exec(r.sql, r.args...)
 	}
-	texts, args := entering(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
+	texts, args := enqueueStatements(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
 	for i := range texts {
 		q.Exec(texts[i], args[i]...)
 	}

@@ -22,22 +22,22 @@ type marking struct {
 	verdicts []store.Verdict
 	former   *formers.Batch // nil if no mark has a previous identity
 	crypt    sqlform.Crypt
-	// The field days is true if the markers are in a table with daily partitions.
-	days bool
-	// The field altered is true if settings of the connection may prevent writes.
-	altered bool
-	// The field guessed is true if the markers are inserted without a check of each marker. The field missed is true if
+	// dated is true if the markers are in a table with daily partitions.
+	dated bool
+	// settingsAltered is true if settings of the connection may prevent writes.
+	settingsAltered bool
+	// optimistic is true if the markers are inserted without a check of each marker. The field missed is true if
 	// some of these markers were not inserted.
-	guessed, missed bool
+	optimistic, missed bool
 }
 
-func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
-	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), days: s.days != nil}
+func (s *Store) newMarking(marks []sqlform.Mark, former *formers.Batch) *marking {
+	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), dated: s.days != nil}
 }
 
-// write returns the statement that writes the markers. The answer to the statement contains the markers that were
+// insertStatement returns the statement that writes the markers. The answer to the statement contains the markers that were
 // written.
-func (m *marking) write(text string) *request {
+func (m *marking) insertStatement(text string) *request {
 	n := len(m.order)
 	scopes, ids, outcomes := make([]int64, n), make([][]byte, n), make([]int16, n)
 	versions, sums, longs := make([]int16, n), make([][]byte, n), make([][]byte, n)
@@ -47,7 +47,7 @@ func (m *marking) write(text string) *request {
 		version, sum := m.crypt.MarkPrint(mark)
 		outcomes[at], versions[at], sums[at] = int16(mark.As), int16(version), sum
 	}
-	return &request{sql: text, args: []any{scopes, ids, outcomes, versions, sums, longs}, read: m.written}
+	return &request{sql: text, args: []any{scopes, ids, outcomes, versions, sums, longs}, read: m.readWritten}
 }
 
 type markerKey struct {
@@ -55,9 +55,9 @@ type markerKey struct {
 	id    string
 }
 
-// The method written reads which markers were written. If several markers are equal, only the first was written.
+// readWritten reads which markers were written. If several markers are equal, only the first was written.
 // Usually all markers were written, so that the keys need not be compared.
-func (m *marking) written(rows pgx.Rows) error {
+func (m *marking) readWritten(rows pgx.Rows) error {
 	var scopes []int64
 	var ends []int
 	var ids []byte // all ids, one after the other; the slice ends has the end of each id
@@ -103,34 +103,34 @@ func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 	return scope, bytes, err
 }
 
-// The method seen returns the indexes of the markers that were not written because they existed already.
-func (m *marking) seen() []int {
+// existingMarks returns the indexes of the markers that were not written because they existed already.
+func (m *marking) existingMarks() []int {
 	var seen []int
 	for i := range m.verdicts {
-		if m.verdicts[i].Kind == 0 && !m.claims(i) {
+		if m.verdicts[i].Kind == 0 && !m.isClaimed(i) {
 			seen = append(seen, i)
 		}
 	}
 	return seen
 }
 
-// The method fresh reports for each marker whether it was written. For a claimed row the result is false.
-func (m *marking) fresh() []bool {
+// writtenFlags reports for each marker whether it was written. For a claimed row the result is false.
+func (m *marking) writtenFlags() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
-		fresh[i] = v.Kind == store.Fresh && !m.claims(i)
+		fresh[i] = v.Kind == store.Fresh && !m.isClaimed(i)
 	}
 	return fresh
 }
 
-// The method claims reports whether the marker with the index i belongs to a claimed row.
-func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
+// isClaimed reports whether the marker with the index i belongs to a claimed row.
+func (m *marking) isClaimed(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// The method asked returns the claims, with the indexes of their markers. asked sets the verdict of each claim to
-// store.ClaimLost; later, the method stand corrects the verdicts of the valid claims.
-func (m *marking) asked() (claims []store.Claim, at []int) {
+// claimsToCheck returns the claims, with the indexes of their markers. asked sets the verdict of each claim to
+// store.ClaimLost; later, readClaims corrects the verdicts of the valid claims.
+func (m *marking) claimsToCheck() (claims []store.Claim, at []int) {
 	for i := range m.marks {
-		if m.claims(i) {
+		if m.isClaimed(i) {
 			claims, at = append(claims, m.marks[i].Claim), append(at, i)
 			m.verdicts[i].Kind = store.ClaimLost
 		}
@@ -138,8 +138,8 @@ func (m *marking) asked() (claims []store.Claim, at []int) {
 	return claims, at
 }
 
-// stand returns a function that reads which claims are valid.
-func (m *marking) stand(at []int) func(pgx.Rows) error {
+// readClaims returns a function that reads which claims are valid.
+func (m *marking) readClaims(at []int) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
 			var k *int64
@@ -148,7 +148,7 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 				return err
 			}
 			if k == nil {
-				m.altered = true
+				m.settingsAltered = true
 				continue
 			}
 			m.verdicts[at[*k]] = sqlform.Standing(done)
@@ -157,9 +157,9 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 	}
 }
 
-// judge returns the statement that reads the markers that existed already.
-func (m *marking) judge(text string) *request {
-	seen := append(m.seen(), m.former.Rows(m.verdicts)...)
+// existingStatement returns the statement that reads the markers that existed already.
+func (m *marking) existingStatement(text string) *request {
+	seen := append(m.existingMarks(), m.former.Rows(m.verdicts)...)
 	numbers, scopes, ids, conflicts := make([]int64, 0, len(seen)), make([]int64, 0, len(seen)), make([][]byte, 0, len(seen)), make([][]byte, 0, len(seen))
 	for _, i := range seen {
 		mark := &m.marks[i]
@@ -168,10 +168,10 @@ func (m *marking) judge(text string) *request {
 			numbers, scopes, ids = append(numbers, int64(i)), append(scopes, mark.Scope), append(ids, mark.Key)
 		}
 	}
-	return &request{sql: text, args: []any{numbers, scopes, ids, conflicts}, read: m.judged}
+	return &request{sql: text, args: []any{numbers, scopes, ids, conflicts}, read: m.readExisting}
 }
 
-func (m *marking) judged(rows pgx.Rows) error {
+func (m *marking) readExisting(rows pgx.Rows) error {
 	for rows.Next() {
 		var i int64
 		var there sqlform.Marker
@@ -183,7 +183,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 			continue
 		}
 		there.Known = there.Known || m.verdicts[i].Known
-		if !m.days {
+		if !m.dated {
 			m.verdicts[i] = there.Verdict(m.crypt, &m.marks[i])
 			continue
 		}
@@ -197,14 +197,14 @@ func (m *marking) judged(rows pgx.Rows) error {
 
 // fault returns an error if a marker was neither written nor existed before.
 func (m *marking) fault() error {
-	if len(m.seen()) > 0 {
+	if len(m.existingMarks()) > 0 {
 		return &storeError{"mark", store.ClassContended, sqlform.ErrMissing}
 	}
 	return nil
 }
 
-// trimming returns the statement that removes markers which its transaction wrote.
-func trimming(text string, marks []sqlform.Mark, back []int) *request {
+// trimStatement returns the statement that removes markers which its transaction wrote.
+func trimStatement(text string, marks []sqlform.Mark, back []int) *request {
 	scopes, ids := make([]int64, len(back)), make([][]byte, len(back))
 	for at, i := range back {
 		scopes[at], ids[at] = marks[i].Scope, marks[i].Key
@@ -223,11 +223,11 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// The method outside returns the indexes of markers whose ids belong to no daily partition, and which only record an
+// outsidePartitions returns the indexes of markers whose ids belong to no daily partition, and which only record an
 // outcome because their messages are not applied.
-func (m *marking) outside() (outside []int) {
+func (m *marking) outsidePartitions() (outside []int) {
 	for i := range m.marks {
-		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {
+		if m.dated && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.isClaimed(i) {
 			outside = append(outside, i)
 		}
 	}
@@ -237,9 +237,9 @@ func (m *marking) outside() (outside []int) {
 // setAside returns the statement that writes markers in the table for ids that belong to no daily partition.
 func (m *marking) setAside(text string, outside []int) *request {
 	part := &marking{marks: m.marks, order: outside, verdicts: make([]store.Verdict, len(m.marks))}
-	r := part.write(text)
+	r := part.insertStatement(text)
 	r.read = func(rows pgx.Rows) error {
-		if err := part.written(rows); err != nil {
+		if err := part.readWritten(rows); err != nil {
 			return err
 		}
 		for _, i := range outside {
@@ -255,21 +255,21 @@ func (m *marking) setAside(text string, outside []int) *request {
 // setAside writes the markers whose ids belong to no daily partition. If another transaction wrote the marker of a
 // message first, setAside sets the verdict of the message.
 func (s *Store) setAside(m *marking, ask func(*request) error) error {
-	outside := m.outside()
+	outside := m.outsidePartitions()
 	if len(outside) == 0 {
 		return nil
 	}
 	err := ask(m.setAside(s.days.Aside, outside))
-	if err == nil && len(m.seen()) > 0 {
-		err = ask(m.judge(s.sql.Judge))
+	if err == nil && len(m.existingMarks()) > 0 {
+		err = ask(m.existingStatement(s.sql.Judge))
 	}
 	return err
 }
 
 // LookUpMarkers implements store.Leases.
 func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
-	m := s.marking(sqlform.Marks(marks), nil)
-	r := m.judge(s.sql.Judge)
+	m := s.newMarking(sqlform.Marks(marks), nil)
+	r := m.existingStatement(s.sql.Judge)
 	rows, err := s.pool.Query(ctx, r.sql, r.args...)
 	if err == nil {
 		err = r.read(rows)
@@ -279,7 +279,7 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 		err = rows.Err()
 	}
 	if err != nil {
-		return nil, s.blameless("look", err)
+		return nil, s.wrapStoreError("look", err)
 	}
 	for i := range m.verdicts {
 		if m.verdicts[i].Kind == 0 {

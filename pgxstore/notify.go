@@ -33,13 +33,13 @@ type exchange struct {
 	listen *pgx.ConnConfig
 	pool   *pgxpool.Pool
 	// The beginning of every payload: the schema and prefix of the tables.
-	place string
+	namespace string
 	// The channel keeper is a semaphore: it contains a value while one of the consumers holds the connection for
 	// notifications.
 	keeper chan struct{}
 
 	mutex     sync.Mutex
-	hears     bool                   // true while the connection is established; guarded by mutex
+	connected bool                   // true while the connection is established; guarded by mutex
 	listeners map[*listener]struct{} // guarded by mutex
 }
 
@@ -52,7 +52,7 @@ type listener struct {
 // newExchange parses the connection string. The error does not contain the string, because the string may
 // include a password.
 func newExchange(pool *pgxpool.Pool, o Options) (*exchange, error) {
-	x := &exchange{pool: pool, place: cmp.Or(o.Schema, "public") + "." + cmp.Or(o.Prefix, "semel_"), keeper: make(chan struct{}, 1), listeners: map[*listener]struct{}{}}
+	x := &exchange{pool: pool, namespace: cmp.Or(o.Schema, "public") + "." + cmp.Or(o.Prefix, "semel_"), keeper: make(chan struct{}, 1), listeners: map[*listener]struct{}{}}
 	if o.Listen == "" {
 		return x, nil
 	}
@@ -65,7 +65,7 @@ func newExchange(pool *pgxpool.Pool, o Options) (*exchange, error) {
 }
 
 // payload returns the payload of a notification for a consumer.
-func (x *exchange) payload(consumer string) string { return x.place + "/" + consumer }
+func (x *exchange) payload(consumer string) string { return x.namespace + "/" + consumer }
 
 // Listen implements admin.Notifier. All listening consumers share one connection, which Options.Listen configures. The
 // connection is first tested with a notification that is sent over the pool, because behind a pooler in transaction
@@ -111,7 +111,7 @@ func (x *exchange) send(ctx context.Context, payload string) error {
 func (x *exchange) add(e *listener) {
 	x.mutex.Lock()
 	x.listeners[e] = struct{}{}
-	hears := x.hears
+	hears := x.connected
 	x.mutex.Unlock()
 	if hears {
 		e.due()
@@ -124,8 +124,8 @@ func (x *exchange) remove(e *listener) {
 	delete(x.listeners, e)
 }
 
-// tell wakes the consumer to which a notification is addressed. If payload is empty, tell wakes all consumers.
-func (x *exchange) tell(payload string) {
+// notifyListeners wakes the consumer to which a notification is addressed. If payload is empty, tell wakes all consumers.
+func (x *exchange) notifyListeners(payload string) {
 	x.mutex.Lock()
 	var all []*listener
 	for e := range x.listeners {
@@ -150,18 +150,18 @@ func (x *exchange) keep(ctx context.Context) error {
 		defer cancel()
 		_ = conn.Close(closing)
 	}()
-	x.hear(true)
-	defer x.hear(false)
-	x.tell("") // notifications may have been lost before this time
+	x.setListening(true)
+	defer x.setListening(false)
+	x.notifyListeners("") // notifications may have been lost before this time
 	for {
-		payload, err := next(ctx, conn, asksAfter)
+		payload, err := waitNotification(ctx, conn, asksAfter)
 		switch {
 		case err == nil:
-			x.tell(payload)
+			x.notifyListeners(payload)
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, context.DeadlineExceeded):
-			if err := alive(ctx, conn); err != nil {
+			if err := ping(ctx, conn); err != nil {
 				return fmt.Errorf("pgxstore: the listening connection does not answer: %w", err)
 			}
 		default:
@@ -170,10 +170,10 @@ func (x *exchange) keep(ctx context.Context) error {
 	}
 }
 
-func (x *exchange) hear(hears bool) {
+func (x *exchange) setListening(hears bool) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
-	x.hears = hears
+	x.connected = hears
 }
 
 // connect opens the listening connection and tests it.
@@ -198,7 +198,7 @@ var errDeaf = errors.New("it does not receive notifications that are sent over t
 
 // prove checks that the connection receives notifications, with a unique test notification.
 func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
-	proof := x.place + "\x01" + rand.Text() // consumer names cannot contain \x01
+	proof := x.namespace + "\x01" + rand.Text() // consumer names cannot contain \x01
 	within := time.Now().Add(provesWithin)
 	sending, cancel := context.WithDeadline(ctx, within)
 	defer cancel()
@@ -206,7 +206,7 @@ func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	for {
-		switch heard, err := next(ctx, conn, time.Until(within)); {
+		switch heard, err := waitNotification(ctx, conn, time.Until(within)); {
 		case err == nil && heard == proof:
 			return nil
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
@@ -217,8 +217,8 @@ func (x *exchange) prove(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// The function next waits for the next notification.
-func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload string, err error) {
+// waitNotification waits for the next notification.
+func waitNotification(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	n, err := conn.WaitForNotification(ctx)
@@ -228,8 +228,8 @@ func next(ctx context.Context, conn *pgx.Conn, most time.Duration) (payload stri
 	return n.Payload, nil
 }
 
-// The function alive pings the server. Without a ping, a broken connection looks like an idle connection.
-func alive(ctx context.Context, conn *pgx.Conn) error {
+// ping pings the server. Without a ping, a broken connection looks like an idle connection.
+func ping(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, connectsWithin)
 	defer cancel()
 	return conn.Ping(ctx)

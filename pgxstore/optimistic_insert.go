@@ -22,57 +22,57 @@ const (
 // guesses remembers the consecutive batches of each scope (consumer, source and generation). A nil guesses makes no
 // guess.
 type guesses struct {
-	mutex sync.Mutex
-	of    map[int64]*guess
+	mutex   sync.Mutex
+	byScope map[int64]*guess
 }
 
 // guess has two numbers of batches for a scope (consumer, source and generation): the consecutive batches with only new
 // messages (run), and the batches that are required before the next guess (takes).
 type guess struct{ run, takes int }
 
-// The method likely reports whether the store should assume that the next batch of a scope (consumer, source and
+// shouldGuess reports whether the store should assume that the next batch of a scope (consumer, source and
 // generation) has only new messages.
-func (g *guesses) likely(scope int64) bool {
+func (g *guesses) shouldGuess(scope int64) bool {
 	if g == nil {
 		return false
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	known := g.of[scope]
+	known := g.byScope[scope]
 	return known != nil && known.run >= known.takes
 }
 
-// The method new records a batch with only new messages.
-func (g *guesses) new(scope int64) {
+// recordNew records a batch with only new messages.
+func (g *guesses) recordNew(scope int64) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	known := g.known(scope)
+	known := g.guessOf(scope)
 	known.run++
 	if known.run >= 2*known.takes {
 		known.run, known.takes = known.takes, max(known.takes/2, firstRun)
 	}
 }
 
-// The method seen records a batch with a message that was not new. The parameter guessed is true if a guess failed
+// recordDuplicate records a batch with a message that was not new. The parameter guessed is true if a guess failed
 // because of this message.
-func (g *guesses) seen(scope int64, guessed bool) {
+func (g *guesses) recordDuplicate(scope int64, guessed bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	known := g.known(scope)
+	known := g.guessOf(scope)
 	known.run = 0
 	if guessed {
 		known.takes = min(2*known.takes, longestRun)
 	}
 }
 
-func (g *guesses) known(scope int64) *guess {
-	if g.of == nil || len(g.of) >= mostGuessed {
-		g.of = map[int64]*guess{}
+func (g *guesses) guessOf(scope int64) *guess {
+	if g.byScope == nil || len(g.byScope) >= mostGuessed {
+		g.byScope = map[int64]*guess{}
 	}
-	if g.of[scope] == nil {
-		g.of[scope] = &guess{takes: firstRun}
+	if g.byScope[scope] == nil {
+		g.byScope[scope] = &guess{takes: firstRun}
 	}
-	return g.of[scope]
+	return g.byScope[scope]
 }
 
 // guessable reports whether a batch may be guessed to be new: it has enough markers, the markers are in the table that
@@ -86,15 +86,15 @@ func (s *Store) learn(m *marking, seen int) {
 	switch {
 	case !s.guessable(m):
 	case seen > 0:
-		s.guesses.seen(m.marks[0].Scope, false)
+		s.guesses.recordDuplicate(m.marks[0].Scope, false)
 	default:
-		s.guesses.new(m.marks[0].Scope)
+		s.guesses.recordNew(m.marks[0].Scope)
 	}
 }
 
-// The method counted reads the number of markers that were written. If not all markers were written, a trigger or a
+// readCount reads the number of markers that were written. If not all markers were written, a trigger or a
 // rule prevents the writes, and the batch begins again with checks.
-func (m *marking) counted(rows pgx.Rows) error {
+func (m *marking) readCount(rows pgx.Rows) error {
 	for rows.Next() {
 		var n *int64
 		if err := rows.Scan(&n); err != nil {

@@ -11,7 +11,7 @@ import (
 // allNew records batches of a scope with only new messages.
 func allNew(g *guesses, scope int64, batches int) {
 	for range batches {
-		g.new(scope)
+		g.recordNew(scope)
 	}
 }
 
@@ -19,10 +19,10 @@ func allNew(g *guesses, scope int64, batches int) {
 func wantRun(t *testing.T, g *guesses, scope int64, takes int) {
 	t.Helper()
 	allNew(g, scope, takes-1)
-	if g.likely(scope) {
+	if g.shouldGuess(scope) {
 		t.Errorf("a guess is made after %d batches", takes-1)
 	}
-	if allNew(g, scope, 1); !g.likely(scope) {
+	if allNew(g, scope, 1); !g.shouldGuess(scope) {
 		t.Errorf("no guess is made after %d batches", takes)
 	}
 }
@@ -36,36 +36,36 @@ func TestGuessesFollowRunsOfNewBatches(t *testing.T) {
 	t.Run("B12_a_copy_ends_the_run_and_costs_no_more", func(t *testing.T) {
 		g := &guesses{}
 		allNew(g, 1, firstRun)
-		g.seen(1, false)
+		g.recordDuplicate(1, false)
 		wantRun(t, g, 1, firstRun)
 	})
 	t.Run("B12_after_a_wrong_one_it_takes_twice_as_many_up_to_a_bound", func(t *testing.T) {
 		g := &guesses{}
 		for takes := firstRun; takes < 2*longestRun; takes *= 2 {
 			wantRun(t, g, 1, min(takes, longestRun))
-			g.seen(1, true)
+			g.recordDuplicate(1, true)
 		}
 		wantRun(t, g, 1, longestRun)
 	})
 	t.Run("B12_after_many_right_ones_it_takes_half_as_many_down_to_a_bound", func(t *testing.T) {
 		g := &guesses{}
-		g.seen(1, true)
-		g.seen(1, true)
+		g.recordDuplicate(1, true)
+		g.recordDuplicate(1, true)
 		allNew(g, 1, 12*firstRun) // the required number is reduced twice, each time after twice as many batches
-		g.seen(1, false)
+		g.recordDuplicate(1, false)
 		wantRun(t, g, 1, firstRun)
 	})
 	t.Run("law_11_B12_of_a_bounded_number_of_scopes", func(t *testing.T) {
 		g := &guesses{}
 		for scope := range int64(3 * mostGuessed) {
-			g.new(scope)
+			g.recordNew(scope)
 		}
-		if len(g.of) > mostGuessed {
-			t.Errorf("%d scopes are known", len(g.of))
+		if len(g.byScope) > mostGuessed {
+			t.Errorf("%d scopes are known", len(g.byScope))
 		}
 	})
 	t.Run("B12_none_where_nobody_counts", func(t *testing.T) {
-		if (*guesses)(nil).likely(1) {
+		if (*guesses)(nil).shouldGuess(1) {
 			t.Error("it is likely")
 		}
 	})
@@ -99,10 +99,10 @@ func TestWhichMarksCanBeGuessed(t *testing.T) {
 			for range firstRun {
 				s.learn(c.m, 0)
 			}
-			if likely := s.guesses.likely(1); likely != c.is {
+			if likely := s.guesses.shouldGuess(1); likely != c.is {
 				t.Errorf("after a run of such, one is likely: %t", likely)
 			}
-			if s.learn(c.m, 1); s.guesses.likely(1) {
+			if s.learn(c.m, 1); s.guesses.shouldGuess(1) {
 				t.Error("it is likely after a copy")
 			}
 		})

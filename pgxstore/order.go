@@ -32,8 +32,8 @@ func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	}}}
 }
 
-// The function entering returns the statements that add rows to the queues of their lanes.
-func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (texts []string, args [][]any) {
+// enqueueStatements returns the statements that add rows to the queues of their lanes.
+func enqueueStatements(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (texts []string, args [][]any) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (tex
 // changeLines returns the statements that add a batch's rows to the queues of their lanes, and that unblock the next
 // rows of lanes from which other rows were removed.
 func (b *batch) changeLines(all []lines.Entry, left []int64) (requests []*request) {
-	texts, args := entering(b.store.sql, b.marks, all)
+	texts, args := enqueueStatements(b.store.sql, b.marks, all)
 	if len(left) > 0 {
 		names := [][]byte{}
 		for _, n := range lines.Counted(all) {
@@ -93,8 +93,8 @@ func (b *batch) takeStreams(o store.TxOptions) []*request {
 		return nil
 	}
 	scopes, names, lasts := streamLists(all)
-	take := &request{sql: b.store.sql.TakeStreams, args: []any{scopes, names, milliseconds(o.EffectLock, defaultLock)}, read: b.taken}
-	return []*request{{sql: b.store.sql.KnowStreams, args: []any{scopes, names, lasts, milliseconds(o.MarkLock, defaultLock)}}, take}
+	take := &request{sql: b.store.sql.TakeStreams, args: []any{scopes, names, formatMilliseconds(o.EffectLock, defaultLock)}, read: b.readStreams}
+	return []*request{{sql: b.store.sql.KnowStreams, args: []any{scopes, names, lasts, formatMilliseconds(o.MarkLock, defaultLock)}}, take}
 }
 
 // streamLists returns streams as three lists: scopes, names and last versions.
@@ -114,8 +114,8 @@ func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sum
 	return versions, sums
 }
 
-// The method taken reads the last versions of the streams in a batch.
-func (b *batch) taken(rows pgx.Rows) error {
+// readStreams reads the last versions of the streams in a batch.
+func (b *batch) readStreams(rows pgx.Rows) error {
 	all := b.streams.All()
 	for rows.Next() {
 		var k, last int64

@@ -37,7 +37,7 @@ const mostUnsent = 64 << 10
 
 // transmit sends all prepared requests without waiting for an answer between two requests, and then reads the answers.
 func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
-	ctx, w := l.waiting(ctx)
+	ctx, w := l.startWait(ctx)
 	defer w.end()
 	ctx, t := l.trace(ctx, requests, w)
 	began := time.Now()
@@ -49,19 +49,19 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 		if (i+1)%slice == 0 {
 			p.SendFlushRequest()
 		}
-		if unsent += r.size(); unsent > mostUnsent && err == nil {
-			w.sending(requests[first : i+1])
+		if unsent += r.argumentBytes(); unsent > mostUnsent && err == nil {
+			w.limitSend(requests[first : i+1])
 			err = p.Flush()
 			first, unsent = i+1, 0
 		}
 	}
-	w.sending(requests[first:])
+	w.limitSend(requests[first:])
 	if err == nil {
 		err = p.Sync()
 	}
 	failed = none
 	if err == nil {
-		failed, err = l.answers(p, requests, slice, w, t)
+		failed, err = l.readAnswers(p, requests, slice, w, t)
 	}
 	if err == nil { // after a failure, the later statements did not run
 		l.known.slice = sliceAfter(slice, len(requests), time.Since(began))
@@ -69,7 +69,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
-	if outdated(err) {
+	if isOutdated(err) {
 		l.known.stale = true
 	}
 	err = w.explain(ctx, err)
@@ -77,17 +77,17 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	return failed, err
 }
 
-// The method answers reads the answers in order. The result failed is the index of the request that failed.
-func (l *link) answers(p *pgconn.Pipeline, requests []*request, slice int, w *wait, t *trace) (failed int, err error) {
+// readAnswers reads the answers in order. The result failed is the index of the request that failed.
+func (l *link) readAnswers(p *pgconn.Pipeline, requests []*request, slice int, w *wait, t *trace) (failed int, err error) {
 	for i, r := range requests {
 		if i%slice == 0 {
-			w.next(requests[i:min(i+slice, len(requests))])
+			w.limitNext(requests[i:min(i+slice, len(requests))])
 		}
-		t.reads()
+		t.startRead()
 		err := l.answerOf(p, r, w)
 		t.answer(err)
-		if t != nil || r.calls() {
-			w.next(requests[i+1 : min((i/slice+1)*slice, len(requests))])
+		if t != nil || r.callsHandler() {
+			w.limitNext(requests[i+1 : min((i/slice+1)*slice, len(requests))])
 		}
 		switch {
 		case errors.Is(err, errNoAnswer):
@@ -121,39 +121,39 @@ func (l *link) answerOf(p *pgconn.Pipeline, r *request, w *wait) error {
 // server for the statement comes when the result is closed.
 func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
-	if r.calls() {
+	if r.callsHandler() {
 		w.pause()
-		rows = &awaited{rows, w, []*request{r}}
+		rows = &awaitedRows{rows, w, []*request{r}}
 	}
 	defer rows.Close()
 	return r.read(rows)
 }
 
-// The method calls reports whether a callback of a handler reads the rows of the answer.
-func (r *request) calls() bool { return r.read != nil && r.limited }
+// callsHandler reports whether a callback of a handler reads the rows of the answer.
+func (r *request) callsHandler() bool { return r.read != nil && r.limited }
 
-// awaited contains rows that a handler's callback reads. The timer for the server's answer runs only while the callback
+// awaitedRows contains rows that a handler's callback reads. The timer for the server's answer runs only while the callback
 // fetches the next row. Between two rows, the callback uses its own time.
-type awaited struct {
+type awaitedRows struct {
 	pgx.Rows
-	wait *wait
-	of   []*request
+	wait     *wait
+	requests []*request
 }
 
-func (a *awaited) Next() bool {
-	a.wait.next(a.of)
+func (a *awaitedRows) Next() bool {
+	a.wait.limitNext(a.requests)
 	defer a.wait.pause()
 	return a.Rows.Next()
 }
 
-func (a *awaited) Close() {
-	a.wait.next(a.of)
+func (a *awaitedRows) Close() {
+	a.wait.limitNext(a.requests)
 	defer a.wait.pause()
 	a.Rows.Close()
 }
 
-// The method size returns the number of bytes of the arguments.
-func (r *request) size() (n int) {
+// argumentBytes returns the number of bytes of the arguments.
+func (r *request) argumentBytes() (n int) {
 	for _, v := range r.values {
 		n += len(v)
 	}
@@ -169,9 +169,9 @@ type wait struct {
 
 var errSilent = errors.New("the server did not answer")
 
-// The method waiting returns a context for a pipeline. The context ends when an expected answer does not arrive in
+// startWait returns a context for a pipeline. The context ends when an expected answer does not arrive in
 // time.
-func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
+func (l *link) startWait(ctx context.Context) (context.Context, *wait) {
 	w := &wait{link: l}
 	if l.answer > 0 {
 		ctx, w.cancel = context.WithCancelCause(ctx)
@@ -180,24 +180,24 @@ func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	return ctx, w
 }
 
-// The method sending sets the time limit for sending requests. If the network buffers are full, the send lasts as long
+// limitSend sets the time limit for sending requests. If the network buffers are full, the send lasts as long
 // as the statements run.
-func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
+func (w *wait) limitSend(requests []*request) { w.setLimit(requests, math.MaxInt64) }
 
 // The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// The method next sets the time limit for the answers to the next slice. All handlers' statements of a slice together
+// limitNext sets the time limit for the answers to the next slice. All handlers' statements of a slice together
 // get at most the limit of leastSlice statements, or leastAllowance if that is longer. A slice with more statements gets
 // no more time, so that a dead connection is noticed early. A slice is longer only if earlier statements were fast, so a
 // working connection is considered dead only if statements become thousands of times slower.
-func (w *wait) next(requests []*request) {
-	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
+func (w *wait) limitNext(requests []*request) {
+	w.setLimit(requests, max(leastSlice*w.link.statement, leastAllowance))
 }
 
-// give sets the time limit for the answers to requests. The parameter most limits the time for those statements that
+// setLimit sets the time limit for the answers to requests. The parameter most limits the time for those statements that
 // have a limit of their own.
-func (w *wait) give(requests []*request, most time.Duration) {
+func (w *wait) setLimit(requests []*request, most time.Duration) {
 	if w.timer == nil {
 		return
 	}

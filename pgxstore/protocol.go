@@ -20,18 +20,18 @@ type request struct {
 	args []any
 	// If not nil, the function read reads the rows of the answer. The error of read is stored in the field refusal.
 	read func(pgx.Rows) error
-	// The field one is true if the server must check that the statement changes exactly one row.
-	one bool
+	// oneRow is true if the server must check that the statement changes exactly one row.
+	oneRow bool
 	// If not nil, unmet is the handler's error for a statement that does not change exactly one row. The default is
 	// semel.PreconditionFailed.
 	unmet error
 	// If the server must check that the statement writes a row of one of Semel's tables, kept is the name of the table;
 	// see sqlform.SwallowedError.
-	kept string
+	checkedTable string
 	// The field limited is true if the server limits the run time of the statement.
 	limited bool
-	// The field own is true if the statement uses only Semel's tables.
-	own bool
+	// ownTables is true if the statement uses only Semel's tables.
+	ownTables bool
 	// The statement as the handler wrote it.
 	text string
 	tag  pgconn.CommandTag
@@ -39,11 +39,11 @@ type request struct {
 	refusal error
 
 	statement *pgconn.StatementDescription
-	encoded
+	encodedArgs
 }
 
-// encoded contains the arguments in their wire format, and the formats of the result columns.
-type encoded struct {
+// encodedArgs contains the arguments in their wire format, and the formats of the result columns.
+type encodedArgs struct {
 	values          [][]byte
 	formats, answer []int16
 }
@@ -56,18 +56,18 @@ type link struct {
 	conn  *pgx.Conn
 	pg    *pgconn.PgConn
 	mode  pgx.QueryExecMode
-	known *known
+	known *connectionData
 	// The time limit for an answer, in addition to the limits of the statements. If this limit is 0, only the context
 	// limits the time.
 	answer time.Duration
 	// The server's time limit for a limited statement; 0 means no limit.
 	statement time.Duration
-	// The field untraced is true after the tracer has panicked.
-	untraced bool
+	// tracingDisabled is true after the tracer has panicked.
+	tracingDisabled bool
 }
 
-// known contains the store's data about a connection: its prepared statements by text, and its configuration.
-type known struct {
+// connectionData contains the store's data about a connection: its prepared statements by text, and its configuration.
+type connectionData struct {
 	mode       pgx.QueryExecMode
 	tracer     pgx.QueryTracer // nil if there is none
 	most       int
@@ -78,13 +78,13 @@ type known struct {
 	// The field exchanges is the number of pipelines. When this number reaches the field renewal, the statements are
 	// prepared again.
 	exchanges, renewal int
-	// The field altered is true if the settings of the connection differ from the defaults, so that only a write shows
+	// settingsAltered is true if the settings of the connection differ from the defaults, so that only a write shows
 	// whether the connection can write.
-	altered bool
-	// The map ones contains, for the text of a handler's statement, another text with which the server itself checks
+	settingsAltered bool
+	// oneRowTexts contains, for the text of a handler's statement, another text with which the server itself checks
 	// that the statement changes exactly one row. The map is a cache; the constant most is the maximum number of
 	// entries.
-	ones map[string]string
+	oneRowTexts map[string]string
 	// The slice size for the next pipeline; 0 before the first pipeline.
 	slice int
 	// The arena holds the arguments that are sent next.
@@ -95,11 +95,11 @@ const knownName = "github.com/semel-go/semel/pgxstore"
 
 func newLink(conn *pgx.Conn) *link {
 	data := conn.PgConn().CustomData()
-	k, ok := data[knownName].(*known)
+	k, ok := data[knownName].(*connectionData)
 	if !ok {
 		config := conn.Config()
-		k = &known{mode: config.DefaultQueryExecMode, tracer: config.Tracer, most: max(config.StatementCacheCapacity, leastKnown),
-			statements: map[string]*pgconn.StatementDescription{}, ones: map[string]string{}}
+		k = &connectionData{mode: config.DefaultQueryExecMode, tracer: config.Tracer, most: max(config.StatementCacheCapacity, leastKnown),
+			statements: map[string]*pgconn.StatementDescription{}, oneRowTexts: map[string]string{}}
 		data[knownName] = k
 	}
 	return &link{conn: conn, pg: conn.PgConn(), mode: k.mode, known: k}
@@ -110,10 +110,10 @@ const leastKnown = 64
 
 // The method named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
 // work.
-func (l *link) named() bool { return l.mode == pgx.QueryExecModeCacheStatement }
+func (l *link) usesNames() bool { return l.mode == pgx.QueryExecModeCacheStatement }
 
-// The method described reports whether the server is asked for the types of arguments.
-func (l *link) described() bool {
+// describesArguments reports whether the server is asked for the types of arguments.
+func (l *link) describesArguments() bool {
 	return l.mode != pgx.QueryExecModeExec && l.mode != pgx.QueryExecModeSimpleProtocol
 }
 
@@ -122,14 +122,14 @@ func (l *link) described() bool {
 // request, and the later requests did not run. If the function read of a request returns an error, the other requests
 // continue.
 func (l *link) exchange(ctx context.Context, requests []*request) (failed int, err error) {
-	if failed, err = l.ready(ctx, requests); err != nil {
+	if failed, err = l.prepareRequests(ctx, requests); err != nil {
 		return failed, err
 	}
 	return l.transmit(ctx, requests)
 }
 
-// The method ready does all work that can fail, before the first request is sent.
-func (l *link) ready(ctx context.Context, requests []*request) (failed int, err error) {
+// prepareRequests does all work that can fail, before the first request is sent.
+func (l *link) prepareRequests(ctx context.Context, requests []*request) (failed int, err error) {
 	if failed, err = l.rewrite(ctx, requests); err != nil {
 		return failed, err
 	}
@@ -168,7 +168,7 @@ func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, er
 
 func (l *link) send(p *pgconn.Pipeline, r *request) {
 	switch {
-	case l.named():
+	case l.usesNames():
 		p.SendQueryStatement(r.statement, r.values, r.formats, r.answer)
 	case r.statement != nil:
 		p.SendQueryParams(r.sql, r.values, r.statement.ParamOIDs, r.formats, r.answer)
@@ -180,13 +180,13 @@ func (l *link) send(p *pgconn.Pipeline, r *request) {
 // prepare prepares the statements that are not prepared on this connection yet. If the cache is full, prepare
 // clears the cache, and prepares all statements of these requests.
 func (l *link) prepare(ctx context.Context, requests []*request) (failed int, err error) {
-	if !l.described() {
+	if !l.describesArguments() {
 		return none, nil
 	}
-	first, texts := l.missing(requests, l.known.statements)
-	full := l.known.stale || l.named() && l.known.outgrown() || len(texts) > 0 && len(l.known.statements)+len(texts) > l.known.most
+	first, texts := l.unpreparedTexts(requests, l.known.statements)
+	full := l.known.stale || l.usesNames() && l.known.shouldRenew() || len(texts) > 0 && len(l.known.statements)+len(texts) > l.known.most
 	if full {
-		first, texts = l.missing(requests, nil)
+		first, texts = l.unpreparedTexts(requests, nil)
 	}
 	if len(texts) > 0 {
 		if n, err := l.describe(ctx, texts, full); err != nil {
@@ -205,11 +205,11 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 // The number of pipelines after which a connection prepares its statements again for the first time.
 const firstRenewal = 256
 
-// The method outgrown counts a pipeline, and reports whether the statements should be prepared again. The server keeps
+// shouldRenew counts a pipeline, and reports whether the statements should be prepared again. The server keeps
 // the plan of a prepared statement until the table is analyzed, and a plan from the time when the table was tiny reads
 // the whole table. The interval doubles each time, so the repeated preparation costs only a few round trips per
 // connection.
-func (k *known) outgrown() bool {
+func (k *connectionData) shouldRenew() bool {
 	k.exchanges++
 	if k.exchanges < max(k.renewal, firstRenewal) {
 		return false
@@ -218,9 +218,9 @@ func (k *known) outgrown() bool {
 	return true
 }
 
-// The method missing returns the texts of the requests that are not in the map known, each text once. The result first
+// unpreparedTexts returns the texts of the requests that are not in the map known, each text once. The result first
 // has the index of the first request with each text.
-func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDescription) (first map[string]int, texts []string) {
+func (l *link) unpreparedTexts(requests []*request, known map[string]*pgconn.StatementDescription) (first map[string]int, texts []string) {
 	for i, r := range requests {
 		if known[r.sql] != nil {
 			continue
@@ -238,11 +238,11 @@ func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDe
 
 // describe prepares the texts in one round trip. If full is true, describe first frees the old statements.
 func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
-	ctx, w := l.waiting(ctx)
+	ctx, w := l.startWait(ctx)
 	defer w.end()
-	names := l.names(texts)
+	names := l.newNames(texts)
 	end := l.tracePreparing(ctx, names, texts, w)
-	w.next(nil)
+	w.limitNext(nil)
 	p := l.pg.StartPipeline(ctx)
 	forgotten := 0
 	if full {
@@ -276,13 +276,13 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	return failed, err
 }
 
-// The method names returns names for new statements. The names are empty if statements have no names. A name contains a
+// newNames returns names for new statements. The names are empty if statements have no names. A name contains a
 // hash of the text, because behind a pooler that does not track names, another client may have prepared another
 // statement with the same number. With the hash, the server cannot run the wrong statement.
-func (l *link) names(texts []string) []string {
+func (l *link) newNames(texts []string) []string {
 	names := make([]string, len(texts))
 	for i, text := range texts {
-		if l.named() {
+		if l.usesNames() {
 			l.known.number++
 			sum := sha256.Sum256([]byte(text))
 			names[i] = fmt.Sprintf("semel_%d_%x", l.known.number, sum[:12])
@@ -309,11 +309,11 @@ func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 func (l *link) encode(requests []*request) (failed int, err error) {
 	types := l.conn.TypeMap()
 	var builder pgx.ExtendedQueryBuilder
-	all := l.known.arena.empty()
+	all := l.known.arena.reset()
 	for i, r := range requests {
 		if r.statement != nil {
 			var ok bool
-			if r.encoded, ok = all.plain(r.statement.ParamOIDs, r.args); ok {
+			if r.encodedArgs, ok = all.encodePlain(r.statement.ParamOIDs, r.args); ok {
 				r.answer = all.answer(types, r.statement)
 				continue
 			}
@@ -321,7 +321,7 @@ func (l *link) encode(requests []*request) (failed int, err error) {
 		if err := builder.Build(types, r.statement, r.args); err != nil {
 			return i, &storeError{doing: "arguments of " + strconv.Quote(r.sql), class: classOfArguments, err: err}
 		}
-		r.encoded = all.keep(&builder)
+		r.encodedArgs = all.keep(&builder)
 	}
 	return none, nil
 }
@@ -337,8 +337,8 @@ type arena struct {
 // The largest memory that an arena keeps between batches.
 const mostKept = 1 << 20
 
-// The method empty removes the arguments that were sent before.
-func (a *arena) empty() *arena {
+// reset removes the arguments that were sent before.
+func (a *arena) reset() *arena {
 	if cap(a.bytes) > mostKept {
 		*a = arena{}
 	}
@@ -356,7 +356,7 @@ func (a *arena) answer(types *pgtype.Map, s *pgconn.StatementDescription) []int1
 	return a.formats[at:len(a.formats):len(a.formats)]
 }
 
-func (a *arena) keep(b *pgx.ExtendedQueryBuilder) encoded {
+func (a *arena) keep(b *pgx.ExtendedQueryBuilder) encodedArgs {
 	first := len(a.values)
 	for _, v := range b.ParamValues {
 		if v == nil {
@@ -367,7 +367,7 @@ func (a *arena) keep(b *pgx.ExtendedQueryBuilder) encoded {
 		a.bytes = append(a.bytes, v...)
 		a.values = append(a.values, a.bytes[at:len(a.bytes):len(a.bytes)])
 	}
-	return encoded{values: a.values[first:len(a.values):len(a.values)], formats: a.codes(b.ParamFormats), answer: a.codes(b.ResultFormats)}
+	return encodedArgs{values: a.values[first:len(a.values):len(a.values)], formats: a.codes(b.ParamFormats), answer: a.codes(b.ResultFormats)}
 }
 
 func (a *arena) codes(codes []int16) []int16 {

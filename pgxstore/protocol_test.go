@@ -9,8 +9,8 @@ import (
 
 func TestStatementsArePreparedAgainAtDoublingIntervals(t *testing.T) {
 	var at []int
-	for k := new(known); k.exchanges < 2100; {
-		if k.outgrown() {
+	for k := new(connectionData); k.exchanges < 2100; {
+		if k.shouldRenew() {
 			at = append(at, k.exchanges)
 		}
 	}
@@ -22,12 +22,12 @@ func TestStatementsArePreparedAgainAtDoublingIntervals(t *testing.T) {
 // Behind a pooler that does not track prepared statements, one client can see the prepared statements of
 // another client.
 func TestStatementNamesAreUnique(t *testing.T) {
-	one, other := &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}, &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}
+	one, other := &link{mode: pgx.QueryExecModeCacheStatement, known: &connectionData{}}, &link{mode: pgx.QueryExecModeCacheStatement, known: &connectionData{}}
 	inserts, deletes := "insert into orders values ($1)", "delete from orders where item = $1"
-	if a, b := one.names([]string{inserts, deletes}), other.names([]string{deletes, inserts}); a[0] == b[0] || a[1] == b[1] || len(a[0]) > 63 {
+	if a, b := one.newNames([]string{inserts, deletes}), other.newNames([]string{deletes, inserts}); a[0] == b[0] || a[1] == b[1] || len(a[0]) > 63 {
 		t.Errorf("%q and %q", a, b)
 	}
-	if a := one.names([]string{inserts, inserts}); a[0] == a[1] {
+	if a := one.newNames([]string{inserts, inserts}); a[0] == a[1] {
 		t.Errorf("one that was closed has the name again: %q", a)
 	}
 }

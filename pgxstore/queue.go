@@ -28,8 +28,8 @@ type Queue struct {
 // transaction begins later.
 type queueing interface {
 	take(mark int, r *request)
-	// The method willRead announces a callback that reads rows, and the method call runs the callback.
-	willRead()
+	// announceRead announces a callback that reads rows, and the method call runs the callback.
+	announceRead()
 	call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error
 	// The method err returns an error if no further statements are accepted.
 	err() error
@@ -44,13 +44,13 @@ func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: 
 // must not begin with a WITH that changes rows. Use Query for statements with RETURNING, for a WITH that changes rows,
 // and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
-	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql})
+	q.to.take(q.mark, &request{sql: sql, args: args, oneRow: true, text: sql})
 }
 
 // ExecOneOr is like ExecOne, but if the statement does not change exactly one row, the message ends with err, such as
 // semel.Park.
 func (q *Queue) ExecOneOr(err error, sql string, args ...any) {
-	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql, unmet: err})
+	q.to.take(q.mark, &request{sql: sql, args: args, oneRow: true, text: sql, unmet: err})
 }
 
 // Query queues a statement with rows. Pass the function that reads the rows to Query.Do.
@@ -76,13 +76,13 @@ type Query struct {
 // connection is closed, and the worker stays busy until the function returns. The function must not keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
 	q.request.read = func(rows pgx.Rows) error { return q.queue.to.call(q.queue.mark, read, rows) }
-	q.queue.to.willRead()
+	q.queue.to.announceRead()
 }
 
-// queued is a batch whose handlers queue their statements.
-type queued struct {
+// queuedBatch is a batch whose handlers queue their statements.
+type queuedBatch struct {
 	*batch
-	statements []charged
+	statements []endStatement
 	queued     int  // number of queued statements
 	reads      bool // true if a callback reads rows
 	ender      int  // index of the message whose handler tried to end the transaction
@@ -90,50 +90,50 @@ type queued struct {
 }
 
 // take implements queueing. If a statement would end the transaction, the batch fails; see sendable.
-func (b *queued) take(mark int, r *request) {
-	if r.one {
-		r.sql = b.one(r.text)
+func (b *queuedBatch) take(mark int, r *request) {
+	if r.oneRow {
+		r.sql = b.oneRowText(r.text)
 	}
-	if !b.ends && sqltext.Postgres().Ends(r.sql) {
-		b.ends, b.ender = true, mark
+	if !b.endAttempted && sqltext.Postgres().Ends(r.sql) {
+		b.endAttempted, b.ender = true, mark
 	}
 	r.limited = true
-	b.statements = append(b.statements, charged{r, mark})
+	b.statements = append(b.statements, endStatement{r, mark})
 	b.queued++
 }
 
-// willRead implements queueing.
-func (b *queued) willRead() { b.reads = true }
+// announceRead implements queueing.
+func (b *queuedBatch) announceRead() { b.reads = true }
 
 // err implements queueing.
-func (b *queued) err() error {
-	if b.ends {
+func (b *queuedBatch) err() error {
+	if b.endAttempted {
 		return errEnded
 	}
 	return b.state()
 }
 
 // OnCallback implements admin.QueuedStatements.
-func (b *queued) OnCallback(begin func(mark int) (ended func())) { b.begins = begin }
+func (b *queuedBatch) OnCallback(begin func(mark int) (ended func())) { b.begins = begin }
 
 // Queued implements admin.QueuedStatements.
-func (b *queued) Queued() int { return b.queued }
+func (b *queuedBatch) Queued() int { return b.queued }
 
 // Tx implements store.Batch.
-func (b *queued) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
+func (b *queuedBatch) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
 
 // Commit implements store.Batch. The queued statements are sent with COMMIT. If a callback reads rows, the statements
 // are sent before COMMIT.
-func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
-	if b.reads && !b.guarded { // effects will be written before COMMIT is sent
-		b.guarded = true
-		b.statements = slices.Insert(b.statements, 0, charged{&request{sql: b.store.sql.Guard, own: true}, store.NoCulprit})
+func (b *queuedBatch) Commit(ctx context.Context, e store.Ending) store.Result {
+	if b.reads && !b.hasGuard { // effects will be written before COMMIT is sent
+		b.hasGuard = true
+		b.statements = slices.Insert(b.statements, 0, endStatement{&request{sql: b.store.sql.Guard, ownTables: true}, store.NoCulprit})
 	}
-	last, culprit, err := b.ending(e)
+	last, culprit, err := b.endStatements(e)
 	if err != nil {
 		return b.fail(ctx, culprit, err)
 	}
-	for round := 0; b.reads && !b.ends; round++ {
+	for round := 0; b.reads && !b.endAttempted; round++ {
 		if round == mostRounds {
 			return b.fail(ctx, b.reader(), errEndless)
 		}
@@ -141,14 +141,14 @@ func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
 			return b.fail(ctx, culprit, err)
 		}
 	}
-	if b.ends {
+	if b.endAttempted {
 		return b.fail(ctx, b.ender, errEnded)
 	}
 	return b.commit(ctx, append(b.statements, last...))
 }
 
 // read sends the queued statements and runs the callbacks. Callbacks may queue more statements.
-func (b *queued) read(ctx context.Context) (culprit int, err error) {
+func (b *queuedBatch) read(ctx context.Context) (culprit int, err error) {
 	if err := b.state(); err != nil {
 		return store.NoCulprit, err
 	}
@@ -168,7 +168,7 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
 		case i == failed && err != nil: // later statements failed only because this statement failed
-			return statements[i].mark, statements[i].meant(b.store, err)
+			return statements[i].mark, statements[i].convertError(b.store, err)
 		}
 	}
 	return store.NoCulprit, err
@@ -190,7 +190,7 @@ var (
 // has a goroutine of its own, so that Goexit does not end the goroutine of the batch. If the callback does not return
 // in time, the consumer closes the connection. The method call still waits for the callback, because the callback may
 // be using the rows.
-func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error {
+func (b *queuedBatch) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error {
 	began := time.Now()
 	ended := func() {}
 	if b.begins != nil {
@@ -218,7 +218,7 @@ func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error 
 }
 
 // reader returns the index of the message that queued the last statement with a callback.
-func (b *queued) reader() int {
+func (b *queuedBatch) reader() int {
 	mark := store.NoCulprit
 	for _, s := range b.statements {
 		if s.read != nil {

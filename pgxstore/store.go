@@ -54,9 +54,9 @@ type Store struct {
 	pool  *pgxpool.Pool
 	begin string
 	sql   *sqlform.Postgres
-	// The field adopted is true if the statements also use a user's own table, so that advice about Semel's tables may
+	// usesUserTable is true if the statements also use a user's own table, so that advice about Semel's tables may
 	// be wrong.
-	adopted bool
+	usesUserTable bool
 	// The statements for a table with daily partitions; nil without such a table.
 	days    *sqlform.Dated
 	guesses *guesses
@@ -111,7 +111,7 @@ func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), adopted: true}, nil
+	return &Store{tables: tables{inner, inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), usesUserTable: true}, nil
 }
 
 // QueuedStore is a Store whose handlers get a *Queue. A batch of any size takes two round trips: the first opens the
@@ -127,26 +127,26 @@ func (s *QueuedStore) Limits() store.Limits { return s.direct.Limits() }
 
 // Begin implements store.TxStore.
 func (s *QueuedStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*Queue], []store.Verdict, error) {
-	b, verdicts, err := s.direct.open(ctx, o, marks, false)
+	b, verdicts, err := s.direct.beginBatch(ctx, o, marks, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &queued{batch: b}, verdicts, nil
+	return &queuedBatch{batch: b}, verdicts, nil
 }
 
 // Classify implements store.TxStore.
 func (s *QueuedStore) Classify(err error) store.Class { return s.direct.Classify(err) }
 
-// The method one returns another text for a statement, which fails unless the statement changes exactly one row.
-func (b *batch) one(sql string) string {
-	if text, ok := b.known.ones[sql]; ok {
+// oneRowText returns another text for a statement, which fails unless the statement changes exactly one row.
+func (b *batch) oneRowText(sql string) string {
+	if text, ok := b.known.oneRowTexts[sql]; ok {
 		return text
 	}
-	if len(b.known.ones) >= b.known.most {
-		clear(b.known.ones)
+	if len(b.known.oneRowTexts) >= b.known.most {
+		clear(b.known.oneRowTexts)
 	}
 	text := b.store.One(sql)
-	b.known.ones[sql] = text
+	b.known.oneRowTexts[sql] = text
 	return text
 }
 

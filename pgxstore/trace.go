@@ -17,22 +17,22 @@ type trace struct {
 	batches  pgx.BatchTracer // nil if each statement is reported as a query
 	queries  pgx.QueryTracer
 	requests []*request
-	of       []context.Context // contexts of the queries
+	contexts []context.Context // contexts of the queries
 	answered int
 	reading  time.Time
 }
 
-// The method told calls the function call, which calls the tracer. The time limit of w is paused during the call, so a
+// callTracer calls the function call, which calls the tracer. The time limit of w is paused during the call, so a
 // caller that expects further answers must call w.next. If the tracer panics, the tracer is not called again in this
 // batch. A panic of the tracer must not make the batch fail, because the batch may be committed already.
-func (l *link) told(w *wait, call func()) {
-	if l.untraced {
+func (l *link) callTracer(w *wait, call func()) {
+	if l.tracingDisabled {
 		return
 	}
 	w.pause()
 	defer func() {
 		if recover() != nil {
-			l.untraced = true
+			l.tracingDisabled = true
 		}
 	}()
 	call()
@@ -40,7 +40,7 @@ func (l *link) told(w *wait, call func()) {
 
 // trace begins a trace. The returned context is for the traced statements.
 func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context.Context, *trace) {
-	if l.known.tracer == nil || l.untraced {
+	if l.known.tracer == nil || l.tracingDisabled {
 		return ctx, nil
 	}
 	t := &trace{ctx: ctx, link: l, wait: w, queries: l.known.tracer, requests: requests}
@@ -50,20 +50,20 @@ func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context
 		for _, r := range requests {
 			b.Queue(r.sql, r.args...)
 		}
-		l.told(w, func() { t.ctx = t.batches.TraceBatchStart(ctx, l.conn, pgx.TraceBatchStartData{Batch: &b}) })
+		l.callTracer(w, func() { t.ctx = t.batches.TraceBatchStart(ctx, l.conn, pgx.TraceBatchStartData{Batch: &b}) })
 		return t.ctx, t
 	}
-	t.of = make([]context.Context, len(requests))
+	t.contexts = make([]context.Context, len(requests))
 	for i, r := range requests {
-		l.told(w, func() {
-			t.of[i] = t.queries.TraceQueryStart(ctx, l.conn, pgx.TraceQueryStartData{SQL: r.sql, Args: r.args})
+		l.callTracer(w, func() {
+			t.contexts[i] = t.queries.TraceQueryStart(ctx, l.conn, pgx.TraceQueryStartData{SQL: r.sql, Args: r.args})
 		})
 	}
 	return ctx, t
 }
 
-// The method reads must be called before the next answer is read.
-func (t *trace) reads() {
+// startRead must be called before the next answer is read.
+func (t *trace) startRead() {
 	if t != nil {
 		t.reading = time.Now()
 	}
@@ -76,9 +76,9 @@ func (t *trace) answer(err error) {
 	}
 	i, r := t.answered, t.requests[t.answered]
 	t.answered++
-	t.link.told(t.wait, func() {
+	t.link.callTracer(t.wait, func() {
 		if t.batches == nil {
-			t.queries.TraceQueryEnd(t.of[i], t.link.conn, pgx.TraceQueryEndData{CommandTag: r.tag, Err: err})
+			t.queries.TraceQueryEnd(t.contexts[i], t.link.conn, pgx.TraceQueryEndData{CommandTag: r.tag, Err: err})
 			return
 		}
 		t.batches.TraceBatchQuery(t.ctx, t.link.conn, pgx.TraceBatchQueryData{SQL: r.sql, Args: r.args, CommandTag: r.tag, Err: err, ReadStartTime: t.reading})
@@ -90,7 +90,7 @@ func (t *trace) end(err error) {
 	switch {
 	case t == nil:
 	case t.batches != nil:
-		t.link.told(t.wait, func() { t.batches.TraceBatchEnd(t.ctx, t.link.conn, pgx.TraceBatchEndData{Err: err}) })
+		t.link.callTracer(t.wait, func() { t.batches.TraceBatchEnd(t.ctx, t.link.conn, pgx.TraceBatchEndData{Err: err}) })
 	default:
 		for t.answered < len(t.requests) {
 			t.answer(err)
@@ -107,7 +107,7 @@ func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wai
 	}
 	of := make([]context.Context, len(texts))
 	for i, text := range texts {
-		l.told(w, func() {
+		l.callTracer(w, func() {
 			of[i] = tracer.TracePrepareStart(ctx, l.conn, pgx.TracePrepareStartData{Name: names[i], SQL: text})
 		})
 	}
@@ -117,7 +117,7 @@ func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wai
 			if i >= failed {
 				data.Err = err
 			}
-			l.told(w, func() { tracer.TracePrepareEnd(of[i], l.conn, data) })
+			l.callTracer(w, func() { tracer.TracePrepareEnd(of[i], l.conn, data) })
 		}
 	}
 }

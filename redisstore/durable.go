@@ -55,7 +55,7 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 			if _, refused := rueidis.IsRedisErr(err); refused {
 				continue
 			}
-			return nil, failed("read settings", err)
+			return nil, wrapError("read settings", err)
 		}
 		for line := range strings.Lines(text) {
 			if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
@@ -68,7 +68,7 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 		if _, refused := rueidis.IsRedisErr(err); refused {
 			return known, nil
 		}
-		return nil, failed("read settings", err)
+		return nil, wrapError("read settings", err)
 	}
 	known["appendfsync"] = config["appendfsync"]
 	return known, nil

@@ -50,8 +50,8 @@ var remedies = map[string]string{
 	"BUSY":        "a script of another client is still running",
 }
 
-// The function failed wraps an error of the client.
-func failed(step string, err error) error {
+// wrapError wraps an error of the client.
+func wrapError(step string, err error) error {
 	e := &Error{Step: step, Err: err}
 	if refusal, is := rueidis.IsRedisErr(err); is {
 		e.Code, _, _ = strings.Cut(refusal.Error(), " ")

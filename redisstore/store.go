@@ -114,15 +114,15 @@ func (s *Store) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer
 	answer, err := s.scripts.claim.Exec(ctx, s.client, []string{s.name(c.Key)}, []string{
 		tokenOf(c.Token), milliseconds(c.Lease), milliseconds(c.Keep), strconv.Itoa(int(c.Fingerprint.Version)), string(sum[:])}).ToArray()
 	if err != nil {
-		return keystore.Answer{}, failed("claim", err)
+		return keystore.Answer{}, wrapError("claim", err)
 	}
 	var n [5]int64
 	if len(answer) < len(n) {
-		return keystore.Answer{}, failed("claim", fmt.Errorf("the script returned %d values", len(answer)))
+		return keystore.Answer{}, wrapError("claim", fmt.Errorf("the script returned %d values", len(answer)))
 	}
 	for i := range n {
 		if n[i], err = answer[i].AsInt64(); err != nil {
-			return keystore.Answer{}, failed("claim", err)
+			return keystore.Answer{}, wrapError("claim", err)
 		}
 	}
 	a := keystore.Answer{
@@ -132,7 +132,7 @@ func (s *Store) ClaimKey(ctx context.Context, c keystore.Claim) (keystore.Answer
 	}
 	if len(answer) > len(n) {
 		if a.Result, err = answer[len(n)].AsBytes(); err != nil {
-			return keystore.Answer{}, failed("claim", err)
+			return keystore.Answer{}, wrapError("claim", err)
 		}
 	}
 	return a, nil
@@ -158,7 +158,7 @@ func checkClaim(what string, r rueidis.RedisResult) error {
 	n, err := r.AsInt64()
 	switch {
 	case err != nil:
-		return failed(what, err)
+		return wrapError(what, err)
 	case n == 0:
 		return store.ErrClaimLost
 	}

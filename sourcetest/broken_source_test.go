@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// The type broken is a Memory with a fault: each field that is set replaces a method of the Memory.
-type broken struct {
+// faultySource is a Memory with a fault: each field that is set replaces a method of the Memory.
+type faultySource struct {
 	*Memory
 	fetch  func(ctx context.Context, most source.Bound) ([]source.Delivery, error)
 	settle func(ctx context.Context, all []source.Settlement) ([]int, error)
@@ -20,7 +20,7 @@ type broken struct {
 }
 
 // Info implements source.Source.
-func (b *broken) Info() source.Info {
+func (b *faultySource) Info() source.Info {
 	info := b.Memory.Info()
 	info.Ages = b.agesOfLanes
 	if b.idle != nil {
@@ -29,7 +29,7 @@ func (b *broken) Info() source.Info {
 	return info
 }
 
-func (b *broken) agesOfLanes() ([]source.LaneAge, bool) {
+func (b *faultySource) agesOfLanes() ([]source.LaneAge, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []source.LaneAge
@@ -50,26 +50,26 @@ func (b *broken) agesOfLanes() ([]source.LaneAge, bool) {
 	return all, true
 }
 
-func (b *broken) Open() (source.Source, error) {
+func (b *faultySource) Open() (source.Source, error) {
 	_, err := b.Memory.Open()
 	return b, err
 }
 
-func (b *broken) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
+func (b *faultySource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if b.fetch != nil {
 		return b.fetch(ctx, most)
 	}
 	return b.Memory.Fetch(ctx, most)
 }
 
-func (b *broken) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
+func (b *faultySource) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	if b.settle != nil {
 		return b.settle(ctx, all)
 	}
 	return b.Memory.Settle(ctx, all)
 }
 
-func (b *broken) Flow(l source.Lane, on bool) {
+func (b *faultySource) Flow(l source.Lane, on bool) {
 	if b.flow != nil {
 		b.flow(l, on)
 		return
@@ -77,7 +77,7 @@ func (b *broken) Flow(l source.Lane, on bool) {
 	b.Memory.Flow(l, on)
 }
 
-func (b *broken) Lanes(o source.LaneObserver) {
+func (b *faultySource) Lanes(o source.LaneObserver) {
 	if b.lanes != nil {
 		b.lanes(o)
 		return
@@ -86,15 +86,15 @@ func (b *broken) Lanes(o source.LaneObserver) {
 }
 
 // acknowledge acks deliveries in the Memory without the knowledge of the test suite.
-func (b *broken) acknowledge(ctx context.Context, all ...source.Delivery) {
+func (b *faultySource) acknowledge(ctx context.Context, all ...source.Delivery) {
 	for i := range all {
 		_, _ = b.Memory.Settle(ctx, []source.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
 	}
 }
 
 // fetched changes the result of Fetch with the function f.
-func fetched(f func(b *broken, got []source.Delivery) []source.Delivery) func(*broken) {
-	return func(b *broken) {
+func fetched(f func(b *faultySource, got []source.Delivery) []source.Delivery) func(*faultySource) {
+	return func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			return f(b, got), err
@@ -103,8 +103,8 @@ func fetched(f func(b *broken, got []source.Delivery) []source.Delivery) func(*b
 }
 
 // settledAs changes the acks, nacks and dead letters before Settle with the function f.
-func settledAs(f func(b *broken, s source.Settlement) source.Settlement) func(*broken) {
-	return func(b *broken) {
+func settledAs(f func(b *faultySource, s source.Settlement) source.Settlement) func(*faultySource) {
+	return func(b *faultySource) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			changed := slices.Clone(all)
 			for i := range changed {

@@ -14,12 +14,12 @@ import (
 // faults contains sources that break a law. The field seenBy is the case that must detect the fault.
 var faults = []struct {
 	name, seenBy string
-	plant        func(*broken)
+	plant        func(*faultySource)
 }{
-	{"loses a message", "everything_is_delivered", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"loses a message", "everything_is_delivered", fetched(func(b *faultySource, got []source.Delivery) []source.Delivery {
 		return slices.DeleteFunc(got, func(d source.Delivery) bool { return number(d.Message) == 99 })
 	})},
-	{"repairs a body", "everything_is_delivered", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"repairs a body", "everything_is_delivered", fetched(func(b *faultySource, got []source.Delivery) []source.Delivery {
 		for i := range got {
 			m := *got[i].Message
 			m.Body = append(slices.Clip(m.Body), '\n')
@@ -27,7 +27,7 @@ var faults = []struct {
 		}
 		return got
 	})},
-	{"loses the key", "everything_is_delivered", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"loses the key", "everything_is_delivered", fetched(func(b *faultySource, got []source.Delivery) []source.Delivery {
 		for i := range got {
 			m := *got[i].Message
 			m.Key = nil
@@ -35,25 +35,25 @@ var faults = []struct {
 		}
 		return got
 	})},
-	{"reverses a batch", "order_in_a_lane", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"reverses a batch", "order_in_a_lane", fetched(func(b *faultySource, got []source.Delivery) []source.Delivery {
 		slices.Reverse(got)
 		return got
 	})},
-	{"gives no lane", "lanes_are_given_first", func(b *broken) { b.lanes = func(source.LaneObserver) {} }},
-	{"ignores the bound of messages", "bounds", func(b *broken) {
+	{"gives no lane", "lanes_are_given_first", func(b *faultySource) { b.lanes = func(source.LaneObserver) {} }},
+	{"ignores the bound of messages", "bounds", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			return b.Memory.Fetch(ctx, source.Bound{Messages: 1000, Bytes: most.Bytes})
 		}
 	}},
-	{"ignores the bound of bytes", "bounds", func(b *broken) {
+	{"ignores the bound of bytes", "bounds", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			return b.Memory.Fetch(ctx, source.Bound{Messages: most.Messages, Bytes: 1 << 30})
 		}
 	}},
-	{"never returns what is larger than the bound", "bounds", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"never returns what is larger than the bound", "bounds", fetched(func(b *faultySource, got []source.Delivery) []source.Delivery {
 		return slices.DeleteFunc(got, func(d source.Delivery) bool { return len(d.Message.Body) > 100_000 })
 	})},
-	{"looks once only", "what_comes_later", func(b *broken) {
+	{"looks once only", "what_comes_later", func(b *faultySource) {
 		looked := false
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			if looked {
@@ -64,7 +64,7 @@ var faults = []struct {
 			return b.Memory.Fetch(ctx, most)
 		}
 	}},
-	{"loses fetched messages when the context ends", "context_end_loses_nothing", func(b *broken) {
+	{"loses fetched messages when the context ends", "context_end_loses_nothing", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			if ctx.Err() != nil {
 				_, _ = b.Memory.Fetch(context.WithoutCancel(ctx), most)
@@ -72,20 +72,20 @@ var faults = []struct {
 			return b.Memory.Fetch(ctx, most)
 		}
 	}},
-	{"returns the context's error", "waiting_ends_with_the_context", func(b *broken) {
+	{"returns the context's error", "waiting_ends_with_the_context", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			return got, errors.Join(err, ctx.Err())
 		}
 	}},
-	{"does not end with the context", "waiting_ends_with_the_context", func(b *broken) {
+	{"does not end with the context", "waiting_ends_with_the_context", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer cancel()
 			return b.Memory.Fetch(late, most)
 		}
 	}},
-	{"settles after the Fetch", "settle_beside_fetch", func(b *broken) {
+	{"settles after the Fetch", "settle_beside_fetch", func(b *faultySource) {
 		busy := make(chan struct{}, 1)
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			busy <- struct{}{}
@@ -98,7 +98,7 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"ends while a message is unsettled", "end", func(b *broken) {
+	{"ends while a message is unsettled", "end", func(b *faultySource) {
 		taken := 0
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
@@ -108,7 +108,7 @@ var faults = []struct {
 			return got, err
 		}
 	}},
-	{"never ends", "end", func(b *broken) {
+	{"never ends", "end", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			if errors.Is(err, source.ErrEnd) {
@@ -118,7 +118,7 @@ var faults = []struct {
 			return got, err
 		}
 	}},
-	{"delivers after Close", "after_close", func(b *broken) {
+	{"delivers after Close", "after_close", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			if errors.Is(err, semel.ErrClosed) {
@@ -128,16 +128,16 @@ var faults = []struct {
 			return got, err
 		}
 	}},
-	{"acknowledges when it delivers", "unsettled_comes_again", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"acknowledges when it delivers", "unsettled_comes_again", fetched(func(b *faultySource, got []source.Delivery) []source.Delivery {
 		b.acknowledge(context.Background(), got...)
 		return got
 	})},
-	{"forgets settlements", "settled_stays_away", func(b *broken) {
+	{"forgets settlements", "settled_stays_away", func(b *faultySource) {
 		b.settle = func(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 	}},
-	{"acknowledges cumulatively", "out_of_order_settlement", func(b *broken) {
+	{"acknowledges cumulatively", "out_of_order_settlement", func(b *faultySource) {
 		var all []source.Delivery
-		fetched(func(_ *broken, got []source.Delivery) []source.Delivery {
+		fetched(func(_ *faultySource, got []source.Delivery) []source.Delivery {
 			all = append(all, got...)
 			return got
 		})(b)
@@ -150,27 +150,27 @@ var faults = []struct {
 			return nil, nil
 		}
 	}},
-	{"drops a nacked message", "handed_back_comes_again", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"drops a nacked message", "handed_back_comes_again", settledAs(func(b *faultySource, s source.Settlement) source.Settlement {
 		s.Kind = semel.Ack
 		return s
 	})},
-	{"redelivers a delayed nack at once", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"redelivers a delayed nack at once", "handed_back_waits", settledAs(func(b *faultySource, s source.Settlement) source.Settlement {
 		s.After = 0
 		return s
 	})},
-	{"a delayed nack delays everything", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"a delayed nack delays everything", "handed_back_waits", settledAs(func(b *faultySource, s source.Settlement) source.Settlement {
 		if s.Kind == semel.Nack {
 			s.After = max(s.After, 2*time.Second)
 		}
 		return s
 	})},
-	{"loses nacked messages at Close", "handed_back_survives", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"loses nacked messages at Close", "handed_back_survives", settledAs(func(b *faultySource, s source.Settlement) source.Settlement {
 		if s.After >= time.Hour {
 			s.Kind = semel.Ack
 		}
 		return s
 	})},
-	{"acknowledges dead letters", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
+	{"acknowledges dead letters", "dead_letters_are_copies_and_not_acknowledged", func(b *faultySource) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Kind == semel.DeadLetter {
 				b.acknowledge(ctx, *all[0].Delivery)
@@ -178,7 +178,7 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"reports dead letters without writing them", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
+	{"reports dead letters without writing them", "dead_letters_are_copies_and_not_acknowledged", func(b *faultySource) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Kind == semel.DeadLetter {
 				return nil, nil
@@ -186,7 +186,7 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"reports a quiet broker as unreachable", "waiting_ends_with_the_context", func(b *broken) {
+	{"reports a quiet broker as unreachable", "waiting_ends_with_the_context", func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			if len(got) == 0 && err == nil {
@@ -195,7 +195,7 @@ var faults = []struct {
 			return got, err
 		}
 	}},
-	{"makes dead letters without their key", "dead_letters_are_copies_and_not_acknowledged", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"makes dead letters without their key", "dead_letters_are_copies_and_not_acknowledged", settledAs(func(b *faultySource, s source.Settlement) source.Settlement {
 		if s.Kind == semel.DeadLetter {
 			m := *s.Delivery.Message
 			m.Key = nil
@@ -205,13 +205,13 @@ var faults = []struct {
 		}
 		return s
 	})},
-	{"settles in a revoked lane", "lost_lanes", settledAs(func(b *broken, s source.Settlement) source.Settlement {
+	{"settles in a revoked lane", "lost_lanes", settledAs(func(b *faultySource, s source.Settlement) source.Settlement {
 		d := *s.Delivery
 		d.Lane.Epoch = b.Memory.epoch
 		s.Delivery = &d
 		return s
 	})},
-	{"fails for a revoked lane", "lost_lanes", func(b *broken) {
+	{"fails for a revoked lane", "lost_lanes", func(b *faultySource) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Delivery.Lane.Epoch != b.Memory.epoch {
 				return []int{0}, errors.New("not mine")
@@ -219,24 +219,24 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"always reports a first delivery", "deliveries_are_counted", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+	{"always reports a first delivery", "deliveries_are_counted", fetched(func(b *faultySource, got []source.Delivery) []source.Delivery {
 		for i := range got {
 			got[i].Before = 0
 		}
 		return got
 	})},
-	{"cannot pause", "pause_and_resume", func(b *broken) { b.flow = func(source.Lane, bool) {} }},
-	{"pauses all lanes", "pause_and_resume", func(b *broken) {
+	{"cannot pause", "pause_and_resume", func(b *faultySource) { b.flow = func(source.Lane, bool) {} }},
+	{"pauses all lanes", "pause_and_resume", func(b *faultySource) {
 		b.flow = func(_ source.Lane, on bool) {
 			for i := range b.Memory.lanes {
 				b.Memory.Flow(b.Memory.lanes[i].id, on)
 			}
 		}
 	}},
-	{"is idle after the first delivery", "idle_when_everything_is_delivered", func(b *broken) {
+	{"is idle after the first delivery", "idle_when_everything_is_delivered", func(b *faultySource) {
 		b.idle = func() bool { return true }
 	}},
-	{"is never idle", "idle_when_everything_is_delivered", func(b *broken) {
+	{"is never idle", "idle_when_everything_is_delivered", func(b *faultySource) {
 		b.idle = func() bool { return false }
 	}},
 	{"reports delivered messages as settled", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) { l.Oldest = time.Time{} })},
@@ -250,17 +250,17 @@ var faults = []struct {
 			l.Oldest = l.Oldest.Add(-time.Minute)
 		}
 	})},
-	{"names no lanes", "ages_are_of_what_is_not_settled", func(b *broken) {
+	{"names no lanes", "ages_are_of_what_is_not_settled", func(b *faultySource) {
 		b.ages = func([]source.LaneAge) []source.LaneAge { return nil }
 	}},
-	{"cannot resume", "flow_loses_nothing", func(b *broken) {
+	{"cannot resume", "flow_loses_nothing", func(b *faultySource) {
 		b.flow = func(l source.Lane, _ bool) { b.Memory.Flow(l, false) }
 	}},
 }
 
 // agesAs changes each lane in the result of Ages with the function f.
-func agesAs(f func(*source.LaneAge)) func(*broken) {
-	return func(b *broken) {
+func agesAs(f func(*source.LaneAge)) func(*faultySource) {
+	return func(b *faultySource) {
 		b.ages = func(all []source.LaneAge) []source.LaneAge {
 			for i := range all {
 				f(&all[i])
@@ -286,7 +286,7 @@ func TestEveryLawIsBrokenBySomeSourceAndTheSuiteSeesIt(t *testing.T) {
 	for _, f := range faults {
 		t.Run("a source that "+f.name, func(t *testing.T) {
 			h := Harness{Can: full(), Virtual: true, Start: func(testing.TB) Broker {
-				b := &broken{Memory: NewMemory(3)}
+				b := &faultySource{Memory: NewMemory(3)}
 				f.plant(b)
 				return b
 			}}

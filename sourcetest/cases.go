@@ -19,34 +19,34 @@ func Cases() []Case {
 
 func deliveryCases() []Case {
 	return []Case{
-		{"everything_is_delivered", "Everything published is delivered at least once, as it was published.", everything},
-		{"order_in_a_lane", "Messages of a lane are first delivered in the order in which they were published.", order},
-		{"lanes_are_given_first", "A lane is assigned before its first delivery, and every delivery names an assigned lane.", givenFirst},
-		{"bounds", "A Fetch returns no more than its bounds allow, but at least one delivery, however large.", bounds},
-		{"what_comes_later", "A message that is published while Fetch waits is delivered.", later},
-		{"context_end_loses_nothing", "When its context ends, Fetch returns the messages that it has taken without an error, or, if there are none, perhaps the context's error; nothing is lost.", contextEnd},
-		{"waiting_ends_with_the_context", "Fetch without messages waits until its context ends, and returns no error if its broker is reachable.", waiting},
-		{"settle_beside_fetch", "Settle can run concurrently with Fetch and does not wait for it.", beside},
-		{"end", "Fetch returns ErrEnd only after everything is settled; nacked messages are redelivered first.", end},
-		{"after_close", "After Close, Fetch returns at once and nothing is delivered.", afterClose},
+		{"everything_is_delivered", "Everything published is delivered at least once, as it was published.", testEverythingDelivered},
+		{"order_in_a_lane", "Messages of a lane are first delivered in the order in which they were published.", testOrder},
+		{"lanes_are_given_first", "A lane is assigned before its first delivery, and every delivery names an assigned lane.", testLanesGivenFirst},
+		{"bounds", "A Fetch returns no more than its bounds allow, but at least one delivery, however large.", testBounds},
+		{"what_comes_later", "A message that is published while Fetch waits is delivered.", testLateMessage},
+		{"context_end_loses_nothing", "When its context ends, Fetch returns the messages that it has taken without an error, or, if there are none, perhaps the context's error; nothing is lost.", testContextEnd},
+		{"waiting_ends_with_the_context", "Fetch without messages waits until its context ends, and returns no error if its broker is reachable.", testWaiting},
+		{"settle_beside_fetch", "Settle can run concurrently with Fetch and does not wait for it.", testSettleBesideFetch},
+		{"end", "Fetch returns ErrEnd only after everything is settled; nacked messages are redelivered first.", testEnd},
+		{"after_close", "After Close, Fetch returns at once and nothing is delivered.", testAfterClose},
 	}
 }
 
-func everything(s *session) error {
+func testEverythingDelivered(s *session) error {
 	s.publish(700)
-	s.open()
+	s.openSource()
 	return s.collect(700)
 }
 
-func order(s *session) error {
+func testOrder(s *session) error {
 	s.publish(500)
-	s.open()
+	s.openSource()
 	if err := s.collect(500); err != nil || !s.Can.Ordered {
 		return err
 	}
 	last := make([]int, s.Can.Lanes)
 	seen := map[int]bool{}
-	for _, d := range s.seen {
+	for _, d := range s.deliveries {
 		n := number(d.Message)
 		lane := n % s.Can.Lanes
 		if !seen[n] && n < last[lane] {
@@ -57,9 +57,9 @@ func order(s *session) error {
 	return nil
 }
 
-func givenFirst(s *session) error {
+func testLanesGivenFirst(s *session) error {
 	s.publish(10)
-	s.open()
+	s.openSource()
 	if err := s.collect(10); err != nil {
 		return err
 	}
@@ -72,13 +72,13 @@ func givenFirst(s *session) error {
 	return nil
 }
 
-func bounds(s *session) error {
+func testBounds(s *session) error {
 	s.publish(20)
 	s.publishBody(0, strings.Repeat("x", 200_000))
 	s.publish(5)
-	s.open()
+	s.openSource()
 	patience := time.Now().Add(s.Patience)
-	for i := 0; len(s.times) < 26 && !s.ended && time.Now().Before(patience); i++ {
+	for i := 0; len(s.deliveryCounts) < 26 && !s.ended && time.Now().Before(patience); i++ {
 		most := source.Bound{Messages: 1 + i%3, Bytes: 100}
 		if _, err := s.fetch(time.Until(patience), most); err != nil {
 			return err
@@ -87,9 +87,9 @@ func bounds(s *session) error {
 	return s.collect(26)
 }
 
-func later(s *session) error {
+func testLateMessage(s *session) error {
 	s.publish(3)
-	s.open()
+	s.openSource()
 	if err := s.collect(3); err != nil || !s.Can.Live {
 		return err
 	}
@@ -97,9 +97,9 @@ func later(s *session) error {
 	return s.collect(6)
 }
 
-func contextEnd(s *session) error {
+func testContextEnd(s *session) error {
 	s.publish(100)
-	s.open()
+	s.openSource()
 	for _, d := range []time.Duration{0, time.Nanosecond, time.Microsecond, time.Millisecond} {
 		if _, err := s.fetch(d, source.Bound{Messages: 7, Bytes: 1 << 20}); err != nil {
 			return err
@@ -108,14 +108,14 @@ func contextEnd(s *session) error {
 	return s.collect(100)
 }
 
-func waiting(s *session) error {
+func testWaiting(s *session) error {
 	s.publish(1)
-	s.open()
+	s.openSource()
 	if err := s.collect(1); err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := s.quiet(s.Quiet, none); err != nil {
+	if err := s.checkNoDelivery(s.Quiet, none); err != nil {
 		return err
 	}
 	if took := time.Since(began); took > s.Quiet+s.Patience {
@@ -130,30 +130,30 @@ func waiting(s *session) error {
 	return nil
 }
 
-func end(s *session) error {
+func testEnd(s *session) error {
 	s.publish(5)
 	if s.Can.Ends {
 		s.end()
 	}
-	s.open()
+	s.openSource()
 	if err := s.collect(5); err != nil || !s.Can.Ends {
 		return err
 	}
 	if s.Can.HandsBack {
-		if err := s.settle(semel.Nack, 0, s.first(2)); err != nil {
+		if err := s.settle(semel.Nack, 0, s.firstDelivery(2)); err != nil {
 			return err
 		}
-		if _, err := s.again(2); err != nil {
+		if _, err := s.awaitRedelivery(2); err != nil {
 			return err
 		}
 	}
 	if s.ended {
 		return errors.New("Fetch returned ErrEnd while messages were unsettled")
 	}
-	if err := s.settle(semel.Ack, 0, s.seen...); err != nil {
+	if err := s.settle(semel.Ack, 0, s.deliveries...); err != nil {
 		return err
 	}
-	if err := s.quiet(s.Patience, none); err != nil {
+	if err := s.checkNoDelivery(s.Patience, none); err != nil {
 		return err
 	}
 	if !s.ended {
@@ -162,9 +162,9 @@ func end(s *session) error {
 	return nil
 }
 
-func afterClose(s *session) error {
+func testAfterClose(s *session) error {
 	s.publish(5)
-	s.open()
+	s.openSource()
 	if err := s.collect(1); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func afterClose(s *session) error {
 		return err
 	}
 	s.source = source
-	got, _ := s.fetch(s.Patience, wide)
+	got, _ := s.fetch(s.Patience, largeBound)
 	s.source = nil
 	if len(got) > 0 {
 		return fmt.Errorf("%d messages were delivered after Close", len(got))

@@ -11,18 +11,18 @@ import (
 
 func ageCases() []Case {
 	return []Case{
-		{"ages_are_of_what_is_not_settled", "If a source implements Ages, a lane has the broker's time of its oldest unsettled or undelivered message, and counts as settled exactly when all its messages are settled.", agesOfUnsettled},
+		{"ages_are_of_what_is_not_settled", "If a source implements Ages, a lane has the broker's time of its oldest unsettled or undelivered message, and counts as settled exactly when all its messages are settled.", testAgesOfUnsettled},
 	}
 }
 
 // lanesAges is the type of source.Info.Ages.
 type lanesAges func() (lanes []source.LaneAge, all bool)
 
-func agesOfUnsettled(s *session) error {
+func testAgesOfUnsettled(s *session) error {
 	began := time.Now().Truncate(time.Millisecond) // rounded, because brokers store times in milliseconds
 	n := 3 * s.Can.Lanes
 	s.publish(n)
-	s.open()
+	s.openSource()
 	dated := s.source.Info().Ages
 	switch {
 	case (dated != nil) != s.Can.Dated:
@@ -58,8 +58,8 @@ func agesOfUnsettled(s *session) error {
 
 // agesOfSettled acks all messages except one, and then the last message, and checks Ages after each step.
 func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
-	last := s.first(0)
-	if err := s.settle(semel.Ack, 0, s.without(0)...); err != nil {
+	last := s.firstDelivery(0)
+	if err := s.settle(semel.Ack, 0, s.deliveriesExcept(0)...); err != nil {
 		return err
 	}
 	told, err := s.settledLanes(dated, func(settled int) bool { return settled == lanes-1 })
@@ -93,7 +93,7 @@ func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) (
 		case time.Now().After(deadline):
 			return nil, fmt.Errorf("the result of Ages is %v, all %t", lanes, all)
 		}
-		if _, err := s.fetch(s.Quiet/10, wide); err != nil {
+		if _, err := s.fetch(s.Quiet/10, largeBound); err != nil {
 			return nil, err
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/semel-go/semel"
 )
 
-func deadLetter(s *session) error {
+func testDeadLetter(s *session) error {
 	s.publish(5)
-	s.open()
+	s.openSource()
 	if err := s.collect(5); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func deadLetter(s *session) error {
 	case keeps && !s.Can.DeadLetters:
 		return nil // the source has dead letters, but the harness cannot read them
 	}
-	left, err := s.trySettle(semel.DeadLetter, 0, s.first(2))
+	left, err := s.trySettle(semel.DeadLetter, 0, s.firstDelivery(2))
 	switch {
 	case keeps && (err != nil || len(left) > 0):
 		return fmt.Errorf("Settle kept no dead letter: left %v, %v", left, err)
@@ -31,7 +31,7 @@ func deadLetter(s *session) error {
 		return fmt.Errorf("the source keeps no dead letters, but Settle left %v, %v; want the message left, and semel.ErrUnsupported", left, err)
 	}
 	if keeps {
-		if err := s.hasDeadLetter(s.first(2).Message); err != nil {
+		if err := s.hasDeadLetter(s.firstDelivery(2).Message); err != nil {
 			return err
 		}
 	}

@@ -15,17 +15,17 @@ import (
 
 func flowCases() []Case {
 	return []Case{
-		{"pause_and_resume", "Until it is resumed, a paused lane delivers only messages that were already being fetched; other lanes continue.", pauseAndResume},
-		{"idle_when_everything_is_delivered", "A source that implements Idle is idle exactly when everything is delivered and no nacked message waits.", idleAtTheEnd},
-		{"flow_loses_nothing", "Pausing and resuming loses nothing, also if the source does not support it.", flowLosesNothing},
+		{"pause_and_resume", "Until it is resumed, a paused lane delivers only messages that were already being fetched; other lanes continue.", testPauseAndResume},
+		{"idle_when_everything_is_delivered", "A source that implements Idle is idle exactly when everything is delivered and no nacked message waits.", testIdleAtEnd},
+		{"flow_loses_nothing", "Pausing and resuming loses nothing, also if the source does not support it.", testFlowLosesNothing},
 	}
 }
 
-func pauseAndResume(s *session) error {
+func testPauseAndResume(s *session) error {
 	n := 20 * s.Can.Lanes
 	s.publish(n)
-	s.open()
-	first, err := s.one()
+	s.openSource()
+	first, err := s.fetchOne()
 	if err != nil || !s.Can.Pauses {
 		return err
 	}
@@ -35,11 +35,11 @@ func pauseAndResume(s *session) error {
 	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil {
 		return err
 	}
-	if err := s.quiet(s.Quiet, func(n int) bool { return n%s.Can.Lanes != lane }); err != nil {
+	if err := s.checkNoDelivery(s.Quiet, func(n int) bool { return n%s.Can.Lanes != lane }); err != nil {
 		return fmt.Errorf("while lane %q was paused: %w", first.Lane.ID, err)
 	}
 	for other := range n {
-		if other%s.Can.Lanes != lane && s.times[string(s.published[other].Body)] == 0 {
+		if other%s.Can.Lanes != lane && s.deliveryCounts[string(s.published[other].Body)] == 0 {
 			return fmt.Errorf("message %d was delayed by a paused lane that is not its own", other)
 		}
 	}
@@ -47,8 +47,8 @@ func pauseAndResume(s *session) error {
 	return s.collect(n)
 }
 
-// The method one calls Fetch until Fetch returns a delivery, and returns that delivery.
-func (s *session) one() (source.Delivery, error) {
+// fetchOne calls Fetch until Fetch returns a delivery, and returns that delivery.
+func (s *session) fetchOne() (source.Delivery, error) {
 	for range 1000 {
 		got, err := s.fetch(s.Patience, source.Bound{Messages: 1, Bytes: 1})
 		if err != nil || len(got) > 0 {
@@ -58,10 +58,10 @@ func (s *session) one() (source.Delivery, error) {
 	return source.Delivery{}, fmt.Errorf("nothing was delivered")
 }
 
-func idleAtTheEnd(s *session) error {
+func testIdleAtEnd(s *session) error {
 	s.publish(20)
-	s.open()
-	first, err := s.one()
+	s.openSource()
+	first, err := s.fetchOne()
 	if err != nil {
 		return err
 	}
@@ -100,17 +100,17 @@ func (s *session) wantIdle(idler func(context.Context) (bool, []semel.Unfinished
 		case !want || time.Now().After(deadline):
 			return fmt.Errorf("when %s: idle is %t, left %v, %w", when, idle, left, err)
 		}
-		if _, err := s.fetch(s.Quiet/10, wide); err != nil {
+		if _, err := s.fetch(s.Quiet/10, largeBound); err != nil {
 			return err
 		}
 	}
 }
 
-func flowLosesNothing(s *session) error {
+func testFlowLosesNothing(s *session) error {
 	s.publish(60)
-	s.open()
+	s.openSource()
 	for range 5 {
-		d, err := s.one()
+		d, err := s.fetchOne()
 		if err != nil {
 			return err
 		}
@@ -120,12 +120,12 @@ func flowLosesNothing(s *session) error {
 	return s.collect(60)
 }
 
-// The function beside tests that Settle and Fetch can run at the same time. First, a second goroutine acks messages
+// testSettleBesideFetch tests that Settle and Fetch can run at the same time. First, a second goroutine acks messages
 // while the first goroutine fetches. Then the first goroutine acks while the second goroutine waits in Fetch.
-func beside(s *session) error {
+func testSettleBesideFetch(s *session) error {
 	const n = 500
 	s.publish(n)
-	s.open()
+	s.openSource()
 	var group worker.Group
 	var settled error
 	todo := make(chan []source.Delivery, n)
@@ -146,16 +146,16 @@ func beside(s *session) error {
 	if err := s.reopen(); err != nil {
 		return err
 	}
-	return s.quiet(s.Quiet, none)
+	return s.checkNoDelivery(s.Quiet, none)
 }
 
 // collectInto fetches all messages but the last in small batches, and sends each batch to the channel todo.
 func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 	for range 10 * n {
-		if len(s.times) >= n || s.ended {
+		if len(s.deliveryCounts) >= n || s.ended {
 			break
 		}
-		got, err := s.fetch(s.Patience, source.Bound{Messages: min(3, n-len(s.times)), Bytes: 1 << 20})
+		got, err := s.fetch(s.Patience, source.Bound{Messages: min(3, n-len(s.deliveryCounts)), Bytes: 1 << 20})
 		if err != nil {
 			return err
 		}
@@ -163,19 +163,19 @@ func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 			todo <- got
 		}
 	}
-	if len(s.times) < n {
-		return fmt.Errorf("%d of %d messages were delivered", len(s.times), n)
+	if len(s.deliveryCounts) < n {
+		return fmt.Errorf("%d of %d messages were delivered", len(s.deliveryCounts), n)
 	}
 	return nil
 }
 
 // settleWhileWaiting fetches the last message, and acks it while another call of Fetch waits for messages.
 func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
-	from := len(s.seen)
+	from := len(s.deliveries)
 	if err := s.collect(n); err != nil {
 		return err
 	}
-	rest := slices.Clone(s.seen[from:])
+	rest := slices.Clone(s.deliveries[from:])
 	most := 2 * s.Quiet
 	if !s.Virtual {
 		most = s.Patience // the time limit is long, because a busy machine may be slow for reasons outside of the source
@@ -183,7 +183,7 @@ func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	ctx, cancel := context.WithTimeout(s.ctx, 2*most)
 	defer cancel()
 	source := s.source
-	group.Go(func() { _, _ = source.Fetch(ctx, wide) })
+	group.Go(func() { _, _ = source.Fetch(ctx, largeBound) })
 	timing.Wait(s.ctx, s.Quiet)
 	began := time.Now()
 	err := s.settle(semel.Ack, 0, rest...)

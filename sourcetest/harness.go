@@ -143,15 +143,15 @@ func (c Case) Check(t *testing.T, h Harness) (err error) {
 
 func (c Case) check(t *testing.T, h Harness) error {
 	t.Helper()
-	s := &session{Harness: h, ctx: t.Context(), broker: h.Start(t), times: map[string]int{}}
+	s := &session{Harness: h, ctx: t.Context(), broker: h.Start(t), deliveryCounts: map[string]int{}}
 	err := c.run(s)
 	if s.source != nil {
 		err = errors.Join(err, s.close())
 	}
-	if s.failed != nil {
-		t.Errorf("the broker failed: %v", s.failed)
+	if s.brokerErr != nil {
+		t.Errorf("the broker failed: %v", s.brokerErr)
 	}
-	return errors.Join(err, s.broken)
+	return errors.Join(err, s.violation)
 }
 
 // session is the state of a running case: its broker, the open source, and the deliveries so far.
@@ -163,23 +163,23 @@ type session struct {
 	lanes  laneLog
 
 	published []*semel.Message
-	// The field seen contains the deliveries in the order in which they arrived. The field times counts the deliveries
+	// deliveries contains the deliveries in the order in which they arrived. deliveryCounts counts the deliveries
 	// by the message's body.
-	seen  []source.Delivery
-	times map[string]int
-	ended bool
+	deliveries     []source.Delivery
+	deliveryCounts map[string]int
+	ended          bool
 	// unanswered is true if the last Fetch could not reach the broker.
 	unanswered bool
 
-	// The field broken is the first violation of a law that holds for every Fetch, or nil.
-	broken error
-	// The field failed is an error of the broker, or nil. An error of the broker is not a fault of the source.
-	failed error
+	// violation is the first violation of a law that holds for every Fetch, or nil.
+	violation error
+	// brokerErr is an error of the broker, or nil. An error of the broker is not a fault of the source.
+	brokerErr error
 }
 
 func (s *session) breach(format string, values ...any) {
-	if s.broken == nil {
-		s.broken = fmt.Errorf(format, values...)
+	if s.violation == nil {
+		s.violation = fmt.Errorf(format, values...)
 	}
 }
 
@@ -199,27 +199,27 @@ func (s *session) publishBody(lane int, padding string) {
 		Headers: semel.Headers{{Name: "ce-id", Value: fmt.Appendf(nil, "id-%d", n)}, {Name: "note", Value: []byte("ä \"x\"")}},
 		Body:    fmt.Appendf(nil, `{"n":%d,"lane":%d,"padding":"%s"}`, n, lane, padding),
 	}
-	if err := s.broker.Publish(lane, m); err != nil && s.failed == nil {
-		s.failed = fmt.Errorf("publish: %w", err)
+	if err := s.broker.Publish(lane, m); err != nil && s.brokerErr == nil {
+		s.brokerErr = fmt.Errorf("publish: %w", err)
 	}
 	s.published = append(s.published, m)
 }
 
 func (s *session) end() {
-	if err := s.broker.End(); err != nil && s.failed == nil {
-		s.failed = fmt.Errorf("end: %w", err)
+	if err := s.broker.End(); err != nil && s.brokerErr == nil {
+		s.brokerErr = fmt.Errorf("end: %w", err)
 	}
 }
 
-// The method open opens a source and forgets the deliveries of earlier sources.
-func (s *session) open() {
+// openSource opens a source and forgets the deliveries of earlier sources.
+func (s *session) openSource() {
 	source, err := s.broker.Open()
 	if err != nil {
-		s.failed = fmt.Errorf("open: %w", err)
+		s.brokerErr = fmt.Errorf("open: %w", err)
 		source = NewMemory(1)
 	}
 	s.source, s.lanes = source, laneLog{}
-	s.seen, s.times, s.ended = nil, map[string]int{}, false
+	s.deliveries, s.deliveryCounts, s.ended = nil, map[string]int{}, false
 	source.Lanes(&s.lanes)
 }
 
@@ -238,6 +238,6 @@ func (s *session) reopen() error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	s.open()
+	s.openSource()
 	return nil
 }

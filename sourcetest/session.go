@@ -43,8 +43,8 @@ func (l *laneLog) given(lane source.Lane) bool {
 	return slices.Contains(l.here, lane)
 }
 
-// The variable wide is a limit on messages and bytes that no case reaches.
-var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
+// largeBound is a limit on messages and bytes that no case reaches.
+var largeBound = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // fetch calls Fetch once, waits at most d, and checks the laws that hold for every Fetch.
 func (s *session) fetch(d time.Duration, most source.Bound) ([]source.Delivery, error) {
@@ -71,9 +71,9 @@ func (s *session) fetchIn(ctx context.Context, most source.Bound) ([]source.Deli
 	s.checkBound(got, most)
 	for _, d := range got {
 		s.checkDelivery(d)
-		s.times[string(d.Message.Body)]++
+		s.deliveryCounts[string(d.Message.Body)]++
 	}
-	s.seen = append(s.seen, got...)
+	s.deliveries = append(s.deliveries, got...)
 	if len(got) == 0 && !s.ended {
 		timing.Wait(ctx, time.Millisecond) // Fetch may return early without messages; the pause prevents a busy loop
 	}
@@ -108,7 +108,7 @@ func (s *session) checkDelivery(d source.Delivery) {
 	if s.Can.Whole {
 		s.checkWhole(d.Message, s.published[n])
 	}
-	if before := s.times[string(d.Message.Body)]; s.Can.Counts && d.Before < before {
+	if before := s.deliveryCounts[string(d.Message.Body)]; s.Can.Counts && d.Before < before {
 		s.breach("message %d was delivered %d times before, and Before is %d", n, before, d.Before)
 	}
 	if !s.Can.Counts && d.Before != source.Unknown {
@@ -142,30 +142,30 @@ func number(m *semel.Message) int {
 // ended, or until the time Patience has passed.
 func (s *session) collect(n int) error {
 	patience := time.Now().Add(s.Patience)
-	for len(s.times) < n && !s.ended {
+	for len(s.deliveryCounts) < n && !s.ended {
 		left := time.Until(patience)
 		if left <= 0 {
 			break
 		}
-		if _, err := s.fetch(left, wide); err != nil {
+		if _, err := s.fetch(left, largeBound); err != nil {
 			return err
 		}
 	}
-	if len(s.times) < n {
-		return fmt.Errorf("%d of %d messages were delivered; the first missing one is %d", len(s.times), n, s.missing())
+	if len(s.deliveryCounts) < n {
+		return fmt.Errorf("%d of %d messages were delivered; the first missing one is %d", len(s.deliveryCounts), n, s.missing())
 	}
 	return nil
 }
 
 func (s *session) missing() int {
-	return slices.IndexFunc(s.published, func(m *semel.Message) bool { return s.times[string(m.Body)] == 0 })
+	return slices.IndexFunc(s.published, func(m *semel.Message) bool { return s.deliveryCounts[string(m.Body)] == 0 })
 }
 
-// The method again calls Fetch until message n is delivered once more, and returns that delivery.
-func (s *session) again(n int) (source.Delivery, error) {
+// awaitRedelivery calls Fetch until message n is delivered once more, and returns that delivery.
+func (s *session) awaitRedelivery(n int) (source.Delivery, error) {
 	patience := time.Now().Add(s.Patience)
 	for left := s.Patience; left > 0 && !s.ended; left = time.Until(patience) {
-		got, err := s.fetch(left, wide)
+		got, err := s.fetch(left, largeBound)
 		if err != nil {
 			return source.Delivery{}, err
 		}
@@ -178,12 +178,12 @@ func (s *session) again(n int) (source.Delivery, error) {
 	return source.Delivery{}, fmt.Errorf("message %d was not redelivered", n)
 }
 
-// The method quiet calls Fetch for the duration d, and returns an error if a message arrives for which mayCome is
+// checkNoDelivery calls Fetch for the duration d, and returns an error if a message arrives for which mayCome is
 // false.
-func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
+func (s *session) checkNoDelivery(d time.Duration, mayCome func(n int) bool) error {
 	until := time.Now().Add(d)
 	for left := d; left > 0 && !s.ended; left = time.Until(until) {
-		got, err := s.fetch(left, wide)
+		got, err := s.fetch(left, largeBound)
 		if err != nil {
 			return err
 		}
@@ -221,14 +221,14 @@ func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...s
 	return s.source.Settle(ctx, settlements)
 }
 
-// The method first returns the first delivery of message n.
-func (s *session) first(n int) source.Delivery {
-	return s.seen[slices.IndexFunc(s.seen, func(d source.Delivery) bool { return number(d.Message) == n })]
+// firstDelivery returns the first delivery of message n.
+func (s *session) firstDelivery(n int) source.Delivery {
+	return s.deliveries[slices.IndexFunc(s.deliveries, func(d source.Delivery) bool { return number(d.Message) == n })]
 }
 
-// The method without returns all deliveries except those of the messages with the numbers ns.
-func (s *session) without(ns ...int) []source.Delivery {
-	return slices.DeleteFunc(slices.Clone(s.seen), func(d source.Delivery) bool {
+// deliveriesExcept returns all deliveries except those of the messages with the numbers ns.
+func (s *session) deliveriesExcept(ns ...int) []source.Delivery {
+	return slices.DeleteFunc(slices.Clone(s.deliveries), func(d source.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))
 	})
 }

@@ -21,16 +21,16 @@ import (
 // batch is a transaction with the markers of its messages.
 type batch struct {
 	*database.Session
-	guarded bool
-	marks   []sqlform.Mark
-	asked   []store.Mark   // the markers to write, as passed by the caller
-	fresh   []bool         // by index of the marker: true if this batch wrote the marker
-	former  *formers.Batch // nil if no marker has a previous identity
-	streams *streams.Batch // nil if no message has a version that must be checked
-	freed   bool           // true if the end of the batch unblocks rows
-	results []endResult    // results that the commit writes
-	ended   bool
-	asks    *sql.Stmt // statement that checks the transaction; prepared on first use
+	guarded        bool
+	marks          []sqlform.Mark
+	requestedMarks []store.Mark   // the markers to write, as passed by the caller
+	fresh          []bool         // by index of the marker: true if this batch wrote the marker
+	former         *formers.Batch // nil if no marker has a previous identity
+	streams        *streams.Batch // nil if no message has a version that must be checked
+	freed          bool           // true if the end of the batch unblocks rows
+	results        []endResult    // results that the commit writes
+	ended          bool
+	asks           *sql.Stmt // statement that checks the transaction; prepared on first use
 }
 
 // Begin implements store.TxStore.
@@ -57,10 +57,10 @@ func begin(ctx context.Context, db *database.DB, o store.TxOptions, marks []stor
 	}
 	given, former := marks, formers.Of(marks)
 	marks = former.Marks(marks)
-	b := &batch{Session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks)), former: former}
+	b := &batch{Session: e, marks: sqlform.Marks(marks), requestedMarks: marks, fresh: make([]bool, len(marks)), former: former}
 	verdicts, err := b.start(ctx, o)
 	if err == nil {
-		err = b.works(ctx, o.Working)
+		err = b.lockGeneration(ctx, o.Working)
 	}
 	if err == nil {
 		err = b.lookAt(ctx, marks, verdicts)
@@ -125,23 +125,23 @@ func (b *batch) Tx(int) *sql.Tx { return b.InTx }
 // Commit implements store.Batch.
 func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.ended {
-		return b.refused(sql.ErrTxDone, store.NoCulprit)
+		return b.failureResult(sql.ErrTxDone, store.NoCulprit)
 	}
 	culprit, err := b.finish(ctx, e)
 	if err != nil {
 		b.Doubt(err)
 		b.Rollback(ctx)
-		return b.refused(err, culprit)
+		return b.failureResult(err, culprit)
 	}
 	b.ended = true
 	err = b.CommitTx(ctx)
-	refused := database.IsOver(err) || b.DB.Dialect.RolledBack(err) || b.goesOn() && database.PostgresRefused(err)
+	refused := database.IsOver(err) || b.DB.Dialect.RolledBack(err) || b.canContinue() && database.PostgresRefused(err)
 	b.Release(err == nil)
 	switch {
 	case err == nil:
 		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: b.freed}
 	case refused:
-		r := b.refused(err, store.NoCulprit)
+		r := b.failureResult(err, store.NoCulprit)
 		if database.SQLState(err) != "" && b.DB.Classify(err) == store.ClassRetry {
 			// A deferred constraint or trigger failed, or COMMIT was canceled. A message of the batch may be the cause.
 			// If the error counted as an outage of the store, the message would block all other messages forever.
@@ -153,8 +153,8 @@ func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	}
 }
 
-// goesOn reports whether the connection is usable and, according to the driver, the transaction has ended.
-func (b *batch) goesOn() bool {
+// canContinue reports whether the connection is usable and, according to the driver, the transaction has ended.
+func (b *batch) canContinue() bool {
 	h := &b.Handle
 	return h.Status != nil && h.Closed != nil && !h.Closed() && h.Status() == database.NoTransaction
 }
@@ -176,28 +176,28 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 	}
 	if len(e.Claims) > 0 {
 		if err := leases.ClaimsOf(b.DB).Close(ctx, b.DB, b.InTx, e.Claims); err != nil {
-			return store.NoCulprit, b.ours(err)
+			return store.NoCulprit, b.convertOwnError(err)
 		}
 	}
-	next, err := ordering.ChangeLines(ctx, b.DB, b.InTx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
+	next, err := ordering.ChangeLines(ctx, b.DB, b.InTx, b.marks, lines.Entering(b.requestedMarks, &e), lines.Leaving(e.Claims))
 	if err != nil {
-		return store.NoCulprit, b.ours(err)
+		return store.NoCulprit, b.convertOwnError(err)
 	}
 	if err := ordering.BeginStreams(ctx, b.DB, b.InTx, b.streams.Begun(e.Trim)); err != nil {
-		return store.NoCulprit, b.ours(err)
+		return store.NoCulprit, b.convertOwnError(err)
 	}
 	freed, err := ordering.MoveStreams(ctx, b.DB, b.InTx, moved)
 	if err != nil {
-		return store.NoCulprit, b.ours(err)
+		return store.NoCulprit, b.convertOwnError(err)
 	}
 	b.freed = freed || next || b.streams.Came()
 	return store.NoCulprit, b.keepAndUnguard(ctx)
 }
 
-// The method ours converts an error of a statement about the store's own tables. If the server rejects a statement
+// convertOwnError converts an error of a statement about the store's own tables. If the server rejects a statement
 // about the store's own tables, for example because of a missing privilege or a trigger, the error counts as a fault of
 // the store, so that an operator can fix the cause and no message is parked.
-func (b *batch) ours(err error) error {
+func (b *batch) convertOwnError(err error) error {
 	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
 		return err // code without Semel may also use the user's own table
 	}
@@ -212,10 +212,10 @@ func (b *batch) unguard(ctx context.Context, statement string, args ...any) erro
 	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }
 
-// The method refused returns the result of a batch that did not reach its COMMIT, or whose COMMIT certainly failed.
+// failureResult returns the result of a batch that did not reach its COMMIT, or whose COMMIT certainly failed.
 // Without a guard, a handler may have committed the transaction. So without a guard, the outcome is unknown until the
 // next attempt reads the markers.
-func (b *batch) refused(err error, culprit int) store.Result {
+func (b *batch) failureResult(err error, culprit int) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: b.DB.Classify(err), Culprit: store.NoCulprit, Err: err}
 	if database.IsOver(err) && !b.guarded && !b.Killed.Load() {
 		r.Outcome = store.CommitUnknown
@@ -247,13 +247,13 @@ func (b *batch) Rollback(ctx context.Context) {
 // also closes no connection.
 func (b *batch) Kill() { b.KillTx() }
 
-// standing is the state of a batch's transaction.
-type standing uint8
+// txState is the state of a batch's transaction.
+type txState uint8
 
 const (
-	stands standing = iota // statements succeed
-	fails                  // the server answers, but rejects statements
-	silent                 // the server does not answer
+	txUsable       txState = iota // statements succeed
+	txFailed                      // the server answers, but rejects statements
+	txUnresponsive                // the server does not answer
 )
 
 // ClassifyHandler implements store.TxStatus. If a handler's error looks like lock contention or an outage of the store,
@@ -272,33 +272,33 @@ func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	}
 	d := b.DB.Dialect
 	coded := d.Coded(err)
-	switch s := b.standing(ctx); {
-	case s == silent:
+	switch s := b.queryState(ctx); {
+	case s == txUnresponsive:
 		return store.ClassDown
-	case coded && d.Believes, s == fails && (coded || database.IsOver(err)):
+	case coded && d.Believes, s == txFailed && (coded || database.IsOver(err)):
 		return class
 	}
 	return store.ClassRetry
 }
 
-func (b *batch) standing(ctx context.Context) standing {
+func (b *batch) queryState(ctx context.Context) txState {
 	if b.Handle.Status != nil {
 		switch {
 		case b.Handle.Closed != nil && b.Handle.Closed():
-			return silent
+			return txUnresponsive
 		case b.Handle.Status() == database.InTransaction:
-			return stands
+			return txUsable
 		}
-		return fails
+		return txFailed
 	}
 	_, err := b.InTx.ExecContext(ctx, b.DB.SQL.Guarded)
 	switch {
 	case err == nil:
-		return stands
+		return txUsable
 	case database.IsOver(err), b.DB.Dialect.Coded(err):
-		return fails
+		return txFailed
 	}
-	return silent
+	return txUnresponsive
 }
 
 // writeRow writes an inbox row with the commit. If the message has a row already, writeRow counts one more
@@ -331,7 +331,7 @@ func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 }
 
 func (b *batch) writeOne(ctx context.Context, statement string, args []any) error {
-	return ourOwn(b.DB, "the end of the batch", b.DB.WriteAll(ctx, b.InTx, 1, statement, args))
+	return wrapRowError(b.DB, "the end of the batch", b.DB.WriteAll(ctx, b.InTx, 1, statement, args))
 }
 
 func (b *batch) exec(ctx context.Context, statement string, args []any) error {

@@ -41,8 +41,8 @@ func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store
 	return leases.ClaimsOf(b.DB).Look(ctx, b.DB, b.InTx, claims, func(k int, done bool) { verdicts[at[k]] = sqlform.Standing(done) })
 }
 
-// The method works checks that the batch may use its generation, and locks the generation until the batch ends.
-func (b *batch) works(ctx context.Context, w generations.Working) error {
+// lockGeneration checks that the batch may use its generation, and locks the generation until the batch ends.
+func (b *batch) lockGeneration(ctx context.Context, w generations.Working) error {
 	if w.In == 0 {
 		return nil
 	}

@@ -46,15 +46,17 @@ const migrateTries = 30
 // releases still work.
 const aMajor = 1000
 
-// The method breaks reports whether the major version of m is later than the major version of known. The parameter
+// isIncompatible reports whether the major version of m is later than the major version of known. The parameter
 // known is the last migration that this release knows.
-func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > known.Version/aMajor }
+func (m Migration) isIncompatible(known Migration) bool {
+	return m.Version/aMajor > known.Version/aMajor
+}
 
 // String returns version and name of the migration.
 func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
 
-// The function migrations returns the migrations that this release knows, in order.
-func migrations(db *database.DB) ([]Migration, error) {
+// loadMigrations returns the migrations that this release knows, in order.
+func loadMigrations(db *database.DB) ([]Migration, error) {
 	entries, err := fs.ReadDir(db.Dialect.Files, db.Dialect.Name+"/migrations")
 	if err != nil {
 		return nil, err
@@ -84,11 +86,11 @@ func migrations(db *database.DB) ([]Migration, error) {
 // has other content, or belongs to a later major version, the error wraps semel.ErrSchema. For a later major version,
 // Status returns the migrations together with the error.
 func (s *Store) Status(ctx context.Context) ([]Migration, error) {
-	known, err := migrations(s.db)
+	known, err := loadMigrations(s.db)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := applied(ctx, s.db)
+	applied, err := appliedMigrations(ctx, s.db)
 	if err != nil {
 		return nil, s.db.Blameless("status", err)
 	}
@@ -102,7 +104,7 @@ func merge(known, applied []Migration) ([]Migration, error) {
 	for _, a := range applied {
 		i := slices.IndexFunc(all, func(m Migration) bool { return m.Version == a.Version })
 		switch {
-		case i < 0 && a.breaks(last):
+		case i < 0 && a.isIncompatible(last):
 			refused = fmt.Errorf("sqlstore: the schema has migration %v, which this release does not know: "+
 				"it is of a later major version; use the newer release that applied it: %w", a, semel.ErrSchema)
 			all = append(all, a)
@@ -119,7 +121,7 @@ func merge(known, applied []Migration) ([]Migration, error) {
 	return all, refused
 }
 
-func applied(ctx context.Context, s *database.DB) ([]Migration, error) {
+func appliedMigrations(ctx context.Context, s *database.DB) ([]Migration, error) {
 	var there bool
 	if err := s.Pool.QueryRowContext(ctx, s.SQL.HasMigrations).Scan(&there); err != nil || !there {
 		return nil, err
@@ -199,7 +201,7 @@ func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (r
 			return false, err
 		}
 	}
-	for _, statement := range m.statements() {
+	for _, statement := range m.splitStatements() {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return false, err
 		}
@@ -207,16 +209,16 @@ func migrateIn(ctx context.Context, db *database.DB, tx *sql.Tx, m Migration) (r
 	return true, nil
 }
 
-// The method statements splits a migration into statements: after each line that ends with a semicolon and is followed
+// splitStatements splits a migration into statements: after each line that ends with a semicolon and is followed
 // by an empty line.
-func (m Migration) statements() []string {
+func (m Migration) splitStatements() []string {
 	return strings.Split(strings.TrimSpace(m.SQL), ";\n\n")
 }
 
 // Print writes the SQL of all migrations, for teams that apply the SQL with another tool. The SQL also writes
 // the records of the migrations.
 func (s *Store) Print(w io.Writer) error {
-	all, err := migrations(s.db)
+	all, err := loadMigrations(s.db)
 	if err != nil {
 		return err
 	}

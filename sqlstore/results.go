@@ -15,14 +15,14 @@ import (
 func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of admin.ResultOf, result []byte) error {
 	args, err := keptResult(s.db, of, result)
 	if err == nil {
-		err = ourOwn(s.db, "results", database.WriteIn(ctx, tx, sqlform.Results, 1, s.db.SQL.KeepResult, args...))
+		err = wrapRowError(s.db, "results", database.WriteIn(ctx, tx, sqlform.Results, 1, s.db.SQL.KeepResult, args...))
 	}
 	return resultError(err)
 }
 
-// ourOwn converts an error about a row that a trigger or rule has prevented: the error counts as a fault of the store
+// wrapRowError converts an error about a row that a trigger or rule has prevented: the error counts as a fault of the store
 // and not as an attempt of a message. ourOwn returns other errors unchanged.
-func ourOwn(db *database.DB, doing string, err error) error {
+func wrapRowError(db *database.DB, doing string, err error) error {
 	var swallowed *sqlform.SwallowedError
 	if errors.As(err, &swallowed) {
 		return db.Blameless(doing, err)
@@ -68,7 +68,7 @@ func (b *batch) keepAndUnguard(ctx context.Context) error {
 			return b.unguardKeeping(ctx, args)
 		}
 		if err := database.WriteIn(ctx, b.InTx, sqlform.Results, 1, b.DB.SQL.KeepResult, args...); err != nil {
-			return resultError(ourOwn(b.DB, "results", err))
+			return resultError(wrapRowError(b.DB, "results", err))
 		}
 	}
 	if !b.guarded {
@@ -82,7 +82,7 @@ func (b *batch) keepAndUnguard(ctx context.Context) error {
 func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
 	err := b.unguard(ctx, b.DB.Postgres.UnguardKeeping, args...)
 	if errors.Is(err, errRolledBack) && b.unguard(ctx, b.DB.SQL.Unguard) == nil {
-		return resultError(ourOwn(b.DB, "results", sqlform.WrittenIn(sqlform.Results, 0, 1)))
+		return resultError(wrapRowError(b.DB, "results", sqlform.WrittenIn(sqlform.Results, 0, 1)))
 	}
 	return err
 }

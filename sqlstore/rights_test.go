@@ -22,8 +22,8 @@ var (
 	listed     = regexp.MustCompile(`\(1, '([a-z_]+)', '([a-z,]+)'\)`)
 )
 
-// The function needed adds the privileges that a statement needs on Semel's tables.
-func needed(text string, of map[string]map[string]bool) {
+// addPrivileges adds the privileges that a statement needs on Semel's tables.
+func addPrivileges(text string, of map[string]map[string]bool) {
 	text = inQuotes.ReplaceAllString(text, "''")
 	needs := func(table, privilege string) {
 		if of[table] == nil {
@@ -76,7 +76,7 @@ func TestTheRightsAreThoseThatTheStatementsNeed(t *testing.T) {
 			case name == "rights":
 				list = text
 			case !slices.Contains(forTheOwner, name):
-				needed(text, want)
+				addPrivileges(text, want)
 			}
 		}
 	}

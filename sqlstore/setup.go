@@ -31,7 +31,7 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	if err := s.db.Pool.QueryRowContext(ctx, s.db.SQL.SetupKnown, hash).Scan(&known); err == nil && known {
 		return false, nil
 	}
-	if err = controlled(s.db.Dialect, statements); err == nil {
+	if err = checkTransactionControl(s.db.Dialect, statements); err == nil {
 		err = s.db.Write(ctx, func(tx *sql.Tx) (err error) {
 			ran, err = setup(ctx, s.db, tx, hash, name, statements)
 			return err
@@ -77,9 +77,9 @@ func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, stateme
 	return err == nil, err
 }
 
-// The function controlled returns an error if the text is not valid, or if a statement begins or ends a transaction.
+// checkTransactionControl returns an error if the text is not valid, or if a statement begins or ends a transaction.
 // The error has the line and column of the statement.
-func controlled(d *database.Dialect, text string) error {
+func checkTransactionControl(d *database.Dialect, text string) error {
 	tokens, err := d.Text.Scan(text)
 	if err != nil {
 		return err

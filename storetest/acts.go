@@ -41,29 +41,29 @@ func (h *fixture[Tx]) discard(rows ...store.RowRevision) error {
 	return errors.Join(h.inbox().Discard(h.t.context(), act("discard"), rows...)...)
 }
 
-// acts tests discards.
-func (s suite[Tx]) acts(t *T) {
+// testActs tests discards.
+func (s suite[Tx]) testActs(t *T) {
 	s.run(t, "discard_closes_a_row_and_its_marker",
 		"Discard closes a row and its marker in one recorded transaction; copies then find the identity discarded.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			t.must(h.discard(r.Seen()))
-			if after := h.row("a", false); after.State != store.StateDiscarded || after.Revision == r.Revision {
+			if after := h.rowOfIdentity("a", false); after.State != store.StateDiscarded || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Discarded))
 			h.wantActs(r.Number, "discard done")
 		})
 	s.run(t, "discarding_a_conflict_leaves_the_marker", "Discarding a conflict closes only the conflict's own row.", func(t *T, h *fixture[Tx]) {
-		h.deliver(h.print("a", 1))
+		h.deliver(h.contentMark("a", 1))
 		h.conflict("a", 2)
-		r := h.row("a", true)
+		r := h.rowOfIdentity("a", true)
 		t.must(h.discard(r.Seen()))
-		h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+		h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Applied))
 	})
 }
 
-// requeues tests retries of rows.
-func (s suite[Tx]) requeues(t *T) {
+// testRequeues tests retries of rows.
+func (s suite[Tx]) testRequeues(t *T) {
 	s.run(t, "a_retry_makes_a_row_due",
 		"A retried parked row and its marker become due; the row is claimed and takes effect once.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
@@ -92,7 +92,7 @@ func (s suite[Tx]) requeues(t *T) {
 				return h.discard(r.Seen())
 			},
 		} {
-			h := s.opened(t)
+			h := s.open(t)
 			c := h.claimed("a")[0]
 			if s.h.Can.OneWriter { // with a single writer, the command would wait for the open batch
 				t.must(do(h, h.number(c.Number)))
@@ -118,13 +118,13 @@ func (s suite[Tx]) requeues(t *T) {
 		"At most one row of an identity waits at a time, and none waits while the identity is applied.", func(t *T, h *fixture[Tx]) {
 			first := h.park("a")
 			h.conflict("a", 2)
-			other := h.row("a", true)
+			other := h.rowOfIdentity("a", true)
 			t.must(h.retry(other.Seen()))
 			t.wantErr("while another row of the identity waits", h.retry(first.Seen()), semel.ErrConflict)
 			h.works(other.Number)
 			t.wantErr("while the identity is applied", h.retry(first.Seen()), semel.ErrConflict)
-			h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
-			h.wantKinds(h.asks(h.print("a", 1)), conflict)
+			h.wantKinds(h.asks(h.contentMark("a", 2)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), conflict)
 			h.wantActs(first.Number)
 		})
 	s.run(t, "a_finished_row_is_not_run_again", "A command on a closed row, or with an outdated revision, is refused and changes nothing.", func(t *T, h *fixture[Tx]) {
@@ -160,8 +160,8 @@ func (h *fixture[Tx]) works(number int64) {
 	h.wantState("the row", h.number(number), store.StateCompleted)
 }
 
-// refusals tests commands on rows that have changed since they were read, or that are closed.
-func (s suite[Tx]) refusals(t *T) {
+// testRefusals tests commands on rows that have changed since they were read, or that are closed.
+func (s suite[Tx]) testRefusals(t *T) {
 	s.run(t, "an_act_on_a_changed_row_does_nothing",
 		"A command with an outdated revision, or on a row that does not exist, returns ErrChanged and leaves no record.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
@@ -173,14 +173,14 @@ func (s suite[Tx]) refusals(t *T) {
 	s.run(t, "a_closed_row_stays_closed", "A discarded or completed row accepts no further command.", func(t *T, h *fixture[Tx]) {
 		r := h.park("a")
 		t.must(h.discard(r.Seen()))
-		r = h.row("a", false)
+		r = h.rowOfIdentity("a", false)
 		t.wantErr("a second discard", h.discard(r.Seen()), semel.ErrState)
 		h.wantActs(r.Number, "discard done")
 	})
 }
 
-// records tests which audit records the commands write, and how the records are listed.
-func (s suite[Tx]) records(t *T) {
+// testRecords tests which audit records the commands write, and how the records are listed.
+func (s suite[Tx]) testRecords(t *T) {
 	s.run(t, "acts_are_listed_oldest_first",
 		"Acts are listed in the order in which they were done, of one row or of all rows, up to a limit.", func(t *T, h *fixture[Tx]) {
 			a, b, c := h.park("a"), h.park("b"), h.park("c")
@@ -197,8 +197,8 @@ func (s suite[Tx]) records(t *T) {
 		})
 }
 
-// manyActs tests commands on several rows at once.
-func (s suite[Tx]) manyActs(t *T) {
+// testManyActs tests commands on several rows at once.
+func (s suite[Tx]) testManyActs(t *T) {
 	s.run(t, "of_many_rows_each_is_judged_alone",
 		"A retry of many rows makes each eligible row due, records it, and returns an error for each other row.", func(t *T, h *fixture[Tx]) {
 			a, closed, b := h.park("a"), h.discards(h.park("closed")), h.park("b")
@@ -218,7 +218,7 @@ func (s suite[Tx]) manyActs(t *T) {
 			if after := h.number(second.Number); after.State != store.StateParked || after.Revision != second.Revision {
 				t.Errorf("the conflict is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("b", 1)), already(store.Parked))
+			h.wantKinds(h.asks(h.contentMark("b", 1)), already(store.Parked))
 		})
 	s.run(t, "many_rows_are_discarded_at_once",
 		"A discard of many rows closes each row with its marker, including two rows of one identity, and returns an error for each other row.", func(t *T, h *fixture[Tx]) {
@@ -231,8 +231,8 @@ func (s suite[Tx]) manyActs(t *T) {
 			for _, r := range []store.StoredRow{a, first} {
 				h.wantActs(r.Number, "discard done")
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
-			h.wantKinds(h.asks(h.print("twin", 1)), already(store.Discarded))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Discarded))
+			h.wantKinds(h.asks(h.contentMark("twin", 1)), already(store.Discarded))
 		})
 }
 
@@ -249,8 +249,8 @@ func (h *fixture[Tx]) wantEach(got []error, want ...error) {
 	}
 }
 
-// rowless tests a store that has no inbox.
-func (s suite[Tx]) rowless(t *T) {
+// testRowless tests a store that has no inbox.
+func (s suite[Tx]) testRowless(t *T) {
 	s.run(t, "case_7_without_an_inbox_a_commit_with_a_row_is_refused_and_writes_nothing",
 		"A store without an inbox must not commit a batch that has a row: the message would be acked and exist nowhere.", func(t *T, h *fixture[Tx]) {
 			parked := h.mark("b")
@@ -282,29 +282,29 @@ func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
 	return v
 }
 
-// looked tests lookups of markers.
-func (s suite[Tx]) looked(t *T) {
+// testLookUp tests lookups of markers.
+func (s suite[Tx]) testLookUp(t *T) {
 	s.run(t, "case_16_a_lookup_returns_committed_marks",
 		"Lookup returns for each mark the outcome that Begin would return, and writes nothing.", func(t *T, h *fixture[Tx]) {
-			h.deliver(h.print("a", 1), h.mark("none"))
+			h.deliver(h.contentMark("a", 1), h.mark("none"))
 			h.park("parked")
 			long := strings.Repeat("long", 100)
-			h.deliver(h.print(long, 1))
+			h.deliver(h.contentMark(long, 1))
 			for range 2 {
-				v := h.looks(h.print("b", 1), h.print("a", 1), h.print("a", 2), h.print("parked", 1), h.print(long, 1), h.print("a", 1), h.mark("none"))
+				v := h.looks(h.contentMark("b", 1), h.contentMark("a", 1), h.contentMark("a", 2), h.contentMark("parked", 1), h.contentMark(long, 1), h.contentMark("a", 1), h.mark("none"))
 				h.wantKinds(v, fresh, already(store.Applied), conflict, already(store.Parked), already(store.Applied), already(store.Applied), already(store.Applied))
 			}
 			h.wantKinds(h.looks())
-			h.wantKinds(h.asks(h.print("b", 1)), fresh)
+			h.wantKinds(h.asks(h.contentMark("b", 1)), fresh)
 		})
 	s.run(t, "case_5_a_lookup_waits_for_no_batch",
 		"Lookup does not see another batch's mark before its commit, and never sees it after a rollback.", func(t *T, h *fixture[Tx]) {
-			b, _ := h.begin(h.print("a", 1))
-			h.wantKinds(h.looks(h.print("a", 1)), fresh)
+			b, _ := h.begin(h.contentMark("a", 1))
+			h.wantKinds(h.looks(h.contentMark("a", 1)), fresh)
 			b.Rollback(t.context())
-			h.wantKinds(h.looks(h.print("a", 1)), fresh)
-			b, _ = h.begin(h.print("a", 1))
+			h.wantKinds(h.looks(h.contentMark("a", 1)), fresh)
+			b, _ = h.begin(h.contentMark("a", 1))
 			h.commit(b, store.Ending{})
-			h.wantKinds(h.looks(h.print("a", 1)), already(store.Applied))
+			h.wantKinds(h.looks(h.contentMark("a", 1)), already(store.Applied))
 		})
 }

@@ -44,8 +44,8 @@ func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.Store
 	return r
 }
 
-// calls tests what rows record about calls of other systems.
-func (s suite[Tx]) calls(t *T) {
+// testCalls tests what rows record about calls of other systems.
+func (s suite[Tx]) testCalls(t *T) {
 	s.run(t, "E3_a_call_is_remembered_before_it_is_made",
 		"A worker that claims a row after a process died during a call learns that the outcome is unknown, and when the first call began.", func(t *T, h *fixture[Tx]) {
 			n := h.receive("a", 0, nil).Number
@@ -120,8 +120,8 @@ func (s suite[Tx]) calls(t *T) {
 		})
 }
 
-// resolutions tests how operators report the outcomes of calls whose outcome was unknown.
-func (s suite[Tx]) resolutions(t *T) {
+// testResolutions tests how operators report the outcomes of calls whose outcome was unknown.
+func (s suite[Tx]) testResolutions(t *T) {
 	s.run(t, "E3_a_call_resolved_as_done_completes_its_row",
 		"If an operator resolves a call as done, the row is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {
 			r := h.unknownCall("a", store.StateParked)
@@ -252,8 +252,8 @@ func (h *fixture[Tx]) claimNext() store.Claimed {
 	return got[0]
 }
 
-// steps tests the steps of a message.
-func (s suite[Tx]) steps(t *T) {
+// testSteps tests the steps of a message.
+func (s suite[Tx]) testSteps(t *T) {
 	done := []store.StepDone{{Name: "reserve", Output: manyBytes(steplimit.Output)}, {Name: "zahlen, \"ü\"", Output: nil}, {Name: "ship", Output: []byte{}}}
 	s.run(t, "C11_a_step_is_written_with_its_effect",
 		"A step, the state of its row and its effect commit together and become visible only then; the next claim returns all steps with the full bytes of their outputs.", func(t *T, h *fixture[Tx]) {

@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// leased runs the cases about claims on a store that has transactions.
-func (s suite[Tx]) leased(t *T) {
+// testLeases runs the cases about claims on a store that has transactions.
+func (s suite[Tx]) testLeases(t *T) {
 	leases(t, LeaseHarness{Open: func(tb testing.TB) LeaseInstance {
-		h := s.opened(&T{TB: tb})
+		h := s.open(&T{TB: tb})
 		return LeaseInstance{
 			Store: h.leases(),
 			Put: func(_ testing.TB, id string, after time.Duration, size int) int64 {
@@ -22,17 +22,17 @@ func (s suite[Tx]) leased(t *T) {
 			Row: func(_ testing.TB, number int64) store.StoredRow { return h.number(number) },
 		}
 	}})
-	s.claims(t)
-	s.waiting(t)
-	s.requeues(t)
-	s.manyActs(t)
-	s.transitions(t)
-	s.concurrentActs(t)
-	s.markerOwner(t)
-	s.reopened(t)
-	s.besideOpenRow(t)
-	s.twinTable(t)
-	s.clockAhead(t)
+	s.testClaims(t)
+	s.testWaitingRows(t)
+	s.testRequeues(t)
+	s.testManyActs(t)
+	s.testTransitions(t)
+	s.testConcurrentActs(t)
+	s.testMarkerOwner(t)
+	s.testReopened(t)
+	s.testBesideOpenRow(t)
+	s.testTwinTable(t)
+	s.testClockAhead(t)
 }
 
 func (h *fixture[Tx]) leases() store.Leases { return h.Store.(store.Leases) }
@@ -68,7 +68,7 @@ func (h *fixture[Tx]) claimed(ids ...string) []store.Claimed {
 
 // asking returns a mark for the message of a claimed row. The mark contains the claim.
 func (h *fixture[Tx]) asking(c store.Claimed) store.Mark {
-	m := h.print(c.Row.Key.ID, 1)
+	m := h.contentMark(c.Row.Key.ID, 1)
 	m.Claim = c.Claim
 	return m
 }
@@ -86,11 +86,11 @@ func (h *fixture[Tx]) steal(c store.Claimed) store.Claim {
 
 func (h *fixture[Tx]) wantOutcome(id string, o store.Outcome) {
 	h.t.Helper()
-	h.wantKinds(h.asks(h.print(id, 1)), already(o))
+	h.wantKinds(h.asks(h.contentMark(id, 1)), already(o))
 }
 
-// claims tests batches that process and end a claim.
-func (s suite[Tx]) claims(t *T) {
+// testClaims tests batches that process and end a claim.
+func (s suite[Tx]) testClaims(t *T) {
 	for _, state := range endings {
 		s.run(t, "law_12_a_claim_ends_with_its_batch/"+state.String(),
 			"The row, marker and effect of a claim change in one commit, and not before.", func(t *T, h *fixture[Tx]) {
@@ -178,12 +178,12 @@ func (s suite[Tx]) claims(t *T) {
 		})
 }
 
-// The method waiting tests copies of messages that wait in the inbox.
-func (s suite[Tx]) waiting(t *T) {
+// testWaitingRows tests copies of messages that wait in the inbox.
+func (s suite[Tx]) testWaitingRows(t *T) {
 	s.run(t, "law_9_a_copy_of_a_waiting_message_is_a_duplicate",
 		"A copy of a message in the inbox gets the verdict waiting, also while the row is claimed, and can be counted on the row.", func(t *T, h *fixture[Tx]) {
 			c := h.claimed("a")[0]
-			b, v := h.begin(h.print("a", 1))
+			b, v := h.begin(h.contentMark("a", 1))
 			h.wantKinds(v, already(store.Waiting))
 			h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
 			if r := h.number(c.Number); r.Repeated != 1 || r.State != store.StateInProgress {
@@ -196,7 +196,7 @@ func (s suite[Tx]) waiting(t *T) {
 		})
 	s.run(t, "law_10_other_content_of_a_waiting_message_is_a_conflict", "The content of a waiting identity is fixed; other content is a conflict.", func(t *T, h *fixture[Tx]) {
 		h.receive("a", 0, nil)
-		h.wantKinds(h.asks(h.print("a", 2)), conflict)
+		h.wantKinds(h.asks(h.contentMark("a", 2)), conflict)
 	})
 	s.run(t, "law_6_a_row_waits_by_the_stores_clock", "The verdict on a waiting message says when its row is due.", func(t *T, h *fixture[Tx]) {
 		r := h.receive("a", long, nil)
@@ -209,9 +209,9 @@ func (s suite[Tx]) waiting(t *T) {
 // endCases tests how claims end.
 func endCases(run runCase) {
 	for _, state := range endings {
-		run("D4_each_event_ends_a_claim_in_its_state/"+state.String(), "Each end of a claim puts the row into its state, without a claim, and with the error and reason of the run.", func(h *claims) {
+		run("D4_each_event_ends_a_claim_in_its_state/"+state.String(), "Each end of a claim puts the row into its state, without a claim, and with the error and reason of the run.", func(h *claimFixture) {
 			n := h.put("a")
-			c := h.one(long)
+			c := h.claimOne(long)
 			lost, err := h.Store.Start(h.t.context(), []store.Claim{c.Claim})
 			if err != nil || len(lost) != 0 {
 				h.t.Fatalf("lost %v, %v", lost, err)
@@ -226,29 +226,29 @@ func endCases(run runCase) {
 			if h.end(store.ClaimEnding{Claim: c.Claim, State: state}) {
 				h.t.Error("it ends twice")
 			}
-			if again := h.claim(10, long); len(again) != 0 { // no waiting row is claimed before its time
+			if again := h.claimUpTo(10, long); len(again) != 0 { // no waiting row is claimed before its time
 				h.t.Errorf("claimed again: %+v", again)
 			}
 		})
 	}
-	run("D3_a_released_row_is_due_at_once", "A row that was released, or failed and is due again, is claimed again and is not suspect.", func(h *claims) {
+	run("D3_a_released_row_is_due_at_once", "A row that was released, or failed and is due again, is claimed again and is not suspect.", func(h *claimFixture) {
 		n := h.put("a")
 		for _, state := range []store.RowState{store.StateReceived, store.StateFailedRetryable} {
-			c := h.one(long)
+			c := h.claimOne(long)
 			if !h.end(store.ClaimEnding{Claim: c.Claim, State: state}) {
 				h.t.Fatal("the claim is lost")
 			}
 		}
-		if c := h.one(long); c.Number != n || c.Suspect {
+		if c := h.claimOne(long); c.Number != n || c.Suspect {
 			h.t.Errorf("%+v", c)
 		}
 	})
-	run("D5_a_release_takes_back_only_its_own_start", "A row stays suspect after a lease ended without a result until a handler returns, even if other workers claim and release the row in between.", func(h *claims) {
+	run("D5_a_release_takes_back_only_its_own_start", "A row stays suspect after a lease ended without a result until a handler returns, even if other workers claim and release the row in between.", func(h *claimFixture) {
 		n := h.put("a")
-		h.one(brief)
+		h.claimOne(brief)
 		suspect := func(starts int) store.Claimed {
 			h.t.Helper()
-			c := h.again(n)
+			c := h.reclaim(n)
 			if !c.Suspect || c.Row.Started != starts {
 				h.t.Errorf("suspect %t with %d starts, want %d", c.Suspect, c.Row.Started, starts)
 			}
@@ -272,13 +272,13 @@ func endCases(run runCase) {
 		if !h.end(store.ClaimEnding{Claim: c.Claim, State: store.StateFailedRetryable, Ran: true}) {
 			h.t.Fatal("the claim is lost")
 		}
-		if c := h.one(long); c.Suspect || c.Row.Started != 0 {
+		if c := h.claimOne(long); c.Suspect || c.Row.Started != 0 {
 			h.t.Errorf("%+v", c)
 		}
 	})
-	run("law_7_a_lost_claim_does_not_prevent_others_from_ending", "If several claims end in one call, each ending succeeds or fails alone.", func(h *claims) {
+	run("law_7_a_lost_claim_does_not_prevent_others_from_ending", "If several claims end in one call, each ending succeeds or fails alone.", func(h *claimFixture) {
 		a, b := h.put("a"), h.put("b")
-		both := h.claim(2, long)
+		both := h.claimUpTo(2, long)
 		if len(both) != 2 || !h.end(store.ClaimEnding{Claim: both[0].Claim, State: store.StateParked}) {
 			h.t.Fatalf("claimed %+v", both)
 		}
@@ -312,8 +312,8 @@ func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effect
 	}
 }
 
-// gathered tests transactions that several claims share.
-func (s suite[Tx]) gathered(t *T) {
+// testGather tests transactions that several claims share.
+func (s suite[Tx]) testGather(t *T) {
 	s.run(t, "K10_law_1_claims_that_share_a_transaction_end_with_their_effects",
 		"All effects and all endings of claims that share a transaction are in one commit.", func(t *T, h *fixture[Tx]) {
 			all := h.claimed("a", "b", "c")

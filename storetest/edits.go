@@ -58,8 +58,8 @@ func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	}
 }
 
-// edited tests edits of bodies.
-func (s suite[Tx]) edited(t *T) {
+// testEdits tests edits of bodies.
+func (s suite[Tx]) testEdits(t *T) {
 	s.run(t, "G5_an_edit_changes_the_body_and_keeps_the_previous_one",
 		"An edit changes only the body; the store keeps every previous body.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
@@ -108,19 +108,19 @@ func (s suite[Tx]) edited(t *T) {
 	s.run(t, "G5_copies_of_the_original_are_duplicates_of_the_edit",
 		"After an edit the store still recognises what the producer sent: a copy is a duplicate; other content, even the edited content, is a conflict.", func(t *T, h *fixture[Tx]) {
 			r := h.edits(h.park("a"), "b")
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Parked))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Parked))
 			t.must(h.retry(r.Seen()))
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Waiting))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Waiting))
 			h.works(r.Number)
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
-			h.wantKinds(h.asks(h.print("a", 2)), conflict)
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("a", 2)), conflict)
 			h.wantCount("a", 1)
 		})
 	s.run(t, "trap_T46_a_row_that_has_taken_effect_is_not_edited",
 		"An edit is refused and changes nothing if the row, or the first content of a conflict, has taken effect or may have.", func(t *T, h *fixture[Tx]) {
-			h.deliver(h.print("a", 1))
+			h.deliver(h.contentMark("a", 1))
 			h.conflict("a", 2)
-			h.wantUnedited(h.row("a", true), semel.ErrConflict)
+			h.wantUnedited(h.rowOfIdentity("a", true), semel.ErrConflict)
 			r := h.park("b")
 			t.must(h.retry(r.Seen()))
 			h.wantUnedited(h.number(r.Number), semel.ErrState)
@@ -143,7 +143,7 @@ func (s suite[Tx]) edited(t *T) {
 		h.wantUnedited(r, semel.ErrState)
 	})
 	if s.h.Can.Retention && !s.h.Can.Days {
-		s.editedAndReaped(t)
+		s.testEditedAndReaped(t)
 	}
 }
 
@@ -168,15 +168,15 @@ func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	}
 }
 
-// editedAndReaped tests that the removal of old bodies removes the previous bodies of an edited row together with its
+// testEditedAndReaped tests that the removal of old bodies removes the previous bodies of an edited row together with its
 // current body.
-func (s suite[Tx]) editedAndReaped(t *T) {
+func (s suite[Tx]) testEditedAndReaped(t *T) {
 	s.run(t, "law_11_bodies_before_an_edit_are_removed_with_the_current_body",
 		"When the reaper removes the bodies of finished messages, it also removes their bodies before edits; the hashes stay.", func(t *T, h *fixture[Tx]) {
 			r := h.edits(h.park("a"), "b")
 			t.must(h.retry(r.Seen()))
 			h.works(r.Number)
-			h.retain(store.Retention{Keep: long, Bodies: soon})
+			h.retain(store.Retention{Keep: long, Bodies: shortRetention})
 			h.bodiless(r.Number)
 			all, err := h.editor().Edits(t.context(), r.Number, true)
 			t.must(err)
@@ -275,8 +275,8 @@ func (h *fixture[Tx]) wantWhole(key []byte, lines []admin.AuditedSeal) {
 	}
 }
 
-// audited tests the interface admin.Auditor.
-func (s suite[Tx]) audited(t *T) {
+// testAudit tests the interface admin.Auditor.
+func (s suite[Tx]) testAudit(t *T) {
 	s.run(t, "G6_acts_are_sealed_once_and_in_order",
 		"Seal seals committed acts in order, up to its limit, with the act, who, when and why; no act is sealed twice.", func(t *T, h *fixture[Tx]) {
 			h.wantSealed(admin.Sealing{Whole: true}, 0)
@@ -347,7 +347,7 @@ func (s suite[Tx]) audited(t *T) {
 	s.run(t, "G6_acts_and_seals_at_once",
 		"If several processes seal while operators act, no act is sealed twice and none is left out.", func(t *T, h *fixture[Tx]) {
 			auditor, recorder := h.auditor(), h.Store.(admin.Recorder) // a store that lacks one of the interfaces fails here
-			together(8, func(i int) {
+			runConcurrently(8, func(i int) {
 				for range 10 {
 					var err error
 					if i < 4 {

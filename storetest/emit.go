@@ -29,13 +29,13 @@ func (h *fixture[Tx]) wantEmitted(got, want admin.Emitted) {
 	}
 }
 
-// The method causes writes intents that wait to be sent, one for each id, all with the same cause.
-func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
+// writeIntents writes intents that wait to be sent, one for each id, all with the same cause.
+func (h *fixture[Tx]) writeIntents(cause string, ids ...string) (numbers []int64) {
 	h.t.Helper()
 	b, _ := h.begin()
 	var marks []store.Mark
 	for _, id := range ids {
-		m := h.print(id, 1)
+		m := h.contentMark(id, 1)
 		m.Cause = []byte(cause)
 		marks = append(marks, m)
 	}
@@ -63,10 +63,10 @@ func (h *fixture[Tx]) callsFor(number int64, state store.RowState, o store.CallO
 	return started
 }
 
-// The method sent writes intents of a cause and sends them.
-func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
+// sendIntents writes intents of a cause and sends them.
+func (h *fixture[Tx]) sendIntents(cause string, ids ...string) []int64 {
 	h.t.Helper()
-	numbers := h.causes(cause, ids...)
+	numbers := h.writeIntents(cause, ids...)
 	for _, n := range numbers {
 		if s := h.callsFor(n, store.StateCompleted, store.CallDecided); s.Again {
 			h.t.Errorf("the first start of row %d is reported as a repeated one", n)
@@ -75,12 +75,12 @@ func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 	return numbers
 }
 
-// emission tests that intents can be sent again.
-func (s suite[Tx]) emission(t *T) {
+// testEmission tests that intents can be sent again.
+func (s suite[Tx]) testEmission(t *T) {
 	s.run(t, "C12_a_sent_intent_is_due_again_under_its_identity",
 		"An intent that is sent again waits like a new one; its sender learns that it is a repetition; it is sent once, unchanged.", func(t *T, h *fixture[Tx]) {
-			n := h.sent("cause", "a", "b")
-			other := h.sent("another", "c")[0]
+			n := h.sendIntents("cause", "a", "b")
+			other := h.sendIntents("another", "c")[0]
 			before := h.number(n[0])
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause", "unknown"), admin.Emitted{Again: 2})
 			h.wantEmitted(h.emits(admin.EmitOptions{}), admin.Emitted{})
@@ -101,7 +101,7 @@ func (s suite[Tx]) emission(t *T) {
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1, Left: 1})
 		})
 	s.run(t, "C12_an_intent_is_not_sent_again_too_early_or_after_its_window", "An intent that ended too recently, or whose first call is too long ago, is counted and not changed.", func(t *T, h *fixture[Tx]) {
-		n := h.sent("cause", "a")[0]
+		n := h.sendIntents("cause", "a")[0]
 		before := h.number(n)
 		windows := map[string]time.Duration{"others": 1, "billing": 365 * 24 * time.Hour}
 		h.wantEmitted(h.emits(admin.EmitOptions{Every: long, Windows: windows}, "cause"), admin.Emitted{Recent: 1})
@@ -115,9 +115,9 @@ func (s suite[Tx]) emission(t *T) {
 	})
 	s.run(t, "C12_one_of_many_copies_sends_an_intent_again",
 		"Of many copies at once, exactly one makes each intent due.", func(t *T, h *fixture[Tx]) {
-			h.sent("cause", "a", "b")
+			h.sendIntents("cause", "a", "b")
 			did := make([]admin.Emitted, 4)
-			together(len(did), func(i int) { did[i] = h.emits(admin.EmitOptions{}, "cause") })
+			runConcurrently(len(did), func(i int) { did[i] = h.emits(admin.EmitOptions{}, "cause") })
 			var all admin.Emitted
 			for _, d := range did {
 				all = all.Plus(d)
@@ -125,7 +125,7 @@ func (s suite[Tx]) emission(t *T) {
 			h.wantEmitted(all, admin.Emitted{Again: 2, Left: 6})
 		})
 	s.run(t, "C12_law_1_an_intent_that_was_not_sent_is_unchanged", "An intent that waits, is parked or was completed in a transaction is left unchanged.", func(t *T, h *fixture[Tx]) {
-		n := h.causes("cause", "waits", "claimed", "parked", "discarded", "inside", "nowhere")
+		n := h.writeIntents("cause", "waits", "claimed", "parked", "discarded", "inside", "nowhere")
 		h.takes(n[1], long)
 		h.callsFor(n[2], store.StateParked, store.CallDecided)
 		h.callsFor(n[3], store.StateDiscarded, store.CallUnknown)
@@ -145,7 +145,7 @@ func (s suite[Tx]) emission(t *T) {
 	})
 	s.run(t, "C12_E3_an_intent_resolved_as_not_done_is_sent_for_the_first_time",
 		"Its calls and the operator's resolution are forgotten.", func(t *T, h *fixture[Tx]) {
-			n := h.sent("cause", "a")[0]
+			n := h.sendIntents("cause", "a")[0]
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1})
 			h.callsFor(n, store.StateFailedRetryable, store.CallUnknown)
 			t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
@@ -157,8 +157,8 @@ func (s suite[Tx]) emission(t *T) {
 		return
 	}
 	s.run(t, "C12_an_intent_without_body_is_not_sent_again", "An intent whose body was removed is never sent with an empty body.", func(t *T, h *fixture[Tx]) {
-		n := h.sent("cause", "a")[0]
-		h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
+		n := h.sendIntents("cause", "a")[0]
+		h.retain(store.Retention{Keep: time.Hour, Bodies: shortRetention})
 		h.until(func() bool {
 			h.pass(10)
 			return h.number(n).BodyRemoved
@@ -215,21 +215,21 @@ func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...st
 	return told
 }
 
-// intents tests messages that a handler writes for another consumer.
-func (s suite[Tx]) intents(t *T) {
+// testIntents tests messages that a handler writes for another consumer.
+func (s suite[Tx]) testIntents(t *T) {
 	s.run(t, "law_1_an_intent_commits_with_its_handlers_transaction",
 		"The intents of a handler are visible after its commit, and never after a rollback.", func(t *T, h *fixture[Tx]) {
 			for _, reason := range []semel.Reason{reasonname.None, reasonname.Suppressed} {
 				b, _ := h.begin(h.mark("cause"))
-				h.writes(b, reason, h.print("a", 1), h.print("b", 1))
+				h.writes(b, reason, h.contentMark("a", 1), h.contentMark("b", 1))
 				b.Rollback(t.context())
 			}
 			if rows := h.list(store.RowFilter{}); len(rows) != 0 {
 				t.Fatalf("a rollback leaves %+v", rows)
 			}
 			b, _ := h.begin(h.mark("cause"))
-			v := h.writes(b, reasonname.None, h.print("a", 1))
-			h.writes(b, reasonname.Suppressed, h.print("b", 1))
+			v := h.writes(b, reasonname.None, h.contentMark("a", 1))
+			h.writes(b, reasonname.Suppressed, h.contentMark("b", 1))
 			h.commit(b, store.Ending{})
 			h.wantKinds(*v, fresh)
 			rows := h.list(store.RowFilter{Bodies: true})
@@ -244,12 +244,12 @@ func (s suite[Tx]) intents(t *T) {
 		"A copy of an intent, or other content, gets the outcome of the first one and changes nothing.", func(t *T, h *fixture[Tx]) {
 			for _, reason := range []semel.Reason{reasonname.None, reasonname.Suppressed} {
 				b, _ := h.begin()
-				h.writes(b, reason, h.print(string(reason)+"a", 1))
+				h.writes(b, reason, h.contentMark(string(reason)+"a", 1))
 				h.commit(b, store.Ending{})
 				before := h.list(store.RowFilter{})
 				b, _ = h.begin()
-				v := h.writes(b, reasonname.None, h.print(string(reason)+"a", 1), h.print(string(reason)+"new", 1))
-				other := h.writes(b, reasonname.None, h.print(string(reason)+"a", 2))
+				v := h.writes(b, reasonname.None, h.contentMark(string(reason)+"a", 1), h.contentMark(string(reason)+"new", 1))
+				other := h.writes(b, reasonname.None, h.contentMark(string(reason)+"a", 2))
 				h.commit(b, store.Ending{})
 				was := store.Waiting
 				if reason != reasonname.None {

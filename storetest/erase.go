@@ -80,13 +80,13 @@ func (h *fixture[Tx]) closed(id, word string) store.StoredRow {
 	return h.number(r.Number)
 }
 
-// erasures tests what an erasure removes.
-func (s suite[Tx]) erasures(t *T) {
+// testErasures tests what an erasure removes.
+func (s suite[Tx]) testErasures(t *T) {
 	s.run(t, "P4_an_identity_is_erased_with_all_its_rows_and_absorbs_copies",
 		"The message and the errors of each row of an identity are erased; the identity and its marker stay, so copies are duplicates.", func(t *T, h *fixture[Tx]) {
 			r := h.closed("a", "Ana")
 			h.conflict("a", 2)
-			other := h.row("a", true)
+			other := h.rowOfIdentity("a", true)
 			h.t.must(h.discard(other.Seen()))
 			kept := h.closed("b", "Bo")
 			h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 2, 0)
@@ -99,8 +99,8 @@ func (s suite[Tx]) erasures(t *T) {
 			if r := h.number(kept.Number); string(r.Message.Key) != "Bo" || r.Reason != semel.ReasonPermanent {
 				t.Errorf("the row of another identity is %+v", r)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
-			h.wantKinds(h.asks(h.print("a", 9)), conflict)
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Discarded))
+			h.wantKinds(h.asks(h.contentMark("a", 9)), conflict)
 			h.wantActs(r.Number, "discard done", "erase done")
 			h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 0, 0, 0)
 		})
@@ -108,14 +108,14 @@ func (s suite[Tx]) erasures(t *T) {
 		"An identity is erased completely or not at all; a row that may still run is not touched.", func(t *T, h *fixture[Tx]) {
 			h.closed("a", "Ana")
 			h.conflict("a", 2)
-			parked := h.row("a", true)
+			parked := h.rowOfIdentity("a", true)
 			dead := h.put("b", store.Row{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: secret("Bo")})
 			got := h.erases(admin.ErasureFilter{}, 0, false)
 			h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished, admin.ErasureUnfinished)
 			if l := got.Left; len(l) == 2 && (l[0].Row != parked.Number || l[0].State != store.StateParked || l[1].Row != dead.Number || l[1].Key.ID != "b") {
 				t.Errorf("left are %+v", l)
 			}
-			if r := h.row("a", false); len(r.Message.Body) == 0 || r.Reason == reasonname.Erased {
+			if r := h.rowOfIdentity("a", false); len(r.Message.Body) == 0 || r.Reason == reasonname.Erased {
 				t.Errorf("the other row is %+v", r)
 			}
 			h.wantActs(parked.Number)
@@ -145,7 +145,7 @@ func (s suite[Tx]) erasures(t *T) {
 		h.wantActs(r.Number, "discard done")
 		h.wantErased(h.erases(admin.ErasureFilter{}, 1, false), 2, 2, 0, admin.ErasureUnfinished)
 	})
-	s.erasureFilters(t)
+	s.testErasureFilters(t)
 	if s.h.Can.Edits {
 		s.run(t, "P4_G5_bodies_before_edits_are_erased",
 			"No payload of an erased row is kept anywhere; the hashes of its edits stay, because the acts contain them.", func(t *T, h *fixture[Tx]) {
@@ -159,13 +159,13 @@ func (s suite[Tx]) erasures(t *T) {
 			})
 	}
 	if s.h.Can.Results {
-		s.erasedResults(t)
+		s.testErasedResults(t)
 	}
 	if s.h.Can.Intents && s.h.Can.Emission && !s.h.Can.Days {
-		s.erasedOutputs(t)
+		s.testErasedOutputs(t)
 	}
 	if s.h.Can.Generations && !s.h.Can.Days && !s.h.Can.OneConsumer {
-		s.erasedGenerations(t)
+		s.testErasedGenerations(t)
 	}
 	if s.h.Can.Audit {
 		s.run(t, "P4_G6_the_chain_of_acts_stays_unbroken", "An erasure adds acts and changes no sealed act.", func(t *T, h *fixture[Tx]) {
@@ -178,8 +178,8 @@ func (s suite[Tx]) erasures(t *T) {
 	}
 }
 
-// erasureFilters tests which identities a filter matches.
-func (s suite[Tx]) erasureFilters(t *T) {
+// testErasureFilters tests which identities a filter matches.
+func (s suite[Tx]) testErasureFilters(t *T) {
 	s.run(t, "P4_each_filter_chooses_alone_and_with_others", "A filter matches an identity if one of its rows matches all fields of the filter.", func(t *T, h *fixture[Tx]) {
 		a, b := h.closed("a", "Ana"), h.closed("b", "Bo")
 		all := func(f admin.ErasureFilter, want int64) {
@@ -215,7 +215,7 @@ func (s suite[Tx]) erasureFilters(t *T) {
 				id := fmt.Sprint("m", i)
 				h.closed(id, "Ana")
 				h.conflict(id, 2)
-				r := h.row(id, true)
+				r := h.rowOfIdentity(id, true)
 				h.t.must(h.discard(r.Seen()))
 			}
 			for _, most := range []int{1, 2, 3, 100} {
@@ -225,15 +225,15 @@ func (s suite[Tx]) erasureFilters(t *T) {
 		})
 }
 
-// erasedResults tests the erasure of results.
-func (s suite[Tx]) erasedResults(t *T) {
+// testErasedResults tests the erasure of results.
+func (s suite[Tx]) testErasedResults(t *T) {
 	s.run(t, "P4_a_result_is_erased_and_its_marker_stays",
 		"After an erasure a copy is still a duplicate and gets no result. The record has no row, and a hash of the identity.", func(t *T, h *fixture[Tx]) {
 			longest := 1000
 			if s.h.Can.LongestID > 0 {
 				longest = s.h.Can.LongestID
 			}
-			marks := []store.Mark{h.print("a", 1), h.print("b", 1), h.print(strings.Repeat("x", longest), 1)}
+			marks := []store.Mark{h.contentMark("a", 1), h.contentMark("b", 1), h.contentMark(strings.Repeat("x", longest), 1)}
 			b, _ := h.begin(marks...)
 			for i := range marks {
 				h.keeps(b, i, marks[i], []byte("made"))
@@ -245,7 +245,7 @@ func (s suite[Tx]) erasedResults(t *T) {
 			h.wantResults(marks[:2], nil, []byte("made"))
 			h.wantErased(h.erases(admin.ErasureFilter{Before: time.Now().Add(time.Hour)}, 1, false), 2, 0, 2)
 			h.wantResults(marks, nil, nil, nil)
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Applied))
 			acts, err := h.inbox().Acts(t.context(), 0, 0)
 			h.t.must(err)
 			if len(acts) != 3 || acts[0].Row != 0 || !strings.HasPrefix(acts[0].Result, "done: identity ") || acts[0].Result == acts[1].Result {
@@ -254,16 +254,16 @@ func (s suite[Tx]) erasedResults(t *T) {
 		})
 }
 
-// erasedOutputs tests that an erasure of a message also erases the intents that the message caused.
-func (s suite[Tx]) erasedOutputs(t *T) {
+// testErasedOutputs tests that an erasure of a message also erases the intents that the message caused.
+func (s suite[Tx]) testErasedOutputs(t *T) {
 	cause := func() string {
 		return string(intents.Cause(semel.Key{Consumer: "billing", Source: "shop", ID: "a"}))
 	}
 	s.run(t, "P4_intents_are_erased_with_their_message",
 		"Intents contain the same person's data: they are erased together with their message, or neither is.", func(t *T, h *fixture[Tx]) {
 			r := h.closed("a", "Ana")
-			n := h.sent(cause(), "x", "y")
-			waits := h.causes(cause(), "z")[0]
+			n := h.sendIntents(cause(), "x", "y")
+			waits := h.writeIntents(cause(), "z")[0]
 			f := admin.ErasureFilter{IDs: []string{"a"}}
 			got := h.erases(f, 0, false)
 			h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished)
@@ -283,9 +283,9 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 		})
 }
 
-// erasedGenerations tests the erasure of a message that two generations have processed, because the consumer
+// testErasedGenerations tests the erasure of a message that two generations have processed, because the consumer
 // was rebuilt.
-func (s suite[Tx]) erasedGenerations(t *T) {
+func (s suite[Tx]) testErasedGenerations(t *T) {
 	s.run(t, "P4_G2_an_identity_is_erased_in_each_generation_of_its_consumer",
 		"An erasure covers all generations, even if the filter matches a header that only one generation has kept.", func(t *T, h *fixture[Tx]) {
 			generations := h.Store.(admin.Generations)
@@ -314,10 +314,10 @@ func (s suite[Tx]) erasedGenerations(t *T) {
 		})
 }
 
-// The method first returns a mark of a version in a stream that begins at the first version that the store sees. The
+// streamMark returns a mark of a version in a stream that begins at the first version that the store sees. The
 // store checks the mark against the stream only if the message takes effect (as is store.Applied).
-func (h *fixture[Tx]) first(stream string, n int64, as store.Outcome) store.Mark {
-	m := h.version(stream, n, as)
+func (h *fixture[Tx]) streamMark(stream string, n int64, as store.Outcome) store.Mark {
+	m := h.versionMark(stream, n, as)
 	m.Version.Start, m.Version.Asks = 0, as == store.Applied
 	return m
 }
@@ -327,37 +327,37 @@ func (h *fixture[Tx]) firstSeen() {
 	row := func(i int, state store.RowState) store.Row {
 		return store.Row{Mark: i, State: state, Reason: semel.ReasonPermanent, Message: &semel.Message{}}
 	}
-	b, v := h.begin(h.first("parked", 6, store.Parked), h.first("waits", 5, store.Waiting), h.first("parked", 5, store.Parked), h.first("trimmed", 5, store.Waiting))
+	b, v := h.begin(h.streamMark("parked", 6, store.Parked), h.streamMark("waits", 5, store.Waiting), h.streamMark("parked", 5, store.Parked), h.streamMark("trimmed", 5, store.Waiting))
 	h.wantKinds(v, fresh, fresh, fresh, fresh)
 	h.commit(b, store.Ending{Trim: []int{3}, Rows: []store.Row{row(0, store.StateParked), row(1, store.StateReceived), row(2, store.StateParked)}})
-	b, v = h.begin(h.first("beside", 5, store.Parked), h.first("beside", 6, store.Applied))
+	b, v = h.begin(h.streamMark("beside", 5, store.Parked), h.streamMark("beside", 6, store.Applied))
 	h.wantKinds(v, fresh, gap)
 	h.commit(b, store.Ending{Trim: []int{1}, Rows: []store.Row{row(0, store.StateParked)}})
 	if receiver, ok := h.Store.(store.CallerTx[Tx]); ok {
 		b, _ = h.begin()
-		_, err := receiver.ReceiveIn(h.t.context(), b.Tx(store.All), []store.Mark{h.first("received", 5, store.Waiting)}, []*semel.Message{{}}, reasonname.None)
+		_, err := receiver.ReceiveIn(h.t.context(), b.Tx(store.All), []store.Mark{h.streamMark("received", 5, store.Waiting)}, []*semel.Message{{}}, reasonname.None)
 		h.t.must(err)
 		h.commit(b, store.Ending{})
 		h.wantAt("received", 4)
 	}
 	for _, stream := range []string{"parked", "waits", "beside"} {
 		h.wantAt(stream, 4)
-		h.wantKinds(h.asks(h.first(stream, 7, store.Applied)), gap)
+		h.wantKinds(h.asks(h.streamMark(stream, 7, store.Applied)), gap)
 	}
 	h.wantAt("trimmed", 0)
 	// The stream "parked" has begun, so version 3 does not change its position. The stream "copied" has not begun: it
 	// only has a marker that was written without a version. Duplicates of a message that was marked without a version
 	// do not start the stream, but version 8 starts it.
-	b, _ = h.begin(h.first("parked", 3, store.Parked))
+	b, _ = h.begin(h.streamMark("parked", 3, store.Parked))
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("parked", 4)
-	old := h.first("copied", 3, store.Applied)
+	old := h.streamMark("copied", 3, store.Applied)
 	old.Version = versions.Position{}
 	h.deliver(old)
-	b, _ = h.begin(h.first("copied", 3, store.Applied))
+	b, _ = h.begin(h.streamMark("copied", 3, store.Applied))
 	h.commit(b, store.Ending{})
 	h.wantAt("copied", -1)
-	b, _ = h.begin(h.first("copied", 8, store.Parked))
+	b, _ = h.begin(h.streamMark("copied", 8, store.Parked))
 	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
 	h.wantAt("copied", 7)
 }
@@ -365,16 +365,16 @@ func (h *fixture[Tx]) firstSeen() {
 // passesParked skips a version whose row was parked for a reason other than a gap in its stream: the row and its marker
 // stay parked.
 func (h *fixture[Tx]) passesParked() {
-	m := h.version("passed", 1, store.Parked)
+	m := h.versionMark("passed", 1, store.Parked)
 	m.Version.Asks = false
 	b, _ := h.begin(m)
 	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateParked, Reason: semel.ReasonPrecondition, Message: &semel.Message{}}}})
 	h.blocks("passed", 2, long)
-	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 1, act("skip")))
-	if got := h.row(string(m.ID), false); got.State != store.StateParked || got.Reason != semel.ReasonPrecondition {
+	h.t.must(h.streams().SkipTo(h.t.context(), h.storedStream("passed"), 1, act("skip")))
+	if got := h.rowOfIdentity(string(m.ID), false); got.State != store.StateParked || got.Reason != semel.ReasonPrecondition {
 		h.t.Errorf("the parked version is %s, %s", got.State, got.Reason)
 	}
 	h.wantOutcome(string(m.ID), store.Parked)
 	h.wantAt("passed", 1)
-	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 2, act("skip")))
+	h.t.must(h.streams().SkipTo(h.t.context(), h.storedStream("passed"), 2, act("skip")))
 }

@@ -15,11 +15,11 @@ import (
 // fenceTime is the duration of fences that the case itself removes.
 const fenceTime = time.Minute
 
-// generations tests the interface admin.Generations.
-func (s suite[Tx]) generations(t *T) {
+// testGenerations tests the interface admin.Generations.
+func (s suite[Tx]) testGenerations(t *T) {
 	t.Run("G2_a_consumer_has_one_active_generation_and_opens_the_next",
 		"The first generation is 0 and active; at most one is being built at a time, and the store keeps who opened it and why.", func(t *T) {
-			h := s.generationed(t)
+			h := s.openGenerations(t)
 			t.wantErr("a consumer without generations", errOf(h.gens.OpenGeneration(t.context(), "other", order("rebuild", "ana", "x"))), semel.ErrState)
 			n, err := h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "ana", "a new column"))
 			t.must(err)
@@ -33,7 +33,7 @@ func (s suite[Tx]) generations(t *T) {
 		})
 	t.Run("G2_a_batch_needs_its_generation_in_the_named_state",
 		"A batch begins only while its generation has the state that the batch names; otherwise no transaction is open, and the store counts as down.", func(t *T) {
-			h := s.generationed(t)
+			h := s.openGenerations(t)
 			h.open()
 			h.wantWorks(0, generations.Active)
 			h.wantWorks(1, generations.Building)
@@ -43,7 +43,7 @@ func (s suite[Tx]) generations(t *T) {
 		})
 	t.Run("G2_a_switch_needs_both_fences",
 		"A switch needs the fences; after it only the new generation accepts batches, and the old one is kept.", func(t *T) {
-			h := s.generationed(t)
+			h := s.openGenerations(t)
 			h.open()
 			h.wantNoSwitch()
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
@@ -59,10 +59,10 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantWorks(1, generations.Active)
 		})
 	t.Run("law_14_who_opens_switches_and_drops_a_generation_and_why_is_recorded",
-		"Each command records an act without a row that names the consumer and the generation, in the same transaction.", s.generationActs)
+		"Each command records an act without a row that names the consumer and the generation, in the same transaction.", s.testGenerationActs)
 	t.Run("G2_a_fence_ends_by_itself_or_is_lifted",
 		"A fence of a process that died ends at its own time limit; a second fence of the same generation is refused.", func(t *T) {
-			h := s.generationed(t)
+			h := s.openGenerations(t)
 			h.open()
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
 			t.wantErr("a second fence", h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime), semel.ErrState)
@@ -72,18 +72,18 @@ func (s suite[Tx]) generations(t *T) {
 			if err != nil && !errors.Is(err, semel.ErrState) {
 				t.Fatal(err)
 			}
-			h.until(func() bool { return h.works(0, generations.Active) == nil })
+			h.waitUntil(func() bool { return h.works(0, generations.Active) == nil })
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
 			h.wantNoSwitch()
 		})
 	t.Run("trap_T113_a_fence_dated_in_the_future_is_cut_to_the_longest",
-		"A fence that was set while the clock was ahead holds, but not longer than the longest fence.", s.fencedAhead)
+		"A fence that was set while the clock was ahead holds, but not longer than the longest fence.", s.testFencedAhead)
 	t.Run("law_12_a_fence_waits_for_open_batches",
-		"While a fence is set, no batch that began before it is open, however long its process was frozen.", s.fenceWaits)
+		"While a fence is set, no batch that began before it is open, however long its process was frozen.", s.testFenceWaits)
 	if !s.h.Can.OneConsumer {
 		t.Run("G2_the_fences_of_another_consumer_stay",
 			"Lifting the fences of one consumer, or switching it, does not allow batches of another consumer that is being switched.", func(t *T) {
-				h := s.generationed(t)
+				h := s.openGenerations(t)
 				t.must(h.gens.BeginGenerations(t.context(), "other"))
 				t.must(h.gens.FenceGeneration(t.context(), "other", 0, fenceTime))
 				t.must(h.gens.LiftFences(t.context(), "billing"))
@@ -96,16 +96,16 @@ func (s suite[Tx]) generations(t *T) {
 				}
 			})
 		t.Run("P4_G2_of_a_dropped_generation_no_message_and_no_result_is_left",
-			"Dropping a generation removes its rows, their bodies before edits, and its results.", s.forgottenContents)
+			"Dropping a generation removes its rows, their bodies before edits, and its results.", s.testForgottenContents)
 		t.Run("G2_a_dropped_generation_is_removed_in_slices",
-			"Dropping a generation removes its markers in portions and nothing of another generation; an active generation cannot be dropped.", s.forgotten)
+			"Dropping a generation removes its markers in portions and nothing of another generation; an active generation cannot be dropped.", s.testForgotten)
 	}
 }
 
-// fencedAhead tests an unfinished switch of generations: its process set a fence while the store's clock was ahead, and
+// testFencedAhead tests an unfinished switch of generations: its process set a fence while the store's clock was ahead, and
 // was then killed.
-func (s suite[Tx]) fencedAhead(t *T) {
-	h := s.generationed(t)
+func (s suite[Tx]) testFencedAhead(t *T) {
+	h := s.openGenerations(t)
 	if err := h.gens.FenceGeneration(t.context(), "billing", 0, admin.LongestFence+time.Second); err == nil {
 		t.Error("a fence lasts longer than admin.LongestFence")
 	}
@@ -129,9 +129,9 @@ func (s suite[Tx]) fencedAhead(t *T) {
 	}
 }
 
-// fenceWaits leaves a batch open while another goroutine sets a fence: the fence must wait for the batch.
-func (s suite[Tx]) fenceWaits(t *T) {
-	h := s.generationed(t)
+// testFenceWaits leaves a batch open while another goroutine sets a fence: the fence must wait for the batch.
+func (s suite[Tx]) testFenceWaits(t *T) {
+	h := s.openGenerations(t)
 	marks := h.markAll("frozen")
 	b, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: h.working(0, generations.Active)}, marks)
 	t.must(err)
@@ -147,7 +147,7 @@ func (s suite[Tx]) fenceWaits(t *T) {
 	}()
 	if !s.h.Can.OneWriter {
 		for range 20 { // a fence that does not wait would be set by now
-			h.until(func() bool { return h.works(0, generations.Active) != nil })
+			h.waitUntil(func() bool { return h.works(0, generations.Active) != nil })
 		}
 	}
 	t.must(h.Effect(t.context(), b.Tx(0), "frozen"))
@@ -158,9 +158,9 @@ func (s suite[Tx]) fenceWaits(t *T) {
 	h.wantCount("frozen", 1)
 }
 
-// forgotten drops a generation that has three markers.
-func (s suite[Tx]) forgotten(t *T) {
-	h := s.generationed(t)
+// testForgotten drops a generation that has three markers.
+func (s suite[Tx]) testForgotten(t *T) {
+	h := s.openGenerations(t)
 	h.open()
 	h.deliver(h.markAll("a", "b", "c")...)
 	own := h.scope
@@ -185,9 +185,9 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.wantStates(generations.Active, generations.Dropped, generations.Building)
 }
 
-// generationActs opens, switches and drops generations, and checks the audit records of the commands.
-func (s suite[Tx]) generationActs(t *T) {
-	h := s.generationed(t)
+// testGenerationActs opens, switches and drops generations, and checks the audit records of the commands.
+func (s suite[Tx]) testGenerationActs(t *T) {
+	h := s.openGenerations(t)
 	h.open()
 	for n := range int64(2) {
 		t.must(h.gens.FenceGeneration(t.context(), "billing", n, fenceTime))
@@ -208,9 +208,9 @@ func (s suite[Tx]) generationActs(t *T) {
 	}
 }
 
-// forgottenContents drops a generation that has a row and, if the store stores results, a result.
-func (s suite[Tx]) forgottenContents(t *T) {
-	h := s.generationed(t)
+// testForgottenContents drops a generation that has a row and, if the store stores results, a result.
+func (s suite[Tx]) testForgottenContents(t *T) {
+	h := s.openGenerations(t)
 	h.open()
 	name := admin.GenerationName("billing", 1)
 	h.scope = h.scopeOf(name, "shop", 0)
@@ -241,15 +241,15 @@ func (s suite[Tx]) forgottenContents(t *T) {
 	}
 }
 
-// generationed is a fixture for the consumer "billing", which has generations.
-type generationed[Tx any] struct {
+// generationFixture is a fixture for the consumer "billing", which has generations.
+type generationFixture[Tx any] struct {
 	*fixture[Tx]
 	gens admin.Generations
 }
 
-func (s suite[Tx]) generationed(t *T) *generationed[Tx] {
+func (s suite[Tx]) openGenerations(t *T) *generationFixture[Tx] {
 	t.Helper()
-	h := s.opened(t)
+	h := s.open(t)
 	gens := h.Store.(admin.Generations)
 	all, err := gens.Generations(t.context(), "billing")
 	t.must(err)
@@ -257,21 +257,21 @@ func (s suite[Tx]) generationed(t *T) *generationed[Tx] {
 		t.Errorf("a new store has %+v", all)
 	}
 	t.must(gens.BeginGenerations(t.context(), "billing"))
-	return &generationed[Tx]{h, gens}
+	return &generationFixture[Tx]{h, gens}
 }
 
-func (h *generationed[Tx]) open() {
+func (h *generationFixture[Tx]) open() {
 	h.t.Helper()
 	_, err := h.gens.OpenGeneration(h.t.context(), "billing", order("rebuild", "ana", "x"))
 	h.t.must(err)
 }
 
-func (h *generationed[Tx]) working(number int64, in generations.State) generations.Working {
+func (h *generationFixture[Tx]) working(number int64, in generations.State) generations.Working {
 	return generations.Working{Consumer: "billing", Number: number, In: in}
 }
 
 // works begins a batch in a generation and rolls it back. If the batch cannot begin, works returns the error.
-func (h *generationed[Tx]) works(number int64, in generations.State) error {
+func (h *generationFixture[Tx]) works(number int64, in generations.State) error {
 	b, _, err := h.Store.Begin(h.t.context(), store.TxOptions{Working: h.working(number, in)}, h.markAll("asks"))
 	if err == nil {
 		b.Rollback(h.t.context())
@@ -279,14 +279,14 @@ func (h *generationed[Tx]) works(number int64, in generations.State) error {
 	return err
 }
 
-func (h *generationed[Tx]) wantWorks(number int64, in generations.State) {
+func (h *generationFixture[Tx]) wantWorks(number int64, in generations.State) {
 	h.t.Helper()
 	if err := h.works(number, in); err != nil {
 		h.t.Errorf("a batch in generation %d as %v: %v", number, in, err)
 	}
 }
 
-func (h *generationed[Tx]) wantRefused(number int64, in generations.State) {
+func (h *generationFixture[Tx]) wantRefused(number int64, in generations.State) {
 	h.t.Helper()
 	if err := h.works(number, in); !errors.Is(err, generations.ErrNotUsable) || h.Store.Classify(err) != store.ClassDown {
 		h.t.Errorf("a batch in generation %d as %v: %v, want generations.ErrNotUsable, of ClassDown", number, in, err)
@@ -294,13 +294,13 @@ func (h *generationed[Tx]) wantRefused(number int64, in generations.State) {
 	h.wantKinds(h.asks(h.mark("asks")), fresh)
 }
 
-func (h *generationed[Tx]) wantNoSwitch() {
+func (h *generationFixture[Tx]) wantNoSwitch() {
 	h.t.Helper()
 	h.t.wantErr("a switch without fences", h.gens.SwitchGeneration(h.t.context(), "billing", 0, 1, order("switch", "ana", "x")), semel.ErrState)
 	h.wantStates(generations.Active, generations.Building)
 }
 
-func (h *generationed[Tx]) wantStates(want ...generations.State) {
+func (h *generationFixture[Tx]) wantStates(want ...generations.State) {
 	h.t.Helper()
 	all, err := h.gens.Generations(h.t.context(), "billing")
 	h.t.must(err)
@@ -314,8 +314,8 @@ func (h *generationed[Tx]) wantStates(want ...generations.State) {
 	}
 }
 
-// The method until calls the function so repeatedly until it returns true.
-func (h *generationed[Tx]) until(so func() bool) {
+// waitUntil calls the function so repeatedly until it returns true.
+func (h *generationFixture[Tx]) waitUntil(so func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !so(); {
 		again := time.NewTimer(time.Millisecond)

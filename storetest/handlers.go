@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method handlers tests handlers that do what is forbidden in their transaction, such as a commit.
-func (s suite[Tx]) handlers(t *T) {
+// testHandlers tests handlers that do what is forbidden in their transaction, such as a commit.
+func (s suite[Tx]) testHandlers(t *T) {
 	s.run(t, "a_handlers_error_is_retryable",
 		"An error that the store does not know is retried, also when it is wrapped.", func(t *T, h *fixture[Tx]) {
 			for _, err := range []error{errHandler, fmt.Errorf("charging: %w", errHandler)} {
@@ -114,7 +114,7 @@ func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 }
 
 func (s suite[Tx]) endsItself(t *T, commit bool) {
-	h := s.opened(t)
+	h := s.open(t)
 	t.needs("Instance.End", h.End != nil)
 	all := []string{"a", "b", "c"}
 	if most := h.Store.Limits().Batch; most > 0 {
@@ -147,9 +147,9 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	}
 }
 
-// statements tests handlers that send a statement which ends their transaction without the knowledge of the database
+// testStatements tests handlers that send a statement which ends their transaction without the knowledge of the database
 // driver.
-func (s suite[Tx]) statements(t *T) {
+func (s suite[Tx]) testStatements(t *T) {
 	t.Run("trap_T99_what_a_handler_writes_after_its_own_rollback_leaves_nothing",
 		"If a handler sends ROLLBACK or COMMIT, either nothing of the batch and of its later writes is left, or the statement was refused and everything commits with the marks. A store may declare that later writes stay (LeavesLate).", func(t *T) {
 			for _, ending := range []string{"rollback", "ROLLBACK", "/* x */ rollback; -- x", "commit", "end"} {
@@ -162,7 +162,7 @@ func (s suite[Tx]) statements(t *T) {
 // endsByStatement lets the second handler of a batch end the transaction with a statement, open another
 // transaction if again is set, and write an effect.
 func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
-	h := s.opened(t)
+	h := s.open(t)
 	t.needs("Instance.Send", h.Send != nil)
 	all := []string{"a", "b"}
 	if most := h.Store.Limits().Batch; most > 0 {
@@ -197,38 +197,38 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	}
 }
 
-// The method contents tests the comparison of contents by their fingerprints.
-func (s suite[Tx]) contents(t *T) {
+// testContents tests the comparison of contents by their fingerprints.
+func (s suite[Tx]) testContents(t *T) {
 	s.run(t, "trap_73_one_identity_with_another_content_is_a_conflict",
 		"The same identity with another fingerprint is a conflict, in the same batch and in a later one.", func(t *T, h *fixture[Tx]) {
-			v := h.deliver(h.print("a", 1), h.print("a", 2), h.print("a", 1))
+			v := h.deliver(h.contentMark("a", 1), h.contentMark("a", 2), h.contentMark("a", 1))
 			h.wantKinds(v, fresh, conflict, already(store.Applied))
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
-			h.wantKinds(h.asks(h.print("a", 2)), conflict)
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("a", 2)), conflict)
 			h.wantCount("a", 1)
 		})
 	s.run(t, "law_10_a_conflict_is_reported_for_every_outcome",
 		"A marker keeps its fingerprint whatever its outcome, so other content is a conflict.", func(t *T, h *fixture[Tx]) {
 			for _, o := range []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded} {
-				m := h.print(string(rune('a'+o)), 1)
+				m := h.contentMark(string(rune('a'+o)), 1)
 				m.As = o
 				h.deliver(m)
-				h.wantKinds(h.asks(h.print(string(m.ID), 2)), conflict)
+				h.wantKinds(h.asks(h.contentMark(string(m.ID), 2)), conflict)
 			}
 		})
 	s.run(t, "case_14_a_changed_rule_makes_no_false_conflict",
 		"Only fingerprints of the same version are compared; a missing fingerprint matches every other.", func(t *T, h *fixture[Tx]) {
-			newer, none := h.print("a", 9), h.mark("a")
+			newer, none := h.contentMark("a", 9), h.mark("a")
 			newer.Fingerprint.Version = 2
-			h.deliver(h.print("a", 1))
+			h.deliver(h.contentMark("a", 1))
 			h.wantKinds(h.asks(newer), already(store.Applied))
 			h.wantKinds(h.asks(none), already(store.Applied))
 			h.deliver(h.mark("b"))
-			h.wantKinds(h.asks(h.print("b", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("b", 1)), already(store.Applied))
 		})
 	s.run(t, "trap_74_every_bit_of_a_fingerprint_counts",
 		"Two fingerprints differ if any of their bytes differ, including the first and the last.", func(t *T, h *fixture[Tx]) {
-			m := h.print("a", 1)
+			m := h.contentMark("a", 1)
 			h.deliver(m)
 			for _, i := range []int{0, 15} {
 				other := m
@@ -242,7 +242,7 @@ func (s suite[Tx]) contents(t *T) {
 // row for the content, or counts the delivery on the row that the content already has.
 func (h *fixture[Tx]) conflict(id string, content byte) store.Verdict {
 	h.t.Helper()
-	b, v := h.begin(h.print(id, content))
+	b, v := h.begin(h.contentMark(id, content))
 	h.wantKinds(v, conflict)
 	h.commit(b, conflictRow(content, v[0].Known))
 	return v[0]
@@ -256,11 +256,11 @@ func conflictRow(content byte, known bool) store.Ending {
 	}}}
 }
 
-// conflicts tests rows of conflicts.
-func (s suite[Tx]) conflicts(t *T) {
+// testConflicts tests rows of conflicts.
+func (s suite[Tx]) testConflicts(t *T) {
 	s.run(t, "case_8_a_conflict_has_a_row_of_its_own",
 		"Each content of an identity has one row; the marker does not change; copies are counted on the row of their content.", func(t *T, h *fixture[Tx]) {
-			h.deliver(h.print("a", 1))
+			h.deliver(h.contentMark("a", 1))
 			for i, known := range []bool{false, true, true} {
 				if v := h.conflict("a", 2); v.Known != known {
 					t.Errorf("delivery %d of the conflict is known: %t, want %t", i, v.Known, known)
@@ -269,7 +269,7 @@ func (s suite[Tx]) conflicts(t *T) {
 			if v := h.conflict("a", 3); v.Known {
 				t.Error("a third content is reported as known")
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Applied))
 			rows := h.list(store.RowFilter{IDs: []string{"a"}})
 			if len(rows) != 2 || rows[0].Repeated != 2 || rows[1].Repeated != 0 || !rows[0].Conflict || rows[0].Message.Body[0] != 2 {
 				t.Errorf("the rows are %+v", rows)
@@ -283,12 +283,12 @@ func (s suite[Tx]) conflicts(t *T) {
 				return
 			}
 			for _, id := range []string{"a", "0190c3f5-8a52-7cc1-9d7e-0a1b2c3d4e5f", "\xff", strings.Repeat("long ", 200)} {
-				h.deliver(h.print(id, 1))
+				h.deliver(h.contentMark(id, 1))
 				m, found, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
 				if err != nil || !found || m.Outcome != store.Applied || m.At.IsZero() {
 					t.Errorf("the marker of %.40q is %+v, %t, %v", id, m, found, err)
 				}
-				if m.Fingerprint.Conflicts(h.print(id, 1).Fingerprint) || !s.h.Can.OneConsumer && !m.Fingerprint.Conflicts(h.print(id, 2).Fingerprint) {
+				if m.Fingerprint.Conflicts(h.contentMark(id, 1).Fingerprint) || !s.h.Can.OneConsumer && !m.Fingerprint.Conflicts(h.contentMark(id, 2).Fingerprint) {
 					t.Errorf("the marker of %.40q has the fingerprint %+v", id, m.Fingerprint)
 				}
 			}
@@ -306,12 +306,12 @@ func (s suite[Tx]) conflicts(t *T) {
 		})
 }
 
-// conflictsAtOnce tests the same conflict in several batches at the same time.
-func (s suite[Tx]) conflictsAtOnce(t *T) {
+// testConflictsAtOnce tests the same conflict in several batches at the same time.
+func (s suite[Tx]) testConflictsAtOnce(t *T) {
 	s.run(t, "a_conflict_that_two_batches_meet_at_once_has_one_row",
 		"However many batches meet a conflict at once, its content has one row and every other delivery is counted on it.", func(t *T, h *fixture[Tx]) {
-			h.deliver(h.print("a", 1))
-			together(10, func(int) { h.conflict("a", 2) })
+			h.deliver(h.contentMark("a", 1))
+			runConcurrently(10, func(int) { h.conflict("a", 2) })
 			rows := h.list(store.RowFilter{IDs: []string{"a"}})
 			if len(rows) != 1 || rows[0].Repeated != 9 {
 				t.Errorf("the rows are %+v", rows)
@@ -323,12 +323,12 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 				return // with a single writer, the second batch begins after the first has ended
 			}
 			for _, rolledBack := range []bool{false, true} {
-				h := s.opened(t)
-				h.deliver(h.print("a", 1))
+				h := s.open(t)
+				h.deliver(h.contentMark("a", 1))
 				both := [2]store.Batch[Tx]{}
 				for i := range both {
 					var v []store.Verdict
-					both[i], v = h.begin(h.print("a", 2))
+					both[i], v = h.begin(h.contentMark("a", 2))
 					h.wantKinds(v, conflict)
 					if v[0].Known {
 						t.Error("a row is reported as known before any batch wrote it")

@@ -131,10 +131,10 @@ type Instance[Tx any] struct {
 }
 
 // Run runs every case as a subtest of t.
-func Run[Tx any](t *testing.T, h Harness[Tx]) { cases(t, h.Only, func(t *T) { all(t, h) }) }
+func Run[Tx any](t *testing.T, h Harness[Tx]) { runCases(t, h.Only, func(t *T) { all(t, h) }) }
 
-// The function cases runs cases as subtests. If the function only is not nil, it selects the cases to run.
-func cases(t *testing.T, only func(name string) bool, all func(*T)) {
+// runCases runs cases as subtests. If the function only is not nil, it selects the cases to run.
+func runCases(t *testing.T, only func(name string) bool, all func(*T)) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		if only != nil && !only(name) {
 			return
@@ -156,11 +156,11 @@ type Failure struct{ Name, Law, Text string }
 // Check runs every case, and returns the failures, without failing t. Use Check to test that the suite finds a fault
 // which was built into a store on purpose.
 func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
-	return failing(t, func(t *T) { all(t, h) })
+	return collectFailures(t, func(t *T) { all(t, h) })
 }
 
-// The function failing runs cases and returns the failures.
-func failing(t testing.TB, all func(*T)) (failures []Failure) {
+// collectFailures runs cases and returns the failures.
+func collectFailures(t testing.TB, all func(*T)) (failures []Failure) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		r := &recorder{TB: t}
 		ended := make(chan struct{})
@@ -183,30 +183,30 @@ func all[Tx any](t *T, h Harness[Tx]) {
 		runs  bool
 		cases []func(*T)
 	}{
-		{true, []func(*T){s.abilities, s.marks, s.setbacks, s.mixtures, s.newer, s.copies, s.waits, s.contents, s.identities, s.batches, s.ends, s.handlers, s.statements, s.scopes}},
-		{can.MarkIn, []func(*T){s.callers}},
-		{can.Inbox, []func(*T){s.rows, s.unknownStates, s.messages, s.lists, s.conflicts, s.conflictsAtOnce, s.acts, s.refusals, s.records}},
-		{!can.Inbox, []func(*T){s.rowless}},
-		{can.Leases, []func(*T){s.leased, s.calls, s.looked}},
-		{can.Calls, []func(*T){s.resolutions}},
-		{can.Gather, []func(*T){s.gathered}},
-		{can.Steps, []func(*T){s.steps}},
-		{can.Intents && !can.Days, []func(*T){s.intents}},
-		{can.Emission && !can.Days, []func(*T){s.emission}},
-		{can.Results, []func(*T){s.results}},
-		{can.Streams, []func(*T){s.versioned}},
-		{can.Lines, []func(*T){s.lined}},
-		{can.Retention && !can.Days, []func(*T){s.retention}},
-		{can.Retention && !can.Days && can.Lines, []func(*T){s.lateInLine}},
-		{can.Derivations, []func(*T){s.derivations}},
-		{can.Positions, []func(*T){s.positions, s.keeping}},
-		{can.Controls, []func(*T){s.controls}},
-		{can.Offsets, []func(*T){s.offsets}},
-		{can.Replays, []func(*T){s.replayed}},
-		{can.Audit, []func(*T){s.audited}},
-		{can.Edits, []func(*T){s.edited}},
-		{can.Erasure, []func(*T){s.erasures}},
-		{can.Generations, []func(*T){s.generations}},
+		{true, []func(*T){s.testAbilities, s.testMarks, s.testSetbacks, s.testMixtures, s.testNewerReleases, s.testCopies, s.testWaitingBatches, s.testContents, s.testIdentities, s.testBatches, s.testEndedBatches, s.testHandlers, s.testStatements, s.testScopes}},
+		{can.MarkIn, []func(*T){s.testCallers}},
+		{can.Inbox, []func(*T){s.testRows, s.testUnknownStates, s.testMessages, s.testLists, s.testConflicts, s.testConflictsAtOnce, s.testActs, s.testRefusals, s.testRecords}},
+		{!can.Inbox, []func(*T){s.testRowless}},
+		{can.Leases, []func(*T){s.testLeases, s.testCalls, s.testLookUp}},
+		{can.Calls, []func(*T){s.testResolutions}},
+		{can.Gather, []func(*T){s.testGather}},
+		{can.Steps, []func(*T){s.testSteps}},
+		{can.Intents && !can.Days, []func(*T){s.testIntents}},
+		{can.Emission && !can.Days, []func(*T){s.testEmission}},
+		{can.Results, []func(*T){s.testResults}},
+		{can.Streams, []func(*T){s.testVersions}},
+		{can.Lines, []func(*T){s.testLines}},
+		{can.Retention && !can.Days, []func(*T){s.testRetention}},
+		{can.Retention && !can.Days && can.Lines, []func(*T){s.testLateInLine}},
+		{can.Derivations, []func(*T){s.testDerivations}},
+		{can.Positions, []func(*T){s.testPositions, s.testKeeping}},
+		{can.Controls, []func(*T){s.testControls}},
+		{can.Offsets, []func(*T){s.testOffsets}},
+		{can.Replays, []func(*T){s.testReplays}},
+		{can.Audit, []func(*T){s.testAudit}},
+		{can.Edits, []func(*T){s.testEdits}},
+		{can.Erasure, []func(*T){s.testErasures}},
+		{can.Generations, []func(*T){s.testGenerations}},
 	} {
 		for _, cases := range group.cases {
 			if group.runs {
@@ -220,19 +220,19 @@ func all[Tx any](t *T, h Harness[Tx]) {
 type ability struct {
 	name          string
 	declared, has bool
-	// The field needs contains the names of the interfaces that the store must implement.
-	needs string
+	// interfaces contains the names of the interfaces that the store must implement.
+	interfaces string
 }
 
-func (s suite[Tx]) abilities(t *T) {
+func (s suite[Tx]) testAbilities(t *T) {
 	t.Run("a_store_has_the_abilities_it_declares_and_no_others",
 		"A store has exactly the abilities that its harness declares, so a missing ability is reported at start.", func(t *T) {
 			for _, a := range abilitiesOf(s.h.Can, s.h.Open(t).Store) {
 				switch {
 				case a.declared && !a.has:
-					t.Errorf("Can.%s is declared, and the store lacks %s", a.name, a.needs)
+					t.Errorf("Can.%s is declared, and the store lacks %s", a.name, a.interfaces)
 				case !a.declared && a.has:
-					t.Errorf("Can.%s is not declared, and the store has %s", a.name, a.needs)
+					t.Errorf("Can.%s is not declared, and the store has %s", a.name, a.interfaces)
 				}
 			}
 		})

@@ -25,20 +25,20 @@ type LeaseInstance struct {
 }
 
 // Leases runs every case about claims as a subtest of t.
-func Leases(t *testing.T, h LeaseHarness) { cases(t, nil, func(t *T) { leases(t, h) }) }
+func Leases(t *testing.T, h LeaseHarness) { runCases(t, nil, func(t *T) { leases(t, h) }) }
 
 // CheckLeases runs every case about claims, and returns the failures, without failing t.
 func CheckLeases(t testing.TB, h LeaseHarness) []Failure {
-	return failing(t, func(t *T) { leases(t, h) })
+	return collectFailures(t, func(t *T) { leases(t, h) })
 }
 
-// claims is an open store of claims that is being tested.
-type claims struct {
+// claimFixture is an open store of claims that is being tested.
+type claimFixture struct {
 	t *T
 	LeaseInstance
 }
 
-func (h *claims) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
+func (h *claimFixture) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
 
 // The constant long is a lease that does not expire during a case; brief is a lease that expires almost at once.
 const (
@@ -46,8 +46,8 @@ const (
 	brief = time.Millisecond
 )
 
-// The method claim claims at most the given number of rows that can be claimed now.
-func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
+// claimUpTo claims at most the given number of rows that can be claimed now.
+func (h *claimFixture) claimUpTo(most int, lease time.Duration) []store.Claimed {
 	h.t.Helper()
 	o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: most, Lease: lease}
 	got, err := h.Store.Claim(h.t.context(), o)
@@ -60,21 +60,21 @@ func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// The method one claims the only row that can be claimed now.
-func (h *claims) one(lease time.Duration) store.Claimed {
+// claimOne claims the only row that can be claimed now.
+func (h *claimFixture) claimOne(lease time.Duration) store.Claimed {
 	h.t.Helper()
-	got := h.claim(10, lease)
+	got := h.claimUpTo(10, lease)
 	if len(got) != 1 {
 		h.t.Fatalf("%d rows are claimed, want 1", len(got))
 	}
 	return got[0]
 }
 
-// again waits until the brief lease of a row has expired, and then claims the row again.
-func (h *claims) again(number int64) store.Claimed {
+// reclaim waits until the brief lease of a row has expired, and then claims the row again.
+func (h *claimFixture) reclaim(number int64) store.Claimed {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
-		for _, c := range h.claim(10, long) {
+		for _, c := range h.claimUpTo(10, long) {
 			if c.Number == number {
 				return c
 			}
@@ -84,14 +84,14 @@ func (h *claims) again(number int64) store.Claimed {
 	return store.Claimed{}
 }
 
-func (h *claims) end(e store.ClaimEnding) (stood bool) {
+func (h *claimFixture) end(e store.ClaimEnding) (stood bool) {
 	h.t.Helper()
 	lost, err := h.Store.End(h.t.context(), []store.ClaimEnding{e})
 	h.t.must(err)
 	return len(lost) == 0
 }
 
-func (h *claims) wantState(number int64, want store.RowState) store.StoredRow {
+func (h *claimFixture) wantState(number int64, want store.RowState) store.StoredRow {
 	h.t.Helper()
 	r := h.Row(h.t, number)
 	if r.State != want {
@@ -101,8 +101,8 @@ func (h *claims) wantState(number int64, want store.RowState) store.StoredRow {
 }
 
 func leases(t *T, h LeaseHarness) {
-	run := func(name, law string, f func(h *claims)) {
-		t.Run(name, law, func(t *T) { f(&claims{t, h.Open(t)}) })
+	run := func(name, law string, f func(h *claimFixture)) {
+		t.Run(name, law, func(t *T) { f(&claimFixture{t, h.Open(t)}) })
 	}
 	claimCases(run)
 	fenceCases(run)
@@ -110,41 +110,41 @@ func leases(t *T, h LeaseHarness) {
 	doubtCases(run)
 }
 
-type runCase = func(name, law string, f func(h *claims))
+type runCase = func(name, law string, f func(h *claimFixture))
 
 // claimCases tests which rows the store gives to a call of Claim.
 func claimCases(run runCase) {
-	run("D3_a_due_row_is_claimed_once", "A due row is claimed by one call, with its message, and by no other call while its lease lasts.", func(h *claims) {
+	run("D3_a_due_row_is_claimed_once", "A due row is claimed by one call, with its message, and by no other call while its lease lasts.", func(h *claimFixture) {
 		n := h.put("a")
-		c := h.one(long)
+		c := h.claimOne(long)
 		if c.Number != n || c.Suspect || c.Row.Key.ID != "a" || c.Row.Key.Consumer != "billing" || len(c.Row.Message.Body) != 10 {
 			h.t.Errorf("claimed %+v with %+v", c, c.Row.Message)
 		}
-		if again := h.claim(10, long); len(again) != 0 {
+		if again := h.claimUpTo(10, long); len(again) != 0 {
 			h.t.Errorf("claimed again: %+v", again)
 		}
 		if r := h.wantState(n, store.StateInProgress); r.LockedUntil.IsZero() {
 			h.t.Errorf("%+v", r)
 		}
 	})
-	run("D3_a_row_that_is_not_due_is_not_claimed", "A row is not claimed before it is due, nor by another consumer.", func(h *claims) {
+	run("D3_a_row_that_is_not_due_is_not_claimed", "A row is not claimed before it is due, nor by another consumer.", func(h *claimFixture) {
 		h.Put(h.t, "later", time.Hour, 10)
 		n := h.put("now")
 		got, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "shipping", Token: store.NewToken(), Most: 10, Lease: long})
 		if err != nil || len(got) != 0 {
 			h.t.Errorf("another consumer claims %+v, %v", got, err)
 		}
-		if c := h.one(long); c.Number != n {
+		if c := h.claimOne(long); c.Number != n {
 			h.t.Errorf("claimed %+v", c)
 		}
 	})
-	run("D3_trap_124_a_call_claims_no_more_than_it_asks_for", "Most limits the rows and Bytes their bodies, but one row is claimed whatever its size; rows that are due longest come first.", func(h *claims) {
+	run("D3_trap_124_a_call_claims_no_more_than_it_asks_for", "Most limits the rows and Bytes their bodies, but one row is claimed whatever its size; rows that are due longest come first.", func(h *claimFixture) {
 		var want []int64
 		for range 5 {
 			want = append(want, h.Put(h.t, string(rune('a'+len(want))), 0, 1000))
 		}
 		var got []int64
-		for _, c := range h.claim(2, long) {
+		for _, c := range h.claimUpTo(2, long) {
 			got = append(got, c.Number)
 		}
 		for _, bytes := range []int64{1, 2500} {
@@ -161,7 +161,7 @@ func claimCases(run runCase) {
 			h.t.Errorf("claimed in the order %v, want %v", got, want)
 		}
 	})
-	run("D3_a_call_that_names_rows_claims_no_others", "A call that names rows claims only those of them that are due.", func(h *claims) {
+	run("D3_a_call_that_names_rows_claims_no_others", "A call that names rows claims only those of them that are due.", func(h *claimFixture) {
 		h.put("a")
 		b, c := h.put("b"), h.Put(h.t, "c", time.Hour, 10)
 		got, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{c, b, 1 << 40}, Most: 10, Lease: long})
@@ -169,21 +169,21 @@ func claimCases(run runCase) {
 			h.t.Errorf("claimed %+v, %v, want row %d", got, err, b)
 		}
 	})
-	run("D3_law_11_a_lease_that_has_ended_frees_its_row", "A claim ends with its lease; the next claim of the row reports that the row is suspect.", func(h *claims) {
+	run("D3_law_11_a_lease_that_has_ended_frees_its_row", "A claim ends with its lease; the next claim of the row reports that the row is suspect.", func(h *claimFixture) {
 		n := h.put("a")
-		first := h.one(brief)
-		second := h.again(n)
+		first := h.claimOne(brief)
+		second := h.reclaim(n)
 		if !second.Suspect || second.Token == first.Token {
 			h.t.Errorf("claimed anew: %+v after %+v", second, first)
 		}
 	})
-	run("trap_T9_trap_T52_trap_T8_concurrent_claims_claim_each_row_once", "Concurrent calls never claim the same row, and together they claim all rows.", func(h *claims) {
+	run("trap_T9_trap_T52_trap_T8_concurrent_claims_claim_each_row_once", "Concurrent calls never claim the same row, and together they claim all rows.", func(h *claimFixture) {
 		const rows, callers = 40, 8
 		for i := range rows {
 			h.put("m" + string(rune('0'+i/10)) + string(rune('0'+i%10)))
 		}
 		got := make([][]store.Claimed, callers)
-		together(callers, func(i int) {
+		runConcurrently(callers, func(i int) {
 			for {
 				some, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 3, Lease: long})
 				if err != nil || len(some) == 0 {
@@ -198,7 +198,7 @@ func claimCases(run runCase) {
 				seen[c.Number]++
 			}
 		}
-		for _, c := range h.claim(rows, long) { // rows that were skipped because another call had locked them
+		for _, c := range h.claimUpTo(rows, long) { // rows that were skipped because another call had locked them
 			seen[c.Number]++
 		}
 		for n, times := range seen {
@@ -219,10 +219,10 @@ var endings = []store.RowState{store.StateCompleted, store.StateFailedRetryable,
 // fenceCases tests that the store checks a claim's token.
 func fenceCases(run runCase) {
 	for _, state := range endings {
-		run("law_5_a_stale_token_does_not_end_a_claim/"+state.String(), "An ending under a stale token changes nothing.", func(h *claims) {
+		run("law_5_a_stale_token_does_not_end_a_claim/"+state.String(), "An ending under a stale token changes nothing.", func(h *claimFixture) {
 			n := h.put("a")
-			stale := h.one(brief)
-			heir := h.again(n)
+			stale := h.claimOne(brief)
+			heir := h.reclaim(n)
 			before := h.Row(h.t, n)
 			for _, token := range []store.Token{stale.Token, 0, heir.Token + 1} {
 				if h.end(store.ClaimEnding{Claim: store.Claim{Number: n, Token: token}, State: state, Ran: true, Error: "late"}) {
@@ -237,10 +237,10 @@ func fenceCases(run runCase) {
 			}
 		})
 	}
-	run("law_5_a_stale_token_extends_and_starts_nothing", "Neither an extension nor a start is written under a stale token.", func(h *claims) {
+	run("law_5_a_stale_token_extends_and_starts_nothing", "Neither an extension nor a start is written under a stale token.", func(h *claimFixture) {
 		n := h.put("a")
-		stale := h.one(brief)
-		heir := h.again(n)
+		stale := h.claimOne(brief)
+		heir := h.reclaim(n)
 		for what, do := range map[string]func([]store.Claim) ([]int, error){
 			"extended": func(c []store.Claim) ([]int, error) { return h.Store.Extend(h.t.context(), c, 9*long) },
 			"started":  func(c []store.Claim) ([]int, error) { return h.Store.Start(h.t.context(), c) },
@@ -254,9 +254,9 @@ func fenceCases(run runCase) {
 			h.t.Errorf("%d starts are recorded, want 2", r.Started)
 		}
 	})
-	run("law_6_an_extension_moves_the_end_and_never_back", "An extension moves the end of a lease later by the store's clock, and never earlier.", func(h *claims) {
+	run("law_6_an_extension_moves_the_end_and_never_back", "An extension moves the end of a lease later by the store's clock, and never earlier.", func(h *claimFixture) {
 		n := h.put("a")
-		c := h.one(long)
+		c := h.claimOne(long)
 		first := h.Row(h.t, n).LockedUntil
 		for lease, later := range map[time.Duration]bool{2 * long: true, brief: false} {
 			before := h.Row(h.t, n).LockedUntil
@@ -273,9 +273,9 @@ func fenceCases(run runCase) {
 
 // doubtCases tests lost responses of the store.
 func doubtCases(run runCase) {
-	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "The rows that a token holds can be queried by the token, and are not claimed a second time.", func(h *claims) {
+	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "The rows that a token holds can be queried by the token, and are not claimed a second time.", func(h *claimFixture) {
 		n := h.put("a")
-		c := h.one(long)
+		c := h.claimOne(long)
 		for token, want := range map[store.Token]int{c.Token: 1, c.Token + 1: 0} {
 			held, err := h.Store.Held(h.t.context(), "billing", token)
 			if err != nil || len(held) != want {
@@ -286,9 +286,9 @@ func doubtCases(run runCase) {
 			}
 		}
 	})
-	run("law_5_a_row_is_retaken_under_the_tokens_of_its_owner_only", "A retake changes the token of a row that one of the caller's tokens holds, and returns the state of any other row.", func(h *claims) {
+	run("law_5_a_row_is_retaken_under_the_tokens_of_its_owner_only", "A retake changes the token of a row that one of the caller's tokens holds, and returns the state of any other row.", func(h *claimFixture) {
 		mine, ended, others := h.put("a"), h.put("b"), h.put("c")
-		all := h.claim(3, long)
+		all := h.claimUpTo(3, long)
 		if len(all) != 3 {
 			h.t.Fatalf("claimed %+v", all)
 		}

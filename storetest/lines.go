@@ -27,7 +27,7 @@ const (
 
 // inLine returns a mark of a message in a line (the queue of a key or lane).
 func (h *fixture[Tx]) inLine(line, id string, as store.Outcome) store.Mark {
-	m := h.print(id, 1)
+	m := h.contentMark(id, 1)
 	m.As, m.Line = as, []byte(line)
 	return m
 }
@@ -47,7 +47,7 @@ func (h *fixture[Tx]) enters(line string, state store.RowState, ids ...string) (
 	}
 	h.commit(b, e)
 	for _, id := range ids {
-		rows = append(rows, h.row(id, false))
+		rows = append(rows, h.rowOfIdentity(id, false))
 	}
 	return rows
 }
@@ -87,19 +87,19 @@ func (h *fixture[Tx]) wantStates(rows []store.StoredRow, want ...store.RowState)
 	}
 }
 
-func (s suite[Tx]) lined(t *T) {
-	s.followers(t)
-	s.firsts(t)
-	s.firstsElsewhere(t)
-	s.passing(t)
-	s.emptyLines(t)
-	s.dissolved(t)
-	s.swept(t)
-	s.atOnce(t)
-	s.crossing(t)
+func (s suite[Tx]) testLines(t *T) {
+	s.testFollowers(t)
+	s.testFirsts(t)
+	s.testFirstsElsewhere(t)
+	s.testPassing(t)
+	s.testEmptyLines(t)
+	s.testDissolved(t)
+	s.testSwept(t)
+	s.testAtOnce(t)
+	s.testCrossing(t)
 }
 
-func (s suite[Tx]) followers(t *T) {
+func (s suite[Tx]) testFollowers(t *T) {
 	s.run(t, "C8_D8_law_8_a_message_behind_a_waiting_row_does_not_run", "A message is blocked behind an earlier row of its line; messages of other lines run.", func(t *T, h *fixture[Tx]) {
 		h.wantKinds(h.deliver(h.inLine("k", "0", store.Applied)), fresh)
 		for _, state := range []store.RowState{received, waiting, parked} {
@@ -136,7 +136,7 @@ func (s suite[Tx]) followers(t *T) {
 	})
 }
 
-func (s suite[Tx]) firsts(t *T) {
+func (s suite[Tx]) testFirsts(t *T) {
 	s.run(t, "C8_D8_the_end_of_the_first_row_frees_only_the_next", "A row that is completed, dead-lettered or discarded frees the next row of its line; a row that fails or is parked stays.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2", "3", "4", "5")
 		if !h.ends("k", rows[0].Number, store.StateCompleted) {
@@ -168,7 +168,7 @@ func (s suite[Tx]) firsts(t *T) {
 	})
 }
 
-func (s suite[Tx]) firstsElsewhere(t *T) {
+func (s suite[Tx]) testFirstsElsewhere(t *T) {
 	s.run(t, "D8_claims_that_end_outside_of_a_batch_free_the_next_row", "A claim that ends outside of a batch, as with handlers that make calls, also frees the next row.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
@@ -194,13 +194,13 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 				want = received
 			}
 			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
-			if row := h.row("2", false); row.State != want || r.Freed != (want == received) {
+			if row := h.rowOfIdentity("2", false); row.State != want || r.Freed != (want == received) {
 				t.Errorf("the row is %+v, and Commit returned %+v", row, r)
 			}
 		})
 }
 
-func (s suite[Tx]) passing(t *T) {
+func (s suite[Tx]) testPassing(t *T) {
 	s.run(t, "C8_G6_an_operator_skips_a_row_of_a_line", "Skip takes a row out of its line without changing its state, and is recorded.", func(t *T, h *fixture[Tx]) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
 		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...))
@@ -242,7 +242,7 @@ func (s suite[Tx]) passing(t *T) {
 	})
 }
 
-func (s suite[Tx]) swept(t *T) {
+func (s suite[Tx]) testSwept(t *T) {
 	s.run(t, "C8_law_11_a_sweep_frees_rows_that_wait_for_a_deleted_row", "A sweep frees rows whose first row was deleted by hand.", func(t *T, h *fixture[Tx]) {
 		sweeps := func(want int64) {
 			if n, err := h.lines().Sweep(t.context()); err != nil || n != want {
@@ -269,7 +269,7 @@ func (s suite[Tx]) swept(t *T) {
 	})
 }
 
-func (s suite[Tx]) dissolved(t *T) {
+func (s suite[Tx]) testDissolved(t *T) {
 	s.run(t, "C8_law_11_rows_leave_their_lines_if_the_consumer_keeps_none",
 		"If a consumer no longer keeps lines, its rows leave their lines and are due; otherwise they would wait for rows that are blocked themselves.", func(t *T, h *fixture[Tx]) {
 			const one, other = "billing\x00kone", "billing\x00kother"
@@ -290,7 +290,7 @@ func (s suite[Tx]) dissolved(t *T) {
 		})
 }
 
-func (s suite[Tx]) emptyLines(t *T) {
+func (s suite[Tx]) testEmptyLines(t *T) {
 	s.run(t, "C8_law_11_an_empty_line_blocks_nothing", "After its last row has ended, a line blocks nothing.", func(t *T, h *fixture[Tx]) {
 		for i, end := range []func(store.StoredRow){
 			func(r store.StoredRow) { h.ends("k", r.Number, store.StateCompleted) },
@@ -309,19 +309,19 @@ func (s suite[Tx]) emptyLines(t *T) {
 		if s.h.Can.OneConsumer {
 			return
 		}
-		h := s.opened(t)
+		h := s.open(t)
 		rows := h.enters("k", received, "1")
-		away := h.under(h.inLine("k", "2", store.Applied), h.scopeOf("billing", "another", 0))
+		away := h.withScope(h.inLine("k", "2", store.Applied), h.scopeOf("billing", "another", 0))
 		h.wantKinds(h.asks(away), behind)
 		away.As = store.Waiting
 		b, _ := h.begin(away)
 		h.commit(b, store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
 		h.ends("k", rows[0].Number, store.StateCompleted)
-		h.wantStates([]store.StoredRow{h.row("2", false)}, received)
+		h.wantStates([]store.StoredRow{h.rowOfIdentity("2", false)}, received)
 	})
 }
 
-func (s suite[Tx]) crossing(t *T) {
+func (s suite[Tx]) testCrossing(t *T) {
 	if s.h.Can.OneWriter {
 		return
 	}
@@ -346,7 +346,7 @@ func (s suite[Tx]) crossing(t *T) {
 					}
 				}
 				for _, line := range []string{"a", "b"} {
-					if r := h.row("next of "+name(line), false); r.State != received {
+					if r := h.rowOfIdentity("next of "+name(line), false); r.State != received {
 						t.Errorf("the row that entered %s is %s, although no row is before it", line, r.State)
 					}
 				}
@@ -354,7 +354,7 @@ func (s suite[Tx]) crossing(t *T) {
 		})
 }
 
-func (s suite[Tx]) atOnce(t *T) {
+func (s suite[Tx]) testAtOnce(t *T) {
 	s.run(t, "D8_law_11_a_follower_added_while_the_first_row_ends_is_freed",
 		"A batch that adds a row to a line and a batch that ends one both lock the line.", func(t *T, h *fixture[Tx]) {
 			for i := range 10 {
@@ -372,7 +372,7 @@ func (s suite[Tx]) atOnce(t *T) {
 				b, _ := h.begin(m)
 				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, State: store.StateCompleted, Lined: true}}})
 				t.must(<-added)
-				r := h.row(string(follower.ID), false)
+				r := h.rowOfIdentity(string(follower.ID), false)
 				if r.State != received {
 					t.Fatalf("the follower is %s, although no row is before it", r.State)
 				}

@@ -13,8 +13,8 @@ import (
 
 var errHandler = errors.New("the handler failed")
 
-// The method marks tests batches of marks.
-func (s suite[Tx]) marks(t *T) {
+// testMarks tests batches of marks.
+func (s suite[Tx]) testMarks(t *T) {
 	s.run(t, "law_1_marker_and_effect_commit_together", "A marker and its effect become visible in one commit.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.mark("a"))
 		h.wantKinds(v, fresh)
@@ -34,14 +34,14 @@ func (s suite[Tx]) marks(t *T) {
 		})
 	s.run(t, "trap_5_a_second_copy_from_the_producer_is_a_duplicate",
 		"The identity alone decides: two deliveries with the same identity have one effect, whether or not the broker calls them redelivered.", func(t *T, h *fixture[Tx]) {
-			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), fresh, fresh)
-			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(store.Applied))
+			h.wantKinds(h.deliver(h.contentMark("a", 1), h.mark("b")), fresh, fresh)
+			h.wantKinds(h.deliver(h.mark("c"), h.contentMark("a", 1)), fresh, already(store.Applied))
 			h.wantCount("a", 1)
 		})
 }
 
-// setbacks tests batches in which a handler or the commit fails.
-func (s suite[Tx]) setbacks(t *T) {
+// testSetbacks tests batches in which a handler or the commit fails.
+func (s suite[Tx]) testSetbacks(t *T) {
 	s.run(t, "law_3_a_rollback_leaves_nothing", "After a rollback neither marker nor effect is left, and the message is fresh.", func(t *T, h *fixture[Tx]) {
 		for range 3 {
 			b, v := h.begin(h.markAll("a", "b")...)
@@ -62,8 +62,8 @@ func (s suite[Tx]) setbacks(t *T) {
 		})
 }
 
-// mixtures tests batches whose messages have different outcomes.
-func (s suite[Tx]) mixtures(t *T) {
+// testMixtures tests batches whose messages have different outcomes.
+func (s suite[Tx]) testMixtures(t *T) {
 	s.run(t, "trap_6_duplicates_inside_one_batch_have_one_effect",
 		"Of equal identities in one batch the first is fresh and the others are duplicates.", func(t *T, h *fixture[Tx]) {
 			v := h.deliver(h.markAll("b", "a", "b", "a", "a")...)
@@ -118,8 +118,8 @@ func (s suite[Tx]) scattered(t *T, h *fixture[Tx]) {
 	}
 }
 
-// batches tests transactions from their beginning to their end.
-func (s suite[Tx]) batches(t *T) {
+// testBatches tests transactions from their beginning to their end.
+func (s suite[Tx]) testBatches(t *T) {
 	s.run(t, "a_batch_without_marks_is_a_transaction", "Effects without marks commit together or not at all.", func(t *T, h *fixture[Tx]) {
 		for _, commit := range []bool{false, true} {
 			b, _ := h.begin()
@@ -152,8 +152,8 @@ func (s suite[Tx]) batches(t *T) {
 		})
 }
 
-// The method ends tests calls of batches that have already ended.
-func (s suite[Tx]) ends(t *T) {
+// testEndedBatches tests calls of batches that have already ended.
+func (s suite[Tx]) testEndedBatches(t *T) {
 	s.run(t, "a_batch_that_has_ended_accepts_nothing",
 		"After it has ended, a batch changes nothing, and its transaction refuses statements as aborted.", func(t *T, h *fixture[Tx]) {
 			b, _ := h.begin(h.mark("a"))
@@ -181,7 +181,7 @@ func (s suite[Tx]) ends(t *T) {
 			h.wantCount("a", 1)
 		})
 	s.run(t, "batches_at_once_lose_no_effect", "All effects of batches that run at the same time are stored.", func(t *T, h *fixture[Tx]) {
-		together(8, func(i int) {
+		runConcurrently(8, func(i int) {
 			for j := range 5 {
 				b, _ := h.begin(h.mark(fmt.Sprint(i, j)))
 				t.must(h.Effect(t.context(), b.Tx(0), "sum"))
@@ -227,9 +227,9 @@ func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 	h.wantCount("late", 0)
 }
 
-// copies tests copies of a message that are processed at the same time. The laws do not depend on the order of the
-// copies, so no case needs to know which copy waits for the other.
-func (s suite[Tx]) copies(t *T) {
+// testCopies tests copies of a message that are processed at the same time. The laws do not depend on the order of the
+// testCopies, so no case needs to know which copy waits for the other.
+func (s suite[Tx]) testCopies(t *T) {
 	t.Run("trap_7_a_copy_is_a_duplicate_only_after_the_winner_committed",
 		"A copy of a message in flight is reported as a duplicate only when the effect of the first is visible.", func(t *T) { s.race(t, true) })
 	t.Run("trap_8_a_copy_runs_when_the_winner_rolled_back", "A copy of a message in flight is fresh if the first is rolled back.", func(t *T) { s.race(t, false) })
@@ -237,7 +237,7 @@ func (s suite[Tx]) copies(t *T) {
 		"Of any number of concurrent copies exactly one is fresh, and there is one effect.", func(t *T, h *fixture[Tx]) {
 			var mu sync.Mutex
 			fresh := 0
-			together(50, func(int) {
+			runConcurrently(50, func(int) {
 				if v := h.deliver(h.mark("a")); v[0].Kind == store.Fresh {
 					mu.Lock()
 					defer mu.Unlock()
@@ -251,12 +251,12 @@ func (s suite[Tx]) copies(t *T) {
 		})
 }
 
-// The method waits tests batches that wait for a copy of a message in another batch.
-func (s suite[Tx]) waits(t *T) {
+// testWaitingBatches tests batches that wait for a copy of a message in another batch.
+func (s suite[Tx]) testWaitingBatches(t *T) {
 	s.run(t, "overlapping_batches_in_any_order_do_not_deadlock",
 		"Every batch marks in the same order, so batches with common identities wait for each other and none fails.", func(t *T, h *fixture[Tx]) {
 			ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
-			together(8, func(i int) {
+			runConcurrently(8, func(i int) {
 				rotated := append(append([]string{}, ids[i:]...), ids[:i]...)
 				h.deliver(h.markAll(rotated...)...)
 			})
@@ -284,7 +284,7 @@ func (s suite[Tx]) waits(t *T) {
 		})
 	t.Run("D3_a_store_with_one_open_batch_at_a_time_declares_it",
 		"A store that allows only one open batch declares it, so that no lease ends while Begin waits for the open batch.", func(t *T) {
-			if says := s.opened(t).Store.Limits().SingleWriter; says != s.h.Can.OneWriter {
+			if says := s.open(t).Store.Limits().SingleWriter; says != s.h.Can.OneWriter {
 				t.Errorf("the store's limits say %v, and Can.OneWriter says %v", says, s.h.Can.OneWriter)
 			}
 		})
@@ -308,7 +308,7 @@ func (s suite[Tx]) waits(t *T) {
 // race processes a message and its copy at the same time. The first of the two batches commits or, if the parameter
 // commits is false, rolls back.
 func (s suite[Tx]) race(t *T, commits bool) {
-	h := s.opened(t)
+	h := s.open(t)
 	for i := range 20 {
 		id := string(rune('a' + i))
 		winner, v := h.begin(h.mark(id))

@@ -214,7 +214,7 @@ func (b *oneAtEnd) Commit(ctx context.Context, e store.Ending) store.Result {
 
 var resultFaults = []fault{
 	{"a commit keeps only one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return &oneAtEnd{batch: b} }}
+		return &faultyStore{Store: s, batch: func(_ *faultyStore, b batch, _ []store.Mark) batch { return &oneAtEnd{batch: b} }}
 	}},
 	{"a result is written in a separate transaction", "C12_a_result_commits_with_its_effect", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of admin.ResultOf, result []byte) error {
 		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)

@@ -180,7 +180,7 @@ func (s restartsPass) Reap(ctx context.Context, r store.Reaping) (store.Reaped, 
 // closesAll is a store that closes the marker of an identity when the row of the identity's first content is discarded,
 // even if the marker belongs to another row.
 type closesAll struct {
-	broken
+	faultyStore
 	closed map[string]bool
 }
 
@@ -206,7 +206,7 @@ func (s *closesAll) judge(m store.Mark, v store.Verdict) store.Verdict {
 
 var twinFaults = []fault{
 	{"a discard closes the marker of another row", "law_16_a_discard_of_the_first_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		c := &closesAll{broken: broken{Store: s}, closed: map[string]bool{}}
+		c := &closesAll{faultyStore: faultyStore{Store: s}, closed: map[string]bool{}}
 		c.verdict = c.judge
 		return c
 	}},

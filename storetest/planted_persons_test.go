@@ -76,18 +76,18 @@ var editFaults = []fault{
 	})},
 }
 
-// The type erases is a store with a fault in erasures.
-type erases struct {
+// faultyEraser is a store with a fault in erasures.
+type faultyEraser struct {
 	*memstore.Store
 	erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error)
 }
 
-func (s erases) Erase(_ context.Context, o admin.Erasing) (admin.Erased, error) {
+func (s faultyEraser) Erase(_ context.Context, o admin.Erasing) (admin.Erased, error) {
 	return s.erase(s.Store, o)
 }
 
 func erasing(erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error)) func(*memstore.Store) store.TxStore[*memstore.Tx] {
-	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return erases{s, erase} }
+	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return faultyEraser{s, erase} }
 }
 
 // erased calls the correct Erase of the store.

@@ -266,10 +266,10 @@ func (s *keepsWrong) Removed(ctx context.Context, consumer string) (time.Time, e
 // retentionFaults lists faults in the removal of old markers, each with the case that must find the fault.
 var retentionFaults = []fault{
 	{"the age of a copy is ignored", "H3_a_due_marker_is_removed_and_its_copy_is_old", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Age = time.Time{}; return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.Age = time.Time{}; return m }}
 	}},
 	{"a message dated in the future runs", "H4_a_message_dated_in_the_future_is_old_after_a_removal", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
+		return &faultyStore{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
 			if v.Ahead {
 				v = store.Verdict{Kind: store.Fresh}
 			}

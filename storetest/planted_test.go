@@ -18,17 +18,17 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// The type broken is a memstore with a fault: the functions in its fields replace correct values.
-type broken struct {
+// faultyStore is a memstore with a fault: the functions in its fields replace correct values.
+type faultyStore struct {
 	*memstore.Store
 	verdict func(store.Mark, store.Verdict) store.Verdict
 	mark    func(store.Mark) store.Mark
-	batch   func(*broken, store.Batch[*memstore.Tx], []store.Mark) store.Batch[*memstore.Tx]
+	batch   func(*faultyStore, store.Batch[*memstore.Tx], []store.Mark) store.Batch[*memstore.Tx]
 }
 
 type batch = store.Batch[*memstore.Tx]
 
-func (s *broken) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
+func (s *faultyStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
 	if s.mark != nil {
 		marks = slices.Clone(marks)
 		for i := range marks {
@@ -213,20 +213,20 @@ func (deafClassify) Classify(err error) store.Class {
 
 type fault struct {
 	name string
-	// The field caught is a part of the name of the case that must fail.
-	caught string
-	store  func(*memstore.Store) store.TxStore[*memstore.Tx]
+	// failingCase is a part of the name of the case that must fail.
+	failingCase string
+	store       func(*memstore.Store) store.TxStore[*memstore.Tx]
 }
 
 var faults = []fault{
 	{"marks survive a rollback", "law_3", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(s *broken, b batch, m []store.Mark) batch { return marksOutlive{b, s.Store, m} }}
+		return &faultyStore{Store: s, batch: func(s *faultyStore, b batch, m []store.Mark) batch { return marksOutlive{b, s.Store, m} }}
 	}},
 	{"everything is fresh", "trap_1_", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(store.Mark, store.Verdict) store.Verdict { return store.Verdict{Kind: store.Fresh} }}
+		return &faultyStore{Store: s, verdict: func(store.Mark, store.Verdict) store.Verdict { return store.Verdict{Kind: store.Fresh} }}
 	}},
 	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
+		return &faultyStore{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
 			if v.Already(store.Parked) {
 				v.Was = store.Applied
 			}
@@ -234,7 +234,7 @@ var faults = []fault{
 		}}
 	}},
 	{"a marker of a newer release counts as applied", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
+		return &faultyStore{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
 			if v.Kind == store.Newer {
 				v = store.Verdict{Kind: store.Seen, Was: store.Applied}
 			}
@@ -242,31 +242,31 @@ var faults = []fault{
 		}}
 	}},
 	{"trims are ignored", "trim_takes", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return noTrim{b} }}
+		return &faultyStore{Store: s, batch: func(_ *faultyStore, b batch, _ []store.Mark) batch { return noTrim{b} }}
 	}},
 	{"rows are not written", "a_row_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return noRows{b} }}
+		return &faultyStore{Store: s, batch: func(_ *faultyStore, b batch, _ []store.Mark) batch { return noRows{b} }}
 	}},
 	{"a commit lies", "trap_94", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return halfCommit{b} }}
+		return &faultyStore{Store: s, batch: func(_ *faultyStore, b batch, _ []store.Mark) batch { return halfCommit{b} }}
 	}},
 	{"effects commit on their own", "law_1", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(s *broken, b batch, _ []store.Mark) batch { return splitCommit{b, s.Store} }}
+		return &faultyStore{Store: s, batch: func(s *faultyStore, b batch, _ []store.Mark) batch { return splitCommit{b, s.Store} }}
 	}},
 	{"ids are compared without case", "trap_78", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.ID = []byte(strings.ToLower(string(m.ID))); return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.ID = []byte(strings.ToLower(string(m.ID))); return m }}
 	}},
 	{"ids are cut", "trap_79", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.ID = m.ID[:min(len(m.ID), 255)]; return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.ID = m.ID[:min(len(m.ID), 255)]; return m }}
 	}},
 	{"consumers share ids", "trap_T17", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Scope = 1; return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.Scope = 1; return m }}
 	}},
 	{"fingerprints are ignored", "trap_73", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Fingerprint = semel.Fingerprint{}; return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.Fingerprint = semel.Fingerprint{}; return m }}
 	}},
 	{"fingerprints of two rules are compared", "case_14", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Fingerprint.Version = 1; return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.Fingerprint.Version = 1; return m }}
 	}},
 	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return anyRevision{s}
@@ -281,11 +281,11 @@ var faults = []fault{
 	{"a negative limit is accepted", "I0_a_negative_limit_is_refused", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return anyLimit{s} }},
 	{"a pass restarts for bodies", "D7_a_pass_continues_with_bodies_after_its_markers", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return restartsPass{s} }},
 	{"nothing is marked under a previous identity", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Previous = nil; return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.Previous = nil; return m }}
 	}},
 	{"a previous identity is only looked up", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return looksUp{s} }},
 	{"a conflict with a previous identity is a duplicate", "A7_other_content", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
+		return &faultyStore{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
 			if v.Former && v.Kind == store.Conflict {
 				v = store.Verdict{Kind: store.Seen, Was: store.Applied, Former: true}
 			}
@@ -293,7 +293,7 @@ var faults = []fault{
 		}}
 	}},
 	{"a fingerprint that cannot be compared counts as equal", "A7_content_that_cannot_be_compared_is_a_conflict_on_request", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark {
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark {
 			if m.Previous != nil {
 				former := *m.Previous
 				former.Strict, m.Previous = false, &former
@@ -302,7 +302,7 @@ var faults = []fault{
 		}}
 	}},
 	{"a second message with the same previous identity is a duplicate", "A7_two_messages_of_a_batch_with_one_previous_identity_are_processed_in_turn", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(m store.Mark, v store.Verdict) store.Verdict {
+		return &faultyStore{Store: s, verdict: func(m store.Mark, v store.Verdict) store.Verdict {
 			if m.Previous != nil && v.Kind == store.Busy {
 				v = store.Verdict{Kind: store.Seen, Was: store.Applied}
 			}
@@ -325,10 +325,10 @@ var faults = []fault{
 	}},
 	{"an ability is missing", "abilities", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return noInbox{s} }},
 	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return blamesStore{b} }}
+		return &faultyStore{Store: s, batch: func(_ *faultyStore, b batch, _ []store.Mark) batch { return blamesStore{b} }}
 	}},
 	{"an unknown outcome is read as another one", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.As = (m.As-1)%5 + 1; return m }}
+		return &faultyStore{Store: s, mark: func(m store.Mark) store.Mark { m.As = (m.As-1)%5 + 1; return m }}
 	}},
 	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return deafClassify{s}
@@ -350,8 +350,8 @@ func TestTheSuiteFindsPlantedFaults(t *testing.T) {
 						t.Errorf("the failure %+v has no text", found)
 					}
 				}
-				if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, f.caught) }) {
-					t.Errorf("no case %q failed, only %q", f.caught, names)
+				if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, f.failingCase) }) {
+					t.Errorf("no case %q failed, only %q", f.failingCase, names)
 				}
 				t.Logf("%d cases failed", len(names))
 			})

@@ -51,8 +51,8 @@ func (h *fixture[Tx]) wantReplay(number int64, state admin.ReplayState, run bool
 	return r
 }
 
-// replayed tests the interface admin.Replays.
-func (s suite[Tx]) replayed(t *T) {
+// testReplays tests the interface admin.Replays.
+func (s suite[Tx]) testReplays(t *T) {
 	s.run(t, "G1_a_replay_is_stored_as_it_was_begun",
 		"A replay is found by its number and in the list of its consumer's replays, newest first, with who, why, when and its progress.", func(t *T, h *fixture[Tx]) {
 			first := h.replaying("billing", 0, 1, anHour)
@@ -74,7 +74,7 @@ func (s suite[Tx]) replayed(t *T) {
 		"If many processes begin a replay of one consumer at once, one succeeds and the others are refused until that replay has ended.", func(t *T, h *fixture[Tx]) {
 			var begun atomic.Int64
 			replays := h.replays()
-			together(8, func(int) {
+			runConcurrently(8, func(int) {
 				n, err := replays.NewReplay(t.context(), admin.Replay{Consumer: "billing", Kind: admin.ReplayAgain}, 1, anHour, order("replay start", "ana", "x"))
 				switch {
 				case err == nil && !begun.CompareAndSwap(0, n):
@@ -88,10 +88,10 @@ func (s suite[Tx]) replayed(t *T) {
 			h.wantReplay(n, admin.ReplayDone, false, someProgress(5))
 			h.replaying("billing", 0, 2, anHour)
 		})
-	s.tokens(t)
-	s.stops(t)
-	s.replayActs(t)
-	s.previews(t)
+	s.testReplayTokens(t)
+	s.testReplayStops(t)
+	s.testReplayActs(t)
+	s.testPreviews(t)
 }
 
 func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
@@ -107,8 +107,8 @@ func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
 	}
 }
 
-// The method tokens tests that only the process with the replay's current token can change the replay.
-func (s suite[Tx]) tokens(t *T) {
+// testReplayTokens tests that only the process with the replay's current token can change the replay.
+func (s suite[Tx]) testReplayTokens(t *T) {
 	s.run(t, "law_5_a_replay_changes_under_its_token_alone",
 		"Without the current token of a replay, a process can neither save progress nor end the replay.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
@@ -151,8 +151,8 @@ func (s suite[Tx]) tokens(t *T) {
 		})
 }
 
-// The method stops tests how a process stops a replay that another process runs.
-func (s suite[Tx]) stops(t *T) {
+// testReplayStops tests how a process stops a replay that another process runs.
+func (s suite[Tx]) testReplayStops(t *T) {
 	s.run(t, "G1_a_replay_is_stopped_from_elsewhere",
 		"SaveReplay tells the process that runs a replay to stop; a replay that no process runs is stopped at once.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
@@ -182,8 +182,8 @@ func (s suite[Tx]) stops(t *T) {
 		})
 }
 
-// replayActs tests which audit records replays write.
-func (s suite[Tx]) replayActs(t *T) {
+// testReplayActs tests which audit records replays write.
+func (s suite[Tx]) testReplayActs(t *T) {
 	if !s.h.Can.Inbox {
 		return
 	}
@@ -213,14 +213,14 @@ func (s suite[Tx]) replayActs(t *T) {
 		})
 }
 
-// previews tests the interface admin.Previewer.
-func (s suite[Tx]) previews(t *T) {
+// testPreviews tests the interface admin.Previewer.
+func (s suite[Tx]) testPreviews(t *T) {
 	s.run(t, "G4_a_preview_predicts_the_verdict_of_a_mark",
 		"A preview predicts fresh, seen and conflict as Begin answers them, and writes neither a marker nor a scope.", func(t *T, h *fixture[Tx]) {
-			h.deliver(h.print("applied", 1))
+			h.deliver(h.contentMark("applied", 1))
 			b, _ := h.begin(store.Mark{Scope: h.scope, ID: []byte("parked"), As: store.Parked})
 			h.commit(b, store.Ending{})
-			marks := []store.Mark{h.print("applied", 1), h.print("applied", 2), h.mark("new"), h.mark("parked"), h.mark(strings.Repeat("long", 1000))}
+			marks := []store.Mark{h.contentMark("applied", 1), h.contentMark("applied", 2), h.mark("new"), h.mark("parked"), h.mark(strings.Repeat("long", 1000))}
 			var all []admin.PreviewQuery
 			for _, m := range marks {
 				all = append(all, admin.PreviewQuery{Source: "shop", Mark: m})
@@ -245,8 +245,8 @@ func (s suite[Tx]) previews(t *T) {
 		})
 }
 
-// controls tests the interface admin.Controls.
-func (s suite[Tx]) controls(t *T) {
+// testControls tests the interface admin.Controls.
+func (s suite[Tx]) testControls(t *T) {
 	s.run(t, "I0_each_consumer_has_its_own_controls",
 		"The store returns the last pause and the last limit of each consumer, each with who, why and when; neither changes the other.", func(t *T, h *fixture[Tx]) {
 			c := h.Store.(admin.Controls)
@@ -284,12 +284,12 @@ func (s suite[Tx]) controls(t *T) {
 		h.wantControl(c, "billing", admin.Control{})
 	})
 	if s.h.Can.Inbox {
-		s.orders(t)
+		s.testOrders(t)
 	}
 }
 
-// orders tests the audit records of the operators' commands that pause or limit a consumer.
-func (s suite[Tx]) orders(t *T) {
+// testOrders tests the audit records of the operators' commands that pause or limit a consumer.
+func (s suite[Tx]) testOrders(t *T) {
 	s.run(t, "I0_a_control_is_recorded",
 		"A pause, a resume or a limit is recorded with who, why and the consumer's name, as an act without a row.", func(t *T, h *fixture[Tx]) {
 			c := h.Store.(admin.Controls)

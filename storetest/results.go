@@ -44,8 +44,8 @@ func (h *fixture[Tx]) wantResults(marks []store.Mark, want ...[]byte) {
 	}
 }
 
-// results tests results that are stored with markers.
-func (s suite[Tx]) results(t *T) {
+// testResults tests results that are stored with markers.
+func (s suite[Tx]) testResults(t *T) {
 	s.run(t, "C12_a_result_commits_with_its_effect",
 		"A result commits or rolls back with the transaction that wrote it.", func(t *T, h *fixture[Tx]) {
 			marks := h.markAll("a", "b", "c")
@@ -132,13 +132,13 @@ func (s suite[Tx]) results(t *T) {
 	if s.h.Can.Retention && !s.h.Can.Days {
 		s.run(t, "H3_a_result_is_removed_with_its_marker",
 			"The reaper removes an identity with its result, and in a dry run only counts it.", func(t *T, h *fixture[Tx]) {
-				marks := []store.Mark{h.print("a", 1), h.print("b", 1)}
+				marks := []store.Mark{h.contentMark("a", 1), h.contentMark("b", 1)}
 				b, _ := h.begin(marks...)
 				for i := range marks {
 					h.keeps(b, i, marks[i], []byte("made"))
 				}
 				h.commit(b, store.Ending{})
-				h.retain(store.Retention{Keep: soon})
+				h.retain(store.Retention{Keep: shortRetention})
 				h.wantResults(marks, []byte("made"), []byte("made"))
 				h.reaped(2)
 				h.wantResults(marks, nil, nil)
@@ -146,8 +146,8 @@ func (s suite[Tx]) results(t *T) {
 	}
 }
 
-// The method note stores a note (a request) with a key.
-func (h *keys) note(id string, t store.Token, note string) error {
+// saveNote stores a note (a request) with a key.
+func (h *keyFixture) saveNote(id string, t store.Token, note string) error {
 	h.t.Helper()
 	err := h.Store.(admin.RequestStore).SaveRequest(h.t.context(), keyOf(id), t, []byte(note))
 	if err != nil && !errors.Is(err, store.ErrClaimLost) {
@@ -156,9 +156,9 @@ func (h *keys) note(id string, t store.Token, note string) error {
 	return err
 }
 
-// The method left returns the abandoned keys with their notes, and checks that each call of the store respects its
+// abandonedKeys returns the abandoned keys with their notes, and checks that each call of the store respects its
 // limits.
-func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
+func (h *keyFixture) abandonedKeys(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 	h.t.Helper()
 	all := map[string]admin.AbandonedKey{}
 	for range 100 {
@@ -182,10 +182,10 @@ func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 }
 
 // wantLeft checks the ids of the abandoned keys.
-func (h *keys) wantLeft(want ...string) {
+func (h *keyFixture) wantLeft(want ...string) {
 	h.t.Helper()
 	var ids []string
-	for id := range h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100}) {
+	for id := range h.abandonedKeys(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100}) {
 		ids = append(ids, id)
 	}
 	if slices.Sort(ids); !slices.Equal(ids, want) {
@@ -195,46 +195,46 @@ func (h *keys) wantLeft(want ...string) {
 
 // keyNotes tests notes (stored requests), if the store supports notes.
 func keyNotes(run runKeyCase) {
-	able := func(name, law string, f func(h *keys)) {
-		run(name, law, func(h *keys) {
+	able := func(name, law string, f func(h *keyFixture)) {
+		run(name, law, func(h *keyFixture) {
 			if _, keeps := h.Store.(admin.RequestStore); keeps {
 				f(h)
 			}
 		})
 	}
-	able("F2_an_abandoned_key_is_found_with_its_note", "An abandoned key is found with its note once its lease ended long enough ago, and never while a worker holds it.", func(h *keys) {
+	able("F2_an_abandoned_key_is_found_with_its_note", "An abandoned key is found with its note once its lease ended long enough ago, and never while a worker holds it.", func(h *keyFixture) {
 		token, _ := h.want("a", keystore.Claimed)
-		h.t.must(h.note("a", token, "first"))
-		h.t.must(h.note("a", token, "of a"))
+		h.t.must(h.saveNote("a", token, "first"))
+		h.t.must(h.saveNote("a", token, "of a"))
 		h.want("without a note", keystore.Claimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("a")
-		k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]
+		k := h.abandonedKeys(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]
 		if string(k.Note) != "of a" || k.Started != 1 || k.Quiet < keyLease/2 || k.Quiet > keyKeep {
 			h.t.Errorf("%+v", k)
 		}
 		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // the second duration finds a store that uses a wrong unit
-			if all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
+			if all := h.abandonedKeys(admin.AbandonedKeysQuery{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
 				h.t.Errorf("%v is abandoned for %v", all, quiet)
 			}
 		}
-		if all := h.left(admin.AbandonedKeysQuery{Consumer: "shipping", Most: 100}); len(all) > 0 {
+		if all := h.abandonedKeys(admin.AbandonedKeysQuery{Consumer: "shipping", Most: 100}); len(all) > 0 {
 			h.t.Errorf("%v is abandoned by another consumer", all)
 		}
 		h.want("a", keystore.Claimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
-		if k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
+		if k := h.abandonedKeys(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
 			h.t.Errorf("after another claim the key is %+v", k)
 		}
 	})
-	able("F2_a_note_is_removed_when_its_key_ends", "A note is kept while the outcome of a claim is unknown, and removed by every other end; a result is not a note.", func(h *keys) {
+	able("F2_a_note_is_removed_when_its_key_ends", "A note is kept while the outcome of a claim is unknown, and removed by every other end; a result is not a note.", func(h *keyFixture) {
 		for id, e := range map[string]keystore.Event{"abandoned": keystore.Abandon, "released": keystore.Release, "completed": keystore.Complete, "failed": keystore.Fail, "forgotten": keystore.Forget} {
 			token, _ := h.want(id, keystore.Claimed)
-			h.t.must(h.note(id, token, "a note"))
+			h.t.must(h.saveNote(id, token, "a note"))
 			h.t.must(h.end(id, token, e, ""))
-			if h.note(id, token, "too late") == nil {
+			if h.saveNote(id, token, "too late") == nil {
 				h.t.Errorf("%s, a key accepts a note", id)
 			}
 		}
@@ -257,7 +257,7 @@ func keyNotes(run runKeyCase) {
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft()
 	})
-	able("F2_a_key_is_claimed_only_if_unchanged_since_it_was_listed", "A claim with Seen is granted only if the key has not been claimed since it was listed, and never creates a key.", func(h *keys) {
+	able("F2_a_key_is_claimed_only_if_unchanged_since_it_was_listed", "A claim with Seen is granted only if the key has not been claimed since it was listed, and never creates a key.", func(h *keyFixture) {
 		seen := func(id string, started int) (store.Token, keystore.Answer) {
 			h.t.Helper()
 			c := keystore.Claim{Key: keyOf(id), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
@@ -269,7 +269,7 @@ func keyNotes(run runKeyCase) {
 		}
 		for _, id := range []string{"a", "forgotten", "again"} {
 			token, _ := h.want(id, keystore.Claimed)
-			h.t.must(h.note(id, token, "a note"))
+			h.t.must(h.saveNote(id, token, "a note"))
 			h.t.must(h.end(id, token, keystore.Abandon, ""))
 		}
 		token, a := seen("a", 1)
@@ -300,29 +300,29 @@ func keyNotes(run runKeyCase) {
 			h.t.Errorf("the key was created: %+v", a)
 		}
 	})
-	able("law_5_a_claim_that_was_lost_notes_nothing", "Only the holder of a key can store a note for it.", func(h *keys) {
+	able("law_5_a_claim_that_was_lost_notes_nothing", "Only the holder of a key can store a note for it.", func(h *keyFixture) {
 		stale, _ := h.want("a", keystore.Claimed)
 		h.Pass(h.t, 2*keyLease)
 		token, _ := h.want("a", keystore.Claimed)
-		h.t.must(h.note("a", token, "right"))
-		if h.note("a", stale, "stale") == nil || h.note("never claimed", stale, "stale") == nil {
+		h.t.must(h.saveNote("a", token, "right"))
+		if h.saveNote("a", stale, "stale") == nil || h.saveNote("never claimed", stale, "stale") == nil {
 			h.t.Error("a stale token stores a note")
 		}
 		h.Pass(h.t, 2*keyLease)
-		if k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
+		if k := h.abandonedKeys(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
 			h.t.Errorf("it is %+v", k)
 		}
 	})
-	able("F2_the_walk_is_bounded_and_misses_nothing", "Each call looks at a limited number of keys, and the next call continues after them.", func(h *keys) {
+	able("F2_the_walk_is_bounded_and_misses_nothing", "Each call looks at a limited number of keys, and the next call continues after them.", func(h *keyFixture) {
 		ids := map[string]bool{"a": true, "b\x00": true, "\xff": true, "d": true, "e": true}
 		for id := range ids {
 			token, _ := h.want(id, keystore.Claimed)
-			h.t.must(h.note(id, token, "note of "+id))
+			h.t.must(h.saveNote(id, token, "note of "+id))
 		}
 		h.ask(keystore.Claim{Key: semel.Key{Consumer: "shipping", Source: "shop", ID: "f"}, Token: store.NewToken(), Lease: keyLease, Keep: keyKeep})
 		h.Pass(h.t, 2*keyLease)
 		for _, most := range []int{1, 2, 5, 6, 7} {
-			all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: most})
+			all := h.abandonedKeys(admin.AbandonedKeysQuery{Consumer: "billing", Most: most})
 			for id := range ids {
 				if string(all[id].Note) != "note of "+id {
 					h.t.Errorf("with %d keys a call, %q is %+v", most, id, all[id])
@@ -330,9 +330,9 @@ func keyNotes(run runKeyCase) {
 			}
 		}
 	})
-	able("F2_a_note_has_a_limit", "A note can be as long as a result but no longer, and not empty.", func(h *keys) {
+	able("F2_a_note_has_a_limit", "A note can be as long as a result but no longer, and not empty.", func(h *keyFixture) {
 		token, _ := h.want("a", keystore.Claimed)
-		h.t.must(h.note("a", token, string(manyBytes(keystore.MaxResult))))
+		h.t.must(h.saveNote("a", token, string(manyBytes(keystore.MaxResult))))
 		for _, note := range [][]byte{nil, make([]byte, keystore.MaxResult+1)} {
 			if err := h.Store.(admin.RequestStore).SaveRequest(h.t.context(), keyOf("a"), token, note); err == nil {
 				h.t.Errorf("a note of %d bytes is kept", len(note))

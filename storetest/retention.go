@@ -19,11 +19,11 @@ func (h *fixture[Tx]) retain(r store.Retention) {
 	h.t.must(h.reaper().Retain(h.t.context(), r))
 }
 
-// The constant soon is a very short retention.
-const soon = time.Millisecond
+// shortRetention is a very short retention.
+const shortRetention = time.Millisecond
 
-// The method kept returns the stored retention policy of the consumer.
-func (h *fixture[Tx]) kept() store.StoredRetention {
+// storedRetention returns the stored retention policy of the consumer.
+func (h *fixture[Tx]) storedRetention() store.StoredRetention {
 	h.t.Helper()
 	all, err := h.reaper().Retentions(h.t.context(), "billing")
 	h.t.must(err)
@@ -76,7 +76,7 @@ func (h *fixture[Tx]) reaped(markers int64) (sum store.Reaped) {
 
 // moment waits until the store's clock has advanced a little.
 func moment(ctx interface{ Done() <-chan struct{} }) {
-	timer := time.NewTimer(2 * soon)
+	timer := time.NewTimer(2 * shortRetention)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -86,7 +86,7 @@ func moment(ctx interface{ Done() <-chan struct{} }) {
 
 // aged returns a mark with an Age that the store must check.
 func (h *fixture[Tx]) aged(id string, age time.Time) store.Mark {
-	m := h.print(id, 1)
+	m := h.contentMark(id, 1)
 	m.Age = age
 	return m
 }
@@ -94,8 +94,8 @@ func (h *fixture[Tx]) aged(id string, age time.Time) store.Mark {
 // longAgo is a time before all times that a store in the tests has to keep.
 var longAgo = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// The method retention tests how long the store keeps markers.
-func (s suite[Tx]) retention(t *T) {
+// testRetention tests how long the store keeps markers.
+func (s suite[Tx]) testRetention(t *T) {
 	old := store.Verdict{Kind: store.Old}
 	gone := fresh // the answer for an identity whose marker was removed, if the mark has no age
 	if s.h.Can.OneConsumer {
@@ -103,19 +103,19 @@ func (s suite[Tx]) retention(t *T) {
 	}
 	s.run(t, "H3_a_due_marker_is_removed_and_its_copy_is_old",
 		"A marker is removed after its retention, and a copy that is older than the retention is never fresh.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1), h.print("b", 1), h.print("c", 1), h.print("d", 1), h.print("e", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1), h.contentMark("b", 1), h.contentMark("c", 1), h.contentMark("d", 1), h.contentMark("e", 1))
 			h.reaped(5)
 			h.wantKinds(h.asks(h.aged("a", longAgo)), old)
 			h.wantKinds(h.asks(h.aged("b", time.Now().Add(store.MaxClockSkew/2))), gone)
-			h.wantKinds(h.asks(h.print("c", 1)), gone)
+			h.wantKinds(h.asks(h.contentMark("c", 1)), gone)
 			h.deliver(h.aged("new", time.Now().Add(store.MaxClockSkew/2)))
 			h.wantKinds(h.asks(h.aged("new", longAgo)), already(store.Applied))
 		})
 	s.run(t, "H3_nothing_is_removed_before_the_low_water_mark_is_raised",
 		"The reaper removes nothing before it has raised the low-water mark; otherwise copies of removed markers would be fresh.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1))
 			moment(h.t.context())
 			h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
 			moment(h.t.context())
@@ -127,8 +127,8 @@ func (s suite[Tx]) retention(t *T) {
 		})
 	s.run(t, "H4_an_old_mark_can_be_trimmed_and_parked",
 		"A mark that is too old can be trimmed like any other, and can be written as parked by a mark without an age.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1))
 			h.reaped(1)
 			never := h.aged("never", longAgo)
 			b, v := h.begin(never, h.aged("young", time.Now().Add(store.MaxClockSkew/2)))
@@ -140,26 +140,26 @@ func (s suite[Tx]) retention(t *T) {
 		})
 	s.run(t, "trap_T68_nothing_unfinished_is_removed",
 		"An identity that waits, is parked or has an unfinished row keeps its marker and its rows, however old they are.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
+			h.retain(store.Retention{Keep: shortRetention})
 			h.park("parked")
 			h.receive("waits", time.Hour, nil)
-			h.deliver(h.print("applied", 1))
-			b, v := h.begin(h.print("applied", 2))
+			h.deliver(h.contentMark("applied", 1))
+			b, v := h.begin(h.contentMark("applied", 2))
 			h.wantKinds(v, conflict)
 			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
-			h.deliver(h.print("due", 1))
+			h.deliver(h.contentMark("due", 1))
 			h.reaped(1)
 			if r := h.pass(2); r.Markers != 0 || r.Rows != 0 || r.Kept != 3 {
 				t.Errorf("the next pass removed %+v, and three markers stay", r)
 			}
-			h.wantKinds(h.asks(h.print("parked", 1), h.print("waits", 1), h.print("applied", 1)),
+			h.wantKinds(h.asks(h.contentMark("parked", 1), h.contentMark("waits", 1), h.contentMark("applied", 1)),
 				already(store.Parked), already(store.Waiting), already(store.Applied))
 			if rows := h.list(store.RowFilter{}); len(rows) != 3 {
 				t.Errorf("there are %d rows, want 3", len(rows))
 			}
 		})
 	s.run(t, "trap_T67_rows_are_removed_with_their_marker", "Rows that have ended are removed with their marker.", func(t *T, h *fixture[Tx]) {
-		h.retain(store.Retention{Keep: soon})
+		h.retain(store.Retention{Keep: shortRetention})
 		r := h.park("discarded")
 		h.t.must(errors.Join(h.inbox().Discard(h.t.context(), store.Act{Verb: "discard", Who: "test", Why: "test"}, r.Seen())...))
 		h.put("dead", store.Row{State: dead, Reason: semel.ReasonPermanent, Message: &semel.Message{}})
@@ -172,27 +172,27 @@ func (s suite[Tx]) retention(t *T) {
 		}
 	})
 	s.run(t, "trap_124_markers_that_stay_do_not_stop_a_pass", "Markers that stay do not stop a pass from removing later ones.", func(t *T, h *fixture[Tx]) {
-		h.retain(store.Retention{Keep: soon})
+		h.retain(store.Retention{Keep: shortRetention})
 		for i := range 7 {
 			h.park(fmt.Sprint("parked ", i))
 		}
-		h.deliver(h.print("a", 1))
+		h.deliver(h.contentMark("a", 1))
 		h.reaped(1)
 	})
-	s.wrongTimes(t)
-	s.withheld(t)
-	s.shown(t)
-	s.bodies(t)
+	s.testWrongTimes(t)
+	s.testWithheld(t)
+	s.testShown(t)
+	s.testBodies(t)
 	s.reaperLimits(t, old)
 }
 
-// lateInLine tests a message that waits for an earlier message of its line (the queue of a key or lane) and is also
+// testLateInLine tests a message that waits for an earlier message of its line (the queue of a key or lane) and is also
 // older than the retention. All stores must return the same answers for the first two marks.
-func (s suite[Tx]) lateInLine(t *T) {
+func (s suite[Tx]) testLateInLine(t *T) {
 	s.run(t, "H4_C8_a_late_message_gets_behind_before_old",
 		"A message that is too old and behind another of its line gets the verdict behind; if it asks to wait there, it gets the verdict old.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1))
 			h.reaped(1)
 			h.enters("l", parked, "first")
 			for _, c := range []struct {
@@ -208,8 +208,8 @@ func (s suite[Tx]) lateInLine(t *T) {
 		})
 }
 
-// withheld tests cases in which no old marker may be removed.
-func (s suite[Tx]) withheld(t *T) {
+// testWithheld tests cases in which no old marker may be removed.
+func (s suite[Tx]) testWithheld(t *T) {
 	// refuses checks that the store removes no marker and returns semel.ErrState.
 	refuses := func(h *fixture[Tx], why string) {
 		h.t.Helper()
@@ -224,15 +224,15 @@ func (s suite[Tx]) withheld(t *T) {
 	}
 	s.run(t, "H1_nothing_is_removed_without_a_policy",
 		"Nothing is removed without a retention, with an unlimited one, with the reaper off, or with a horizon longer than the retention.", func(t *T, h *fixture[Tx]) {
-			h.deliver(h.print("a", 1))
+			h.deliver(h.contentMark("a", 1))
 			refuses(h, "no policy")
 			h.retain(store.Retention{})
 			refuses(h, "for ever")
-			h.retain(store.Retention{Keep: soon, Off: true})
+			h.retain(store.Retention{Keep: shortRetention, Off: true})
 			refuses(h, "off")
-			h.retain(store.Retention{Keep: soon, Horizon: time.Hour, Why: "a test"})
+			h.retain(store.Retention{Keep: shortRetention, Horizon: time.Hour, Why: "a test"})
 			refuses(h, "horizon")
-			h.retain(store.Retention{Keep: time.Hour, Horizon: soon})
+			h.retain(store.Retention{Keep: time.Hour, Horizon: shortRetention})
 			if r := h.pass(10); r.Markers != 0 {
 				t.Errorf("%+v is younger than its retention", r)
 			}
@@ -240,12 +240,12 @@ func (s suite[Tx]) withheld(t *T) {
 		})
 	s.run(t, "trap_T63_the_cutoff_stops_while_a_consumer_makes_no_progress",
 		"The cutoff is before the last progress, so that an outage removes nothing.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
+			h.retain(store.Retention{Keep: shortRetention})
 			moment(h.t.context())
-			h.deliver(h.print("a", 1)) // messages later than the progress that was recorded with the policy
+			h.deliver(h.contentMark("a", 1)) // messages later than the progress that was recorded with the policy
 			for range 3 {
 				moment(h.t.context())
-				h.retain(store.Retention{Keep: soon}) // the start of a process does not count as progress
+				h.retain(store.Retention{Keep: shortRetention}) // the start of a process does not count as progress
 				if r := h.pass(10); r.Markers != 0 {
 					t.Fatalf("%+v was removed", r)
 				}
@@ -254,8 +254,8 @@ func (s suite[Tx]) withheld(t *T) {
 		})
 	s.run(t, "H2_a_lagging_lane_holds_the_cutoff",
 		"An unsettled or unread message of a lane holds the cutoff back until it is settled, or until an operator forgets the lane.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1))
 			progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
 			behind := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
 			progress(source.LaneAge{Lane: "stuck", Oldest: behind}, source.LaneAge{Lane: "busy", Oldest: time.Now().Add(-time.Minute)})
@@ -264,7 +264,7 @@ func (s suite[Tx]) withheld(t *T) {
 			if r := h.pass(10); r.Markers != 0 {
 				t.Errorf("%+v was removed", r)
 			}
-			if k := h.kept(); k.Held != "stuck" || !k.Oldest.Equal(behind) || !k.Cutoff.Equal(behind.Add(-soon)) {
+			if k := h.storedRetention(); k.Held != "stuck" || !k.Oldest.Equal(behind) || !k.Cutoff.Equal(behind.Add(-shortRetention)) {
 				t.Errorf("lane %q holds the cutoff since %v, and the cutoff is %v", k.Held, k.Oldest, k.Cutoff)
 			}
 			act := store.Act{Verb: "forget lane", Who: "test", Why: "test"}
@@ -277,11 +277,11 @@ func (s suite[Tx]) withheld(t *T) {
 		})
 	s.run(t, "H2_a_lane_that_no_process_reports_holds_the_cutoff",
 		"A lane that no process reports keeps its last reported position: later messages of the lane may be copies.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
+			h.retain(store.Retention{Keep: shortRetention})
 			progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
 			progress(source.LaneAge{Lane: "silent"}, source.LaneAge{Lane: "busy"})
 			moment(h.t.context())
-			h.deliver(h.print("a", 1))
+			h.deliver(h.contentMark("a", 1))
 			for range 3 {
 				moment(h.t.context())
 				progress(source.LaneAge{Lane: "busy"})
@@ -298,20 +298,20 @@ func (s suite[Tx]) withheld(t *T) {
 		})
 	s.run(t, "H2_a_wrong_producer_clock_breaks_nothing",
 		"Producers set the times of records, so no time is too early or too late to be kept.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
+			h.retain(store.Retention{Keep: shortRetention})
 			for _, at := range []time.Time{time.Unix(-1, 0), time.Unix(1<<40, 0), time.UnixMilli(-1 << 62)} {
 				h.t.must(h.reaper().Progressed(h.t.context(), "billing", []source.LaneAge{{Lane: "a", Oldest: at}}))
-				h.kept()
+				h.storedRetention()
 				h.pass(10)
 			}
 		})
 }
 
-// The method bodies tests bodies that are kept for a shorter time than their markers.
-func (s suite[Tx]) bodies(t *T) {
+// testBodies tests bodies that are kept for a shorter time than their markers.
+func (s suite[Tx]) testBodies(t *T) {
 	s.run(t, "D7_a_body_is_removed_and_its_identity_stays",
 		"The bodies of completed and discarded rows are removed before the rows; bodies that can still be retried stay.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
+			h.retain(store.Retention{Keep: time.Hour, Bodies: shortRetention})
 			body := &semel.Message{Body: []byte("a body")}
 			for i := range 3 {
 				h.put(fmt.Sprint("done ", i), store.Row{State: completed, Message: body})
@@ -333,11 +333,11 @@ func (s suite[Tx]) bodies(t *T) {
 			if bodies != 3 || h.pass(10).Bodies != 0 {
 				t.Errorf("%d bodies were removed", bodies)
 			}
-			h.wantKinds(h.asks(h.print("done 0", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("done 0", 1)), already(store.Applied))
 		})
 	s.run(t, "D7_a_pass_continues_with_bodies_after_its_markers",
 		"Markers that a pass has looked at are not looked at again while bodies are left.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon, Bodies: soon})
+			h.retain(store.Retention{Keep: shortRetention, Bodies: shortRetention})
 			for i := range 3 { // markers that stay because their messages have not ended
 				h.put(fmt.Sprint("parked ", i), store.Row{State: parked, Message: &semel.Message{Body: []byte("a body")}})
 			}

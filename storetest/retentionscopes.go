@@ -19,7 +19,7 @@ import (
 func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 	s.run(t, "trap_75_the_same_id_of_another_source_is_not_touched",
 		"The same id from two sources is two messages: the end of one neither removes nor keeps the other.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
+			h.retain(store.Retention{Keep: shortRetention})
 			other := *h
 			other.scope = h.scopeOf("billing", "mall", 0)
 			h.put("a", store.Row{State: completed, Message: &semel.Message{}})
@@ -29,7 +29,7 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 			if r := h.reaped(2); r.Rows != 2 {
 				t.Errorf("%d rows were removed, want 2", r.Rows)
 			}
-			h.wantKinds(other.asks(other.print("a", 1), h.print("b", 1)), already(store.Parked), already(store.Parked))
+			h.wantKinds(other.asks(other.contentMark("a", 1), h.contentMark("b", 1)), already(store.Parked), already(store.Parked))
 			h.wantKinds(h.asks(h.aged("a", longAgo)), old)
 			if rows := h.list(store.RowFilter{}); len(rows) != 2 {
 				t.Errorf("%d rows are left, want 2", len(rows))
@@ -37,13 +37,13 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 		})
 	s.run(t, "H3_the_low_water_mark_stays_under_a_longer_retention",
 		"A low-water mark never goes back: markers before it are gone, even if the retention becomes longer.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1))
 			h.reaped(1)
-			low := h.kept().Low
+			low := h.storedRetention().Low
 			h.retain(store.Retention{Keep: time.Hour})
 			h.pass(10)
-			if now := h.kept().Low; !now.Equal(low) {
+			if now := h.storedRetention().Low; !now.Equal(low) {
 				t.Errorf("the low-water mark was %v, and is %v", low, now)
 			}
 			h.wantKinds(h.asks(h.aged("a", time.Now().Add(-time.Minute))), old)
@@ -54,35 +54,35 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 			if !able {
 				return
 			}
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("due", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("due", 1))
 			moment(t.context())
 			moment(t.context())
-			h.deliver(h.print("between", 1))
+			h.deliver(h.contentMark("between", 1))
 			moment(t.context())
 			h.t.must(h.reaper().Progressed(t.context(), "billing", nil))
 			_, err := h.reaper().Advance(t.context(), "billing")
 			h.t.must(err)
 			due, _, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: "due"})
 			h.t.must(err)
-			keep := h.kept().Progress.Sub(due.At) - soon // only markers older than the first marker may be removed
+			keep := h.storedRetention().Progress.Sub(due.At) - shortRetention // only markers older than the first marker may be removed
 			h.retain(store.Retention{Keep: keep})
 			if r := h.pass(10); r.Markers != 1 {
 				t.Errorf("%d markers were removed under a retention of %v, want the one that is due", r.Markers, keep)
 			}
-			h.wantKinds(h.asks(h.print("between", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("between", 1)), already(store.Applied))
 		})
 	s.run(t, "H3_a_message_that_ended_recently_keeps_its_rows",
 		"Retention counts from the end of a message: a row that an operator has just closed is kept for the whole retention.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
+			h.retain(store.Retention{Keep: shortRetention})
 			act := store.Act{Verb: "discard", Who: "test", Why: "test"}
 			lone := h.park("lone")
 			h.put("pair", store.Row{State: completed, Message: &semel.Message{}})
-			b, v := h.begin(h.print("pair", 2))
+			b, v := h.begin(h.contentMark("pair", 2))
 			h.wantKinds(v, conflict)
 			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
-			second := h.row("pair", true)
-			h.deliver(h.print("due", 1))
+			second := h.rowOfIdentity("pair", true)
+			h.deliver(h.contentMark("due", 1))
 			h.reaped(1) // the low-water mark is then later than all these markers
 			for _, r := range []store.StoredRow{lone, second} {
 				h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act, r.Seen())...))
@@ -97,26 +97,26 @@ func (s suite[Tx]) reaperLimits(t *T, old store.Verdict) {
 	if !s.h.Can.OneWriter {
 		s.run(t, "trap_114_an_uncommitted_marker_is_not_removed",
 			"If a batch is open for longer than a retention, its marker exists after its commit.", func(t *T, h *fixture[Tx]) {
-				h.retain(store.Retention{Keep: soon})
-				slow := h.print("slow", 1)
+				h.retain(store.Retention{Keep: shortRetention})
+				slow := h.contentMark("slow", 1)
 				b, v := h.begin(slow)
 				h.wantKinds(v, fresh)
-				h.deliver(h.print("a", 1))
+				h.deliver(h.contentMark("a", 1))
 				h.reaped(1)
 				h.commit(b, store.Ending{})
 				h.wantKinds(h.asks(slow), already(store.Applied))
 			})
 	}
 	s.run(t, "H1_a_retention_equal_to_the_horizon_is_enough", "A horizon equal to the retention does not stop the reaper.", func(t *T, h *fixture[Tx]) {
-		h.retain(store.Retention{Keep: soon, Horizon: soon})
-		h.deliver(h.print("a", 1))
+		h.retain(store.Retention{Keep: shortRetention, Horizon: shortRetention})
+		h.deliver(h.contentMark("a", 1))
 		h.reaped(1)
 	})
 	if s.h.Can.Leases {
 		s.run(t, "H4_a_claimed_message_is_never_too_old",
 			"A claimed message is known not to have taken effect, so its age is ignored.", func(t *T, h *fixture[Tx]) {
-				h.retain(store.Retention{Keep: soon})
-				h.deliver(h.print("a", 1))
+				h.retain(store.Retention{Keep: shortRetention})
+				h.deliver(h.contentMark("a", 1))
 				c := h.claimed("waits")[0]
 				h.reaped(1)
 				asking := h.asking(c)
@@ -135,7 +135,7 @@ func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	ctx, reaper := t.context(), h.reaper()
 	audit := *h
 	audit.scope = h.scopeOf("audit", "shop", 0)
-	policy := store.Retention{Consumer: "audit", Keep: soon, Bodies: soon}
+	policy := store.Retention{Consumer: "audit", Keep: shortRetention, Bodies: shortRetention}
 	t.must(reaper.Retain(ctx, policy))
 	body := &semel.Message{Body: []byte("a body")}
 	audit.put("a", store.Row{State: completed, Message: body})
@@ -148,7 +148,7 @@ func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	t.must(reaper.Retain(ctx, policy))
 	t.must(reaper.Progressed(ctx, "audit", []source.LaneAge{{Lane: "stuck", Oldest: longAgo}}))
 
-	h.retain(store.Retention{Keep: soon, Bodies: soon})
+	h.retain(store.Retention{Keep: shortRetention, Bodies: shortRetention})
 	h.put("a", store.Row{State: completed, Message: body})
 	h.reaped(1)
 	t.wantErr("forgetting the lane of another consumer", reaper.ForgetLane(ctx, "billing", "stuck", store.Act{Verb: "forget lane", Who: "test", Why: "test"}), semel.ErrState)
@@ -156,17 +156,17 @@ func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	if err != nil || len(all) != 1 || all[0].Held != "stuck" {
 		t.Errorf("the retention of the other consumer is %+v, %v", all, err)
 	}
-	h.wantKinds(audit.asks(audit.print("a", 1)), already(store.Applied))
+	h.wantKinds(audit.asks(audit.contentMark("a", 1)), already(store.Applied))
 	if rows := h.list(store.RowFilter{}); len(rows) != 1 || rows[0].Key.Consumer != "audit" || rows[0].BodyRemoved {
 		t.Errorf("the rows are %+v", rows)
 	}
 }
 
-// offsets tests the interface laneoffset.Store.
-func (s suite[Tx]) offsets(t *T) {
+// testOffsets tests the interface laneoffset.Store.
+func (s suite[Tx]) testOffsets(t *T) {
 	t.Run("I7_an_offset_only_rises_and_a_write_returns_the_previous_one",
 		"Offsets are raised and never lowered, and each write returns the previous offset.", func(t *T) {
-			o := offsetsOf(t, s.opened(t).Store)
+			o := offsetsOf(t, s.open(t).Store)
 			o.stand(map[string]int64{"a": none, "b": none})
 			o.advances(to("a", 10, none), to("b", 1<<40, none), to("c", 0, none))(none, none, none)
 			o.advances(to("b", 7, 7), to("a", 12, 10))(1<<40, 10)
@@ -176,7 +176,7 @@ func (s suite[Tx]) offsets(t *T) {
 		})
 	t.Run("trap_T110_nothing_is_written_if_one_lane_is_below_its_required_offset",
 		"If one offset is less than required, or is missing, none is written: the database is not the one that was written before.", func(t *T) {
-			o := offsetsOf(t, s.opened(t).Store)
+			o := offsetsOf(t, s.open(t).Store)
 			o.advances(to("a", 10, none), to("b", 20, none))(none, none)
 			o.advances(to("b", 30, 20), to("a", 15, 11))(20, 10)
 			o.stand(map[string]int64{"a": 10, "b": 20})
@@ -186,7 +186,7 @@ func (s suite[Tx]) offsets(t *T) {
 			o.stand(map[string]int64{"a": 15, "b": 30})
 		})
 	t.Run("I7_offsets_are_kept_by_consumer_and_lane", "Offsets are separate for each consumer and lane, whatever their names.", func(t *T) {
-		o := offsetsOf(t, s.opened(t).Store)
+		o := offsetsOf(t, s.open(t).Store)
 		odd := []string{"kafka:group {\"\\,}:orders/1@00ff", "NULL", "", "ä'; --"}
 		o.advances(to(odd[0], 1, none), to(odd[1], 2, none), to(odd[2], 3, none), to(odd[3], 4, none))(none, none, none, none)
 		o.stand(map[string]int64{odd[0]: 1, odd[1]: 2, odd[2]: 3, odd[3]: 4, "kafka:group": none})
@@ -194,7 +194,7 @@ func (s suite[Tx]) offsets(t *T) {
 		o.stand(map[string]int64{odd[0]: none, odd[1]: none})
 	})
 	t.Run("case_13_offsets_do_not_change_other_positions", "An offset does not change positions with other names, and one call can write many lanes.", func(t *T) {
-		store := s.opened(t).Store
+		store := s.open(t).Store
 		o := offsetsOf(t, store)
 		if p, ok := store.(source.PositionStore); ok {
 			t.must(p.SavePosition(t.context(), "c", "l", source.Position{Offset: 5, Length: 6, Check: []byte("x")}))
@@ -208,19 +208,19 @@ func (s suite[Tx]) offsets(t *T) {
 		o.advance(all)
 		o.stand(want)
 	})
-	s.offsetsAtOnce(t)
+	s.testOffsetsAtOnce(t)
 }
 
 // manyLanes is a number of lanes that few consumers reach.
 const manyLanes = 1500
 
-// offsetsAtOnce tests processes that advance offsets at the same time, and calls that fail.
-func (s suite[Tx]) offsetsAtOnce(t *T) {
+// testOffsetsAtOnce tests processes that advance offsets at the same time, and calls that fail.
+func (s suite[Tx]) testOffsetsAtOnce(t *T) {
 	t.Run("I7_of_concurrent_offsets_the_highest_is_kept",
 		"Processes that write the same lanes at once, in any order, do not deadlock, and lower no offset.", func(t *T) {
-			o := offsetsOf(t, s.opened(t).Store)
+			o := offsetsOf(t, s.open(t).Store)
 			errs := make([]error, keepers)
-			together(keepers, func(i int) {
+			runConcurrently(keepers, func(i int) {
 				for n := range int64(10) {
 					all := []laneoffset.Advance{to("a", n*keepers+int64(i), none), to("b", n*keepers+int64(i), none), to("c", n, none)}
 					if i%2 == 0 {
@@ -237,7 +237,7 @@ func (s suite[Tx]) offsetsAtOnce(t *T) {
 			o.stand(map[string]int64{"a": 10*keepers - 1, "b": 10*keepers - 1, "c": 9})
 		})
 	t.Run("I7_an_advance_with_a_cancelled_context_fails_or_is_done", "A call whose context has ended writes all of its offsets or none.", func(t *T) {
-		o := offsetsOf(t, s.opened(t).Store)
+		o := offsetsOf(t, s.open(t).Store)
 		ctx, cancel := context.WithCancel(t.context())
 		cancel()
 		want := int64(none)

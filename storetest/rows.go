@@ -31,16 +31,16 @@ func (h *fixture[Tx]) park(id string) store.StoredRow {
 // put delivers a message with the given row and with the mark that the row's state requires.
 func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	h.t.Helper()
-	m := h.print(id, 1)
+	m := h.contentMark(id, 1)
 	m.As = r.State.Outcome()
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
 	h.commit(b, store.Ending{Rows: []store.Row{r}})
-	return h.row(id, false)
+	return h.rowOfIdentity(id, false)
 }
 
-// The method row returns the row of an identity or, if conflict is true, the row of its conflict.
-func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
+// rowOfIdentity returns the row of an identity or, if conflict is true, the row of its conflict.
+func (h *fixture[Tx]) rowOfIdentity(id string, conflict bool) store.StoredRow {
 	h.t.Helper()
 	for _, r := range h.list(store.RowFilter{IDs: []string{id}}) {
 		if r.Conflict == conflict {
@@ -81,8 +81,8 @@ func anyBytes() *semel.Message {
 	}
 }
 
-// rows tests rows in the inbox.
-func (s suite[Tx]) rows(t *T) {
+// testRows tests rows in the inbox.
+func (s suite[Tx]) testRows(t *T) {
 	s.run(t, "a_row_is_written_with_its_commit_only",
 		"A row and its marker become visible in one commit; a rollback and a killed batch leave neither.", func(t *T, h *fixture[Tx]) {
 			m := h.mark("a")
@@ -100,8 +100,8 @@ func (s suite[Tx]) rows(t *T) {
 		})
 }
 
-// messages tests that a row contains its message unchanged.
-func (s suite[Tx]) messages(t *T) {
+// testMessages tests that a row contains its message unchanged.
+func (s suite[Tx]) testMessages(t *T) {
 	t.Run("trap_83_a_message_comes_back_byte_for_byte", "Body, key, headers and attributes of a row are the bytes that arrived, in the same order.", func(t *T) { s.byteForByte(t, anyBytes()) })
 	t.Run("trap_80_an_empty_message_comes_back_empty", "A field that a message does not have is missing in its row too.", func(t *T) { s.byteForByte(t, &semel.Message{}) })
 	s.run(t, "trap_81_a_row_returns_any_identity",
@@ -117,23 +117,23 @@ func (s suite[Tx]) messages(t *T) {
 		"Attempts, errors, fingerprint and surrogate are kept; errors are cut to the length that a row allows.", func(t *T, h *fixture[Tx]) {
 			long := strings.Repeat("ä", store.MaxErrorText)
 			r := h.put("a", store.Row{State: store.StateParked, Attempts: 7, FirstError: "first", LastError: long, Surrogate: true, Message: &semel.Message{}})
-			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:store.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.print("a", 1).Fingerprint {
+			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:store.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.contentMark("a", 1).Fingerprint {
 				t.Errorf("the row is %+v", r)
 			}
 		})
 }
 
-// lists tests lists of rows.
-func (s suite[Tx]) lists(t *T) {
+// testLists tests lists of rows.
+func (s suite[Tx]) testLists(t *T) {
 	s.run(t, "copies_of_a_parked_message_are_counted_on_its_row",
 		"A repeated delivery changes only the count, the revision and the time of its row.", func(t *T, h *fixture[Tx]) {
 			before := h.park("a")
 			for range 3 {
-				b, v := h.begin(h.print("a", 1))
+				b, v := h.begin(h.contentMark("a", 1))
 				h.wantKinds(v, already(store.Parked))
 				h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
 			}
-			after := h.row("a", false)
+			after := h.rowOfIdentity("a", false)
 			if after.Repeated != 3 || after.State != before.State || after.Number != before.Number || len(h.list(store.RowFilter{})) != 1 {
 				t.Errorf("after three copies the row is %+v", after)
 			}
@@ -158,7 +158,7 @@ func (s suite[Tx]) lists(t *T) {
 }
 
 func (s suite[Tx]) byteForByte(t *T, m *semel.Message) {
-	h := s.opened(t)
+	h := s.open(t)
 	t.wantMessage(h.put("a", store.Row{State: store.StateParked, Reason: "r", Message: m}).Message, *m)
 }
 
@@ -255,8 +255,8 @@ var pairs = map[store.RowState]map[admin.RowEvent]store.RowState{
 	store.StateDiscarded: {},
 }
 
-// transitions tests every pair of a state and an event.
-func (s suite[Tx]) transitions(t *T) {
+// testTransitions tests every pair of a state and an event.
+func (s suite[Tx]) testTransitions(t *T) {
 	for state, after := range pairs {
 		s.run(t, "D4_law_5_each_event_in_each_state/"+state.String(),
 			"An event that is not allowed in a row's state, or that comes under an old token, changes neither row nor marker; any other event changes both.", func(t *T, h *fixture[Tx]) {

@@ -16,12 +16,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method scopes tests scopes: the numbers that a store assigns to a consumer, a source and a generation.
-func (s suite[Tx]) scopes(t *T) {
+// testScopes tests scopes: the numbers that a store assigns to a consumer, a source and a generation.
+func (s suite[Tx]) testScopes(t *T) {
 	s.run(t, "a_scope_keeps_its_number",
 		"The same consumer, source and generation always get the same number, also from concurrent calls, and others get another number.", func(t *T, h *fixture[Tx]) {
 			numbers := make([][5]int64, 20)
-			together(20, func(i int) {
+			runConcurrently(20, func(i int) {
 				for j := range 5 {
 					numbers[i][j] = h.scopeNumber("billing", fmt.Sprintf("\xff source\x00 %d", j), 0)
 				}
@@ -40,7 +40,7 @@ func (s suite[Tx]) scopes(t *T) {
 			}
 		})
 	t.Run("a_scope_has_the_same_number_in_a_request_for_many",
-		"Scopes returns the numbers that Scope returns, in the order of the sources, for new and existing scopes, also from concurrent calls.", s.internsMany)
+		"Scopes returns the numbers that Scope returns, in the order of the sources, for new and existing scopes, also from concurrent calls.", s.testInternsMany)
 	s.run(t, "a_call_with_a_cancelled_context_changes_nothing",
 		"A call whose context has ended fails with an error of the store and leaves nothing behind.", func(t *T, h *fixture[Tx]) {
 			ctx, cancel := context.WithCancel(t.context())
@@ -54,9 +54,9 @@ func (s suite[Tx]) scopes(t *T) {
 		})
 }
 
-// internsMany requests many scopes with one call, if the store supports such a call.
-func (s suite[Tx]) internsMany(t *T) {
-	h := s.opened(t)
+// testInternsMany requests many scopes with one call, if the store supports such a call.
+func (s suite[Tx]) testInternsMany(t *T) {
+	h := s.open(t)
 	interner, able := h.Store.(admin.Interner)
 	if !able {
 		return
@@ -68,7 +68,7 @@ func (s suite[Tx]) internsMany(t *T) {
 	h.scopeOf("billing", sources[100], 0)
 	numbers := make([][]int64, 8)
 	errs := make([]error, len(numbers))
-	together(len(numbers), func(i int) {
+	runConcurrently(len(numbers), func(i int) {
 		numbers[i], errs[i] = interner.Scopes(t.context(), "billing", sources[i*10:], 0)
 	})
 	for i := range numbers {
@@ -87,8 +87,8 @@ func (s suite[Tx]) internsMany(t *T) {
 	}
 }
 
-// positions tests the interface source.PositionStore.
-func (s suite[Tx]) positions(t *T) {
+// testPositions tests the interface source.PositionStore.
+func (s suite[Tx]) testPositions(t *T) {
 	s.run(t, "case_13_a_position_is_kept_by_consumer_and_lane",
 		"The store returns the position that was saved last, for its consumer and lane only.", func(t *T, h *fixture[Tx]) {
 			p := h.Store.(source.PositionStore)
@@ -111,14 +111,14 @@ func (s suite[Tx]) positions(t *T) {
 		})
 }
 
-// keeping tests the method KeepPosition of source.PositionStore.
-func (s suite[Tx]) keeping(t *T) {
+// testKeeping tests the method KeepPosition of source.PositionStore.
+func (s suite[Tx]) testKeeping(t *T) {
 	s.run(t, "trap_T92_a_position_is_kept_once_and_all_get_it",
 		"If several processes keep the first position of a lane at once, one position is kept and all of them get it.", func(t *T, h *fixture[Tx]) {
 			p := h.Store.(source.PositionStore)
 			kept := make([]source.Position, keepers)
 			errs := make([]error, keepers)
-			together(keepers, func(i int) {
+			runConcurrently(keepers, func(i int) {
 				mine := source.Position{Offset: int64(i), Length: int64(i), Check: []byte{byte(i), 0}}
 				kept[i], errs[i] = p.KeepPosition(t.context(), "c", "l", mine)
 			})
@@ -149,15 +149,15 @@ func (s suite[Tx]) wantPosition(t *T, p source.PositionStore, lane string, want 
 	}
 }
 
-// receives tests messages that are stored in a transaction of the caller.
-func (s suite[Tx]) receives(t *T) {
+// testReceives tests messages that are stored in a transaction of the caller.
+func (s suite[Tx]) testReceives(t *T) {
 	s.run(t, "F3_a_message_received_in_the_callers_transaction_waits_after_its_commit",
 		"The marker and the row commit or roll back with the caller's transaction; a copy gets the outcome of the first and changes nothing.", func(t *T, h *fixture[Tx]) {
 			receive := func(b store.Batch[Tx], ids ...string) []store.Verdict {
 				var marks []store.Mark
 				var messages []*semel.Message
 				for _, id := range ids {
-					m := h.print(id, 1)
+					m := h.contentMark(id, 1)
 					m.As = store.Waiting
 					marks, messages = append(marks, m), append(messages, &semel.Message{Body: []byte(id)})
 				}
@@ -168,7 +168,7 @@ func (s suite[Tx]) receives(t *T) {
 			b, _ := h.begin()
 			h.wantKinds(receive(b, "a"), fresh)
 			b.Rollback(t.context())
-			h.wantKinds(h.asks(h.print("a", 1)), fresh)
+			h.wantKinds(h.asks(h.contentMark("a", 1)), fresh)
 			b, _ = h.begin()
 			h.wantKinds(receive(b, "a", "b", "a"), fresh, fresh, already(store.Waiting))
 			h.commit(b, store.Ending{})
@@ -187,19 +187,19 @@ func (s suite[Tx]) receives(t *T) {
 			}
 		})
 	t.Run("trap_83_messages_that_are_received_together_come_back_byte_for_byte",
-		"Each row has its own message, identity and fingerprint, whatever else was received in the same call.", s.receivedTogether)
+		"Each row has its own message, identity and fingerprint, whatever else was received in the same call.", s.testReceivedTogether)
 }
 
-// receivedTogether stores messages of every kind with one call. What the store writes for one message must not
+// testReceivedTogether stores messages of every kind with one call. What the store writes for one message must not
 // depend on the other messages.
-func (s suite[Tx]) receivedTogether(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) testReceivedTogether(t *T) {
+	h := s.open(t)
 	in := []*semel.Message{{}, anyBytes(), {Key: []byte{}, Body: []byte{}}, {Topic: `"quoted", {\}`, Body: []byte("NULL")}, anyBytes()}
 	marks := make([]store.Mark, len(in))
 	for i, id := range []string{"a", "\x00\xff", `"{,}\\`, "NULL", strings.Repeat("long", 1000)} {
 		marks[i] = h.mark(id)
 		if i%2 == 0 {
-			marks[i] = h.print(id, byte(i))
+			marks[i] = h.contentMark(id, byte(i))
 		}
 		marks[i].As = store.Waiting
 	}
@@ -232,8 +232,8 @@ func (s suite[Tx]) receivedTogether(t *T) {
 	}
 }
 
-// callers tests marks in a transaction of the caller.
-func (s suite[Tx]) callers(t *T) {
+// testCallers tests marks in a transaction of the caller.
+func (s suite[Tx]) testCallers(t *T) {
 	s.run(t, "trap_T11_a_duplicate_does_not_harm_earlier_work_of_its_transaction",
 		"A mark in the caller's transaction returns a verdict, and the other work of the transaction commits.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.mark("a"))
@@ -248,7 +248,7 @@ func (s suite[Tx]) callers(t *T) {
 			h.wantKinds(h.asks(h.markAll("a", "b")...), already(store.Applied), already(store.Applied))
 		})
 	if s.h.Can.Leases {
-		s.receives(t)
+		s.testReceives(t)
 	}
 	s.run(t, "a_mark_commits_with_the_callers_transaction",
 		"A mark in a transaction that is rolled back is gone; a second mark of the same identity in one transaction is a duplicate.", func(t *T, h *fixture[Tx]) {
@@ -289,8 +289,8 @@ func (s suite[Tx]) ids() []string {
 	return slices.DeleteFunc(ids(), func(id string) bool { return most > 0 && len(id) > most })
 }
 
-// identities tests which ids the store treats as equal.
-func (s suite[Tx]) identities(t *T) {
+// testIdentities tests which ids the store treats as equal.
+func (s suite[Tx]) testIdentities(t *T) {
 	s.run(t, "trap_78_ids_are_compared_as_bytes", "Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.", s.distinct)
 	s.run(t, "trap_79_ids_of_any_length_and_content_are_distinguished",
 		"Ids up to the longest length are stored, even if an index cannot hold them, and differ if their last byte differs.", func(t *T, h *fixture[Tx]) {
@@ -314,23 +314,23 @@ func (s suite[Tx]) identities(t *T) {
 		s.apart(t, "billing", "", 0, "billing", "b", 0)
 	})
 	if s.h.Can.LongestID > 0 {
-		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked", "FitIdentity returns the longest id unchanged and refuses a longer one.", s.longest)
+		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked", "FitIdentity returns the longest id unchanged and refuses a longer one.", s.testLongest)
 	}
 	if s.h.Can.OneConsumer {
 		s.run(t, "a_store_of_one_consumer_refuses_others", "Scope fails for another consumer and another generation.", s.alone)
 		return
 	}
-	s.manyConsumers(t)
+	s.testManyConsumers(t)
 }
 
-func (s suite[Tx]) manyConsumers(t *T) {
+func (s suite[Tx]) testManyConsumers(t *T) {
 	t.Run("trap_T17_two_consumers_do_not_share_ids", "The same id is fresh for each of two consumers.", func(t *T) { s.apart(t, "billing", "shop", 0, "shipping", "shop", 0) })
 	t.Run("two_generations_do_not_share_ids", "In a new generation every message is fresh.", func(t *T) { s.apart(t, "billing", "shop", 0, "billing", "shop", 1) })
 	t.Run("a_boundary_between_consumer_and_source_is_kept", "Consumer and source are separate, even if their names concatenate to the same text.", func(t *T) { s.apart(t, "ab", "c", 0, "a", "bc", 0) })
 }
 
-func (s suite[Tx]) longest(t *T) {
-	fits := s.opened(t).Store.Limits().FitIdentity
+func (s suite[Tx]) testLongest(t *T) {
+	fits := s.open(t).Store.Limits().FitIdentity
 	if fits == nil {
 		t.Fatal("store.Limits.FitIdentity is not set")
 	}
@@ -368,7 +368,7 @@ func (s suite[Tx]) distinct(t *T, h *fixture[Tx]) {
 }
 
 func (s suite[Tx]) apart(t *T, c1, s1 string, g1 int64, c2, s2 string, g2 int64) {
-	h := s.opened(t)
+	h := s.open(t)
 	one, two := h.scopeOf(c1, s1, g1), h.scopeOf(c2, s2, g2)
 	if one == two {
 		t.Fatal(fmt.Sprint(c1, s1, g1, " and ", c2, s2, g2, " have one scope"))

@@ -14,9 +14,9 @@ import (
 
 func (h *fixture[Tx]) streams() admin.Streams { return h.Store.(admin.Streams) }
 
-// The method version returns a mark with a version of a stream.
-func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Mark {
-	m := h.print(stream+string(rune('0'+n)), 1)
+// versionMark returns a mark with a version of a stream.
+func (h *fixture[Tx]) versionMark(stream string, n int64, as store.Outcome) store.Mark {
+	m := h.contentMark(stream+string(rune('0'+n)), 1)
 	m.As = as
 	m.Version = versions.Position{Stream: []byte(stream), Number: n, Start: 1, Asks: true}
 	return m
@@ -26,22 +26,22 @@ func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Ma
 func (h *fixture[Tx]) next(stream string, numbers ...int64) {
 	h.t.Helper()
 	for _, n := range numbers {
-		h.wantKinds(h.deliver(h.version(stream, n, store.Applied)), fresh)
+		h.wantKinds(h.deliver(h.versionMark(stream, n, store.Applied)), fresh)
 	}
 }
 
 // blocks writes a row that waits for an earlier version of its stream.
 func (h *fixture[Tx]) blocks(stream string, n int64, wait time.Duration) store.StoredRow {
 	h.t.Helper()
-	m := h.version(stream, n, store.Waiting)
+	m := h.versionMark(stream, n, store.Waiting)
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
 	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateBlocked, Reason: semel.ReasonGap, After: wait, Message: &semel.Message{Body: []byte(m.ID)}}}})
-	return h.row(string(m.ID), false)
+	return h.rowOfIdentity(string(m.ID), false)
 }
 
-// The method at returns the stored stream, or the zero value if the store does not know the stream.
-func (h *fixture[Tx]) at(stream string) admin.StoredStream {
+// storedStream returns the stored stream, or the zero value if the store does not know the stream.
+func (h *fixture[Tx]) storedStream(stream string) admin.StoredStream {
 	h.t.Helper()
 	all, err := h.streams().Streams(h.t.context(), admin.StreamFilter{Consumer: "billing", Stream: stream})
 	h.t.must(err)
@@ -56,7 +56,7 @@ func (h *fixture[Tx]) at(stream string) admin.StoredStream {
 
 func (h *fixture[Tx]) wantAt(stream string, last int64) {
 	h.t.Helper()
-	if got := h.at(stream).Last; got != last {
+	if got := h.storedStream(stream).Last; got != last {
 		h.t.Errorf("the stream %q is at %d, want %d", stream, got, last)
 	}
 }
@@ -66,30 +66,30 @@ var (
 	stale = store.Verdict{Kind: store.Stale}
 )
 
-func (s suite[Tx]) versioned(t *T) {
-	s.guards(t)
-	s.takenBack(t)
-	s.blocked(t)
-	s.rowsOfAStream(t)
-	s.blockedClaims(t)
-	s.twoOfOneStream(t)
-	s.skips(t)
-	s.gapTwins(t)
+func (s suite[Tx]) testVersions(t *T) {
+	s.testGuards(t)
+	s.testTakenBack(t)
+	s.testBlocked(t)
+	s.testRowsOfAStream(t)
+	s.testBlockedClaims(t)
+	s.testTwoOfOneStream(t)
+	s.testSkips(t)
+	s.testGapTwins(t)
 }
 
-func (s suite[Tx]) guards(t *T) {
+func (s suite[Tx]) testGuards(t *T) {
 	s.run(t, "B4_first_seen_begins_with_a_fresh_version",
 		"A copy of a message that was applied before streams were kept says nothing about the position of its stream.", func(t *T, h *fixture[Tx]) {
-			old := h.version("a", 3, store.Applied)
+			old := h.versionMark("a", 3, store.Applied)
 			old.Version = versions.Position{}
 			h.wantKinds(h.deliver(old), fresh)
 			seen := func(n int64) store.Mark {
-				m := h.version("a", n, store.Applied)
+				m := h.versionMark("a", n, store.Applied)
 				m.Version.Start = 0
 				return m
 			}
 			h.next("b", 1)
-			b, v := h.begin(seen(3), h.version("b", 2, store.Applied))
+			b, v := h.begin(seen(3), h.versionMark("b", 2, store.Applied))
 			h.wantKinds(v, already(store.Applied), fresh)
 			h.commit(b, store.Ending{})
 			b, v = h.begin(seen(7), seen(8), seen(6))
@@ -98,44 +98,44 @@ func (s suite[Tx]) guards(t *T) {
 			h.wantAt("a", 7)
 			h.wantKinds(h.asks(seen(9)), gap)
 		})
-	t.Run("B4_trap_T53_first_seen_begins_before_a_version_that_waits_or_is_parked", "If the first version seen waits or is parked, the stream begins before it, and later versions wait for it.", func(t *T) { s.opened(t).firstSeen() })
+	t.Run("B4_trap_T53_first_seen_begins_before_a_version_that_waits_or_is_parked", "If the first version seen waits or is parked, the stream begins before it, and later versions wait for it.", func(t *T) { s.open(t).firstSeen() })
 	s.run(t, "B4_the_next_version_is_fresh_a_later_one_a_gap_an_earlier_one_stale",
 		"Only the commit of an effect moves a stream to its next version.", func(t *T, h *fixture[Tx]) {
-			h.wantKinds(h.asks(h.version("a", 2, store.Applied)), gap)
+			h.wantKinds(h.asks(h.versionMark("a", 2, store.Applied)), gap)
 			h.next("a", 1, 2)
 			h.wantAt("a", 2)
-			if v := h.asks(h.version("a", 5, store.Applied), h.version("a", 3, store.Applied), h.version("a", 6, store.Applied)); v[0] != (store.Verdict{Kind: store.Gap, Missing: 2}) || v[2].Missing != 2 {
+			if v := h.asks(h.versionMark("a", 5, store.Applied), h.versionMark("a", 3, store.Applied), h.versionMark("a", 6, store.Applied)); v[0] != (store.Verdict{Kind: store.Gap, Missing: 2}) || v[2].Missing != 2 {
 				t.Errorf("the missing versions before 5 with the stream at 2, and before 6 after 3: %+v", v)
 			}
-			other := h.version("a", 1, store.Applied)
+			other := h.versionMark("a", 1, store.Applied)
 			other.ID = []byte("other")
 			h.wantKinds(h.asks(other), stale)
-			same, differs := h.version("a", 2, store.Applied), h.version("a", 2, store.Applied)
+			same, differs := h.versionMark("a", 2, store.Applied), h.versionMark("a", 2, store.Applied)
 			same.ID, differs.ID, differs.Fingerprint.Sum[0] = []byte("same"), []byte("differs"), 77
 			if v := h.asks(same, differs); v[0] != stale || v[1] != (store.Verdict{Kind: store.Stale, Known: true}) {
 				t.Errorf("the same version again: %v", v)
 			}
-			h.wantKinds(h.deliver(h.version("a", 2, store.Applied)), already(store.Applied))
-			b, _ := h.begin(h.version("a", 3, store.Applied))
+			h.wantKinds(h.deliver(h.versionMark("a", 2, store.Applied)), already(store.Applied))
+			b, _ := h.begin(h.versionMark("a", 3, store.Applied))
 			b.Rollback(t.context())
 			h.wantAt("a", 2)
 		})
 	s.run(t, "B4_versions_in_a_batch_are_judged_in_order",
 		"Marks of a batch are judged in order, and streams of two scopes are separate.", func(t *T, h *fixture[Tx]) {
-			marks := []store.Mark{h.version("a", 1, store.Applied), h.version("b", 2, store.Applied), h.version("a", 3, store.Applied), h.version("a", 2, store.Applied), h.version("b", 1, store.Discarded)}
+			marks := []store.Mark{h.versionMark("a", 1, store.Applied), h.versionMark("b", 2, store.Applied), h.versionMark("a", 3, store.Applied), h.versionMark("a", 2, store.Applied), h.versionMark("b", 1, store.Discarded)}
 			b, v := h.begin(marks...)
 			h.wantKinds(v, fresh, gap, gap, fresh, fresh)
 			h.commit(b, store.Ending{Trim: []int{1, 2}, Rows: []store.Row{{Mark: 4, State: store.StateDiscarded, Message: &semel.Message{}}}})
 			h.wantAt("a", 2)
 			h.wantAt("b", 1)
 			if !s.h.Can.OneConsumer {
-				away := h.under(h.version("a", 1, store.Applied), h.scopeOf("billing", "another", 0))
+				away := h.withScope(h.versionMark("a", 1, store.Applied), h.scopeOf("billing", "another", 0))
 				h.wantKinds(h.asks(away), fresh)
 			}
 		})
 	s.run(t, "B4_a_new_stream_begins_at_its_start",
 		"A new stream begins at Start, or, without it, with the first version that arrives.", func(t *T, h *fixture[Tx]) {
-			late, first := h.version("late", 7, store.Applied), h.version("first", 5, store.Applied)
+			late, first := h.versionMark("late", 7, store.Applied), h.versionMark("first", 5, store.Applied)
 			late.Version.Start, first.Version.Start = 7, 0
 			h.wantKinds(h.deliver(late, first), fresh, fresh)
 			h.wantAt("late", 7)
@@ -143,33 +143,33 @@ func (s suite[Tx]) guards(t *T) {
 		})
 }
 
-func (s suite[Tx]) takenBack(t *T) {
+func (s suite[Tx]) testTakenBack(t *T) {
 	s.run(t, "B4_a_trimmed_mark_does_not_move_its_stream", "A trimmed or rolled back mark does not move its stream, and neither do the versions after it.", func(t *T, h *fixture[Tx]) {
-		b, v := h.begin(h.version("a", 1, store.Applied), h.version("a", 2, store.Applied), h.version("a", 3, store.Applied))
+		b, v := h.begin(h.versionMark("a", 1, store.Applied), h.versionMark("a", 2, store.Applied), h.versionMark("a", 3, store.Applied))
 		h.wantKinds(v, fresh, fresh, fresh)
 		h.commit(b, store.Ending{Trim: []int{1, 2}})
 		h.wantAt("a", 1)
 		h.next("a", 2, 3)
-		b, _ = h.begin(h.version("a", 4, store.Applied))
+		b, _ = h.begin(h.versionMark("a", 4, store.Applied))
 		b.Kill()
 		b.Rollback(t.context())
 		h.wantAt("a", 3)
 	})
 }
 
-func (s suite[Tx]) blocked(t *T) {
+func (s suite[Tx]) testBlocked(t *T) {
 	s.run(t, "B9_a_commit_frees_only_the_next_version",
 		"A row that waits for an earlier version is due with the commit of that version, also if both are written in the same batch.", func(t *T, h *fixture[Tx]) {
 			four, three := h.blocks("a", 4, long), h.blocks("a", 3, long)
 			if three.State != store.StateBlocked || three.Stream != "a" || three.Version != 3 || three.DueAt.Before(three.ReceivedAt.Add(long/2)) {
 				t.Errorf("the row is %+v", three)
 			}
-			if at := h.at("a"); at.Blocked != 2 || at.First != 3 || at.Row != three.Number || !at.Oldest.Equal(four.ReceivedAt) {
+			if at := h.storedStream("a"); at.Blocked != 2 || at.First != 3 || at.Row != three.Number || !at.Oldest.Equal(four.ReceivedAt) {
 				t.Errorf("the stream is %+v", at)
 			}
 			h.next("a", 1)
 			h.wantState("the row, before its predecessor has arrived,", h.number(three.Number), store.StateBlocked)
-			b, _ := h.begin(h.version("a", 2, store.Applied))
+			b, _ := h.begin(h.versionMark("a", 2, store.Applied))
 			if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.Committed || !r.Freed {
 				t.Errorf("Commit returned %+v", r)
 			}
@@ -179,9 +179,9 @@ func (s suite[Tx]) blocked(t *T) {
 			if r := h.number(four.Number); r.State != store.StateBlocked || r.Revision != four.Revision {
 				t.Errorf("the row after it is %+v", r)
 			}
-			b, _ = h.begin(h.version("b", 1, store.Applied), h.version("b", 2, store.Waiting))
+			b, _ = h.begin(h.versionMark("b", 1, store.Applied), h.versionMark("b", 2, store.Waiting))
 			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{Mark: 1, State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
-			if row := h.row("b2", false); !r.Freed || row.State != store.StateReceived || row.Reason != "" {
+			if row := h.rowOfIdentity("b2", false); !r.Freed || row.State != store.StateReceived || row.Reason != "" {
 				t.Errorf("written with its predecessor the row is %+v, and Commit returned %+v", row, r)
 			}
 		})
@@ -192,12 +192,12 @@ func (s suite[Tx]) blocked(t *T) {
 			if len(got) != 1 || !got[0].Blocked {
 				t.Fatalf("claimed %+v", got)
 			}
-			m := h.version("a", 2, store.Parked)
+			m := h.versionMark("a", 2, store.Parked)
 			m.Claim = got[0].Claim
 			b, _ := h.begin(m)
 			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, State: store.StateParked, Reason: semel.ReasonGap}}})
 			h.wantOutcome("a2", store.Parked)
-			if at := h.at("a"); at.Blocked != 1 || at.First != 2 {
+			if at := h.storedStream("a"); at.Blocked != 1 || at.First != 2 {
 				t.Errorf("the stream is %+v", at)
 			}
 			other := h.claimOf("a", 3)
@@ -212,11 +212,11 @@ func (s suite[Tx]) blocked(t *T) {
 // claimOf delivers a version that waits in the inbox, and claims its row.
 func (h *fixture[Tx]) claimOf(stream string, n int64) store.Claim {
 	h.t.Helper()
-	m := h.version(stream, n, store.Waiting)
+	m := h.versionMark(stream, n, store.Waiting)
 	m.Version.Asks = false
 	b, _ := h.begin(m)
 	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateReceived, Message: &semel.Message{}}}})
-	got := h.takes(h.row(string(m.ID), false).Number, long)
+	got := h.takes(h.rowOfIdentity(string(m.ID), false).Number, long)
 	if len(got) != 1 || got[0].Blocked {
 		h.t.Fatalf("claimed %+v", got)
 	}
@@ -231,17 +231,17 @@ func (h *fixture[Tx]) wantLost(lost []int, err error, want ...int) {
 	}
 }
 
-func (s suite[Tx]) rowsOfAStream(t *T) {
+func (s suite[Tx]) testRowsOfAStream(t *T) {
 	s.run(t, "B9_rows_of_a_stream_are_listed_by_version", "Rows of a stream are listed by version, then by number, within the requested versions and in pages.", func(t *T, h *fixture[Tx]) {
 		for _, n := range []int64{5, 3, 2, 4} {
 			h.blocks("a", n, long)
 		}
 		h.blocks("b", 3, long)
-		twin := h.version("a", 3, store.Waiting)
+		twin := h.versionMark("a", 3, store.Waiting)
 		twin.ID = []byte("twin")
 		b, _ := h.begin(twin)
 		h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
-		three := h.row("a3", false).Number
+		three := h.rowOfIdentity("a3", false).Number
 		for want, f := range map[string]store.RowFilter{
 			"a2 a3 twin a4 a5 ": {Stream: &versions.Rows{Source: "shop", Name: "a"}},
 			"a2 a3 ":            {Stream: &versions.Rows{Source: "shop", Name: "a"}, Limit: 2},
@@ -261,12 +261,12 @@ func (s suite[Tx]) rowsOfAStream(t *T) {
 	})
 }
 
-func (s suite[Tx]) blockedClaims(t *T) {
+func (s suite[Tx]) testBlockedClaims(t *T) {
 	s.run(t, "B9_D8_a_claim_is_checked_against_its_stream_and_moves_it_when_completed",
 		"A claimed row whose predecessor is missing is blocked again, with the version that it waits for.", func(t *T, h *fixture[Tx]) {
 			first, second := h.claimOf("a", 1), h.claimOf("a", 2)
 			asks := func(n int64, c store.Claim) store.Mark {
-				m := h.version("a", n, store.Applied)
+				m := h.versionMark("a", n, store.Applied)
 				m.Claim = c
 				return m
 			}
@@ -284,7 +284,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 				t.Errorf("the blocked row is %+v", r)
 			}
 			third := h.claimOf("b", 1)
-			m := h.version("b", 1, store.Applied)
+			m := h.versionMark("b", 1, store.Applied)
 			m.Claim = third
 			b, _ = h.begin(m)
 			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: third, State: store.StateCompleted, Ran: true}}})
@@ -296,7 +296,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 				stream := string(rune('a' + n))
 				c := h.claimOf(stream, 2)
 				h.next(stream, 1)
-				m := h.version(stream, 2, store.Parked)
+				m := h.versionMark(stream, 2, store.Parked)
 				m.Claim = c
 				b, _ := h.begin(m)
 				r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, State: store.StateParked, Reason: reason}}})
@@ -309,7 +309,7 @@ func (s suite[Tx]) blockedClaims(t *T) {
 		"If the predecessor commits between the lookup and the end of the claim, the row is not blocked.", func(t *T, h *fixture[Tx]) {
 			c := h.claimOf("a", 2)
 			h.next("a", 1)
-			m := h.version("a", 2, store.Waiting)
+			m := h.versionMark("a", 2, store.Waiting)
 			m.Claim = c
 			b, _ := h.begin(m)
 			r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, State: store.StateBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
@@ -319,13 +319,13 @@ func (s suite[Tx]) blockedClaims(t *T) {
 		})
 }
 
-func (s suite[Tx]) twoOfOneStream(t *T) {
+func (s suite[Tx]) testTwoOfOneStream(t *T) {
 	s.run(t, "B9_law_11_a_follower_added_while_its_predecessor_commits_is_freed",
 		"Only one batch at a time holds a stream: a batch that adds a follower waits for the batch that frees it.", func(t *T, h *fixture[Tx]) {
-			first, _ := h.begin(h.version("a", 1, store.Applied))
+			first, _ := h.begin(h.versionMark("a", 1, store.Applied))
 			added := make(chan error, 1)
 			go func() {
-				b, v, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{h.version("a", 2, store.Waiting)})
+				b, v, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{h.versionMark("a", 2, store.Waiting)})
 				if err == nil && v[0] != fresh {
 					err = errors.New("the verdict is " + v[0].String())
 				}
@@ -342,35 +342,35 @@ func (s suite[Tx]) twoOfOneStream(t *T) {
 			}
 			h.commit(first, store.Ending{})
 			t.must(<-added)
-			h.wantState("the follower", h.row("a2", false), store.StateReceived)
+			h.wantState("the follower", h.rowOfIdentity("a2", false), store.StateReceived)
 		})
 	if s.h.Can.OneWriter {
 		return
 	}
 	s.run(t, "case_5_a_batch_waits_for_a_stream_in_flight_elsewhere",
 		"After MarkLock the batch fails as contended and leaves nothing behind.", func(t *T, h *fixture[Tx]) {
-			first, _ := h.begin(h.version("a", 1, store.Applied))
-			_, _, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * brief}, []store.Mark{h.version("a", 2, store.Applied), h.mark("neighbour")})
+			first, _ := h.begin(h.versionMark("a", 1, store.Applied))
+			_, _, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * brief}, []store.Mark{h.versionMark("a", 2, store.Applied), h.mark("neighbour")})
 			if err == nil || h.Store.Classify(err) != store.ClassContended {
 				t.Errorf("it says %v", err)
 			}
 			h.commit(first, store.Ending{})
-			h.wantKinds(h.deliver(h.version("a", 2, store.Applied), h.mark("neighbour")), fresh, fresh)
+			h.wantKinds(h.deliver(h.versionMark("a", 2, store.Applied), h.mark("neighbour")), fresh, fresh)
 		})
 }
 
-func (s suite[Tx]) skips(t *T) {
+func (s suite[Tx]) testSkips(t *T) {
 	s.run(t, "B9_G6_an_operator_skips_a_missing_version",
 		"SkipTo moves a stream once, is recorded, and frees waiting rows; a call with an outdated position changes nothing.", func(t *T, h *fixture[Tx]) {
 			h.next("a", 1)
 			r := h.blocks("a", 4, long)
-			seen := h.at("a")
+			seen := h.storedStream("a")
 			t.must(h.streams().SkipTo(t.context(), seen, 3, act("skip")))
 			h.wantState("what waited", h.number(r.Number), store.StateReceived)
 			h.wantAt("a", 3)
 			h.wantActs(r.Number, "skip done")
 			h.passesParked()
-			backwards := h.at("a")
+			backwards := h.storedStream("a")
 			for _, err := range []error{
 				h.streams().SkipTo(t.context(), seen, 5, act("skip")), h.streams().SkipTo(t.context(), backwards, 3, act("skip")),
 				h.streams().SkipTo(t.context(), admin.StoredStream{Consumer: "billing", Source: "shop", Name: "unknown"}, 3, act("skip")),

@@ -26,8 +26,8 @@ type fixture[Tx any] struct {
 	named map[int64]semel.Key // the consumer and source of each scope
 }
 
-// opened returns a fixture with an empty store that has one scope.
-func (s suite[Tx]) opened(t *T) *fixture[Tx] {
+// open returns a fixture with an empty store that has one scope.
+func (s suite[Tx]) open(t *T) *fixture[Tx] {
 	t.Helper()
 	h := &fixture[Tx]{t: t, Instance: s.h.Open(t), named: map[int64]semel.Key{}}
 	h.scope = h.scopeOf("billing", "shop", 0)
@@ -36,7 +36,7 @@ func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 
 // run runs a case on an empty store.
 func (s suite[Tx]) run(t *T, name, law string, f func(t *T, h *fixture[Tx])) {
-	t.Run(name, law, func(t *T) { f(t, s.opened(t)) })
+	t.Run(name, law, func(t *T) { f(t, s.open(t)) })
 }
 
 func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
@@ -55,14 +55,14 @@ func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int
 	return n
 }
 
-// The method under returns the mark m with another scope.
-func (h *fixture[Tx]) under(m store.Mark, scope int64) store.Mark {
+// withScope returns the mark m with another scope.
+func (h *fixture[Tx]) withScope(m store.Mark, scope int64) store.Mark {
 	m.Scope, m.Consumer, m.Source = scope, h.named[scope].Consumer, h.named[scope].Source
 	return m
 }
 
 func (h *fixture[Tx]) mark(id string) store.Mark {
-	return h.under(store.Mark{ID: []byte(id), As: store.Applied}, h.scope)
+	return h.withScope(store.Mark{ID: []byte(id), As: store.Applied}, h.scope)
 }
 
 func (h *fixture[Tx]) markAll(ids ...string) []store.Mark {
@@ -73,8 +73,8 @@ func (h *fixture[Tx]) markAll(ids ...string) []store.Mark {
 	return marks
 }
 
-// The method print returns a mark with a fingerprint of version 1.
-func (h *fixture[Tx]) print(id string, content byte) store.Mark {
+// contentMark returns a mark with a fingerprint of version 1.
+func (h *fixture[Tx]) contentMark(id string, content byte) store.Mark {
 	m := h.mark(id)
 	m.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{content}}
 	return m
@@ -160,8 +160,8 @@ func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	}
 }
 
-// The function together calls f n times concurrently, and waits until all calls have returned.
-func together(n int, f func(i int)) {
+// runConcurrently calls f n times concurrently, and waits until all calls have returned.
+func runConcurrently(n int, f func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
 	for i := range n {

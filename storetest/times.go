@@ -16,9 +16,9 @@ const aDay = 24 * time.Hour
 // storesTime returns the time of the store's clock.
 func (h *fixture[Tx]) storesTime() time.Time { return h.receive("now", aDay, nil).ReceivedAt }
 
-// clockAhead tests a store whose clock was ahead and is correct again: some of its stored times lie further in
+// testClockAhead tests a store whose clock was ahead and is correct again: some of its stored times lie further in
 // the future than a correct clock could have written.
-func (s suite[Tx]) clockAhead(t *T) {
+func (s suite[Tx]) testClockAhead(t *T) {
 	for _, name := range []string{"a_received_row", "a_named_row"} {
 		s.run(t, "trap_T113_"+name+"_that_was_dated_ahead_is_due_now",
 			"A row that was received while the clock was ahead is due: it is claimed, and the claim reports it.", func(t *T, h *fixture[Tx]) {
@@ -48,7 +48,7 @@ func (s suite[Tx]) clockAhead(t *T) {
 			t.needs("Instance.Ahead", h.Ahead != nil)
 			r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
 			h.Ahead(t, aDay)
-			b, v := h.begin(h.print("a", 1))
+			b, v := h.begin(h.contentMark("a", 1))
 			h.wantKinds(v, already(store.Waiting))
 			h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
 			if got := h.takes(r.Number, long); len(got) != 0 {
@@ -146,13 +146,13 @@ func (s suite[Tx]) clockAhead(t *T) {
 		})
 }
 
-// wrongTimes tests messages whose timestamps are in the future, and a clock or a retention that changes after
+// testWrongTimes tests messages whose timestamps are in the future, and a clock or a retention that changes after
 // markers were removed.
-func (s suite[Tx]) wrongTimes(t *T) {
+func (s suite[Tx]) testWrongTimes(t *T) {
 	old, ahead := store.Verdict{Kind: store.Old}, store.Verdict{Kind: store.Old, Ahead: true}
 	s.run(t, "H4_a_message_dated_in_the_future_is_old_after_a_removal",
 		"A message dated in the future would be fresh again after its marker is removed, so it does not run on its own.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
+			h.retain(store.Retention{Keep: shortRetention})
 			next := time.Now().Add(365 * 24 * time.Hour)
 			h.wantKinds(h.deliver(h.aged("a", next)), fresh) // the store has not removed a marker yet
 			h.reaped(1)
@@ -166,11 +166,11 @@ func (s suite[Tx]) wrongTimes(t *T) {
 		})
 	s.run(t, "H2_a_cutoff_that_goes_back_keeps_younger_markers",
 		"If the clock was set back or the retention made longer, a marker within the retention stays, whatever was removed before.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1))
 			h.park("b")
 			h.reaped(1)
-			h.deliver(h.print("c", 1))
+			h.deliver(h.contentMark("c", 1))
 			moment(h.t.context())
 			h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
 			if _, err := h.reaper().Advance(h.t.context(), "billing"); err != nil {
@@ -192,8 +192,8 @@ func (s suite[Tx]) wrongTimes(t *T) {
 	}
 	s.run(t, "A7_H4_a_new_scope_begins_at_the_low_water_mark",
 		"A new generation or source of a consumer uses the consumer's low-water mark: an older message is old.", func(t *T, h *fixture[Tx]) {
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
+			h.retain(store.Retention{Keep: shortRetention})
+			h.deliver(h.contentMark("a", 1))
 			h.reaped(1)
 			for _, of := range []struct {
 				consumer, source string
@@ -218,11 +218,11 @@ func (s suite[Tx]) wrongTimes(t *T) {
 		})
 }
 
-// shown tests what the store reports to operators' commands and to cron jobs.
-func (s suite[Tx]) shown(t *T) {
+// testShown tests what the store reports to operators' commands and to cron jobs.
+func (s suite[Tx]) testShown(t *T) {
 	s.run(t, "H3_a_dry_run_counts_and_changes_nothing", "A dry run returns what the next call removes.", func(t *T, h *fixture[Tx]) {
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("a", 1), h.print("b", 1))
+		h.retain(store.Retention{Keep: shortRetention})
+		h.deliver(h.contentMark("a", 1), h.contentMark("b", 1))
 		ctx := h.t.context()
 		for counted := int64(0); counted < 2; moment(ctx) {
 			h.t.must(h.reaper().Progressed(ctx, "billing", nil))
@@ -235,26 +235,26 @@ func (s suite[Tx]) shown(t *T) {
 			}
 			counted = sum.Markers
 		}
-		h.wantKinds(h.asks(h.print("a", 1), h.print("b", 1), h.aged("c", longAgo)), already(store.Applied), already(store.Applied), fresh)
+		h.wantKinds(h.asks(h.contentMark("a", 1), h.contentMark("b", 1), h.aged("c", longAgo)), already(store.Applied), already(store.Applied), fresh)
 		h.reaped(2)
 	})
 	s.run(t, "H3_the_store_reports_how_far_the_reaper_is",
 		"The store reports policy, progress, cutoff and the first due marker of each consumer.", func(t *T, h *fixture[Tx]) {
-			policy := store.Retention{Consumer: "billing", Keep: soon, Bodies: time.Minute, Horizon: 0, Why: "a test"}
+			policy := store.Retention{Consumer: "billing", Keep: shortRetention, Bodies: time.Minute, Horizon: 0, Why: "a test"}
 			h.retain(policy)
-			h.deliver(h.print("a", 1))
+			h.deliver(h.contentMark("a", 1))
 			moment(h.t.context())
 			h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
-			k := h.kept()
+			k := h.storedRetention()
 			if k.Retention != policy || k.Progress.IsZero() || k.First.IsZero() || !k.First.Before(k.Cutoff) || !k.Low.IsZero() || k.LastDay != 1 || k.Held != "" {
 				t.Errorf("it says %+v", k)
 			}
 			h.reaped(1)
 			before := k.Cutoff
-			if at, err := h.reaper().Advance(h.t.context(), "billing"); err != nil || at.Before(k.Cutoff) || !at.Equal(h.kept().Low) {
-				t.Errorf("the low-water mark is raised to %v, and is %v, %v", at, h.kept().Low, err)
+			if at, err := h.reaper().Advance(h.t.context(), "billing"); err != nil || at.Before(k.Cutoff) || !at.Equal(h.storedRetention().Low) {
+				t.Errorf("the low-water mark is raised to %v, and is %v, %v", at, h.storedRetention().Low, err)
 			}
-			if k = h.kept(); !k.First.IsZero() && k.First.Before(before) || k.Low.IsZero() || k.LastDay != 0 {
+			if k = h.storedRetention(); !k.First.IsZero() && k.First.Before(before) || k.Low.IsZero() || k.LastDay != 0 {
 				t.Errorf("after the reaper the retention is %+v", k)
 			}
 			if all, err := h.reaper().Retentions(h.t.context(), ""); err != nil || len(all) != 1 {
@@ -263,27 +263,27 @@ func (s suite[Tx]) shown(t *T) {
 		})
 }
 
-// newer tests markers that a newer release has written. A store may refuse to write an outcome of a newer release; the
+// testNewerReleases tests markers that a newer release has written. A store may refuse to write an outcome of a newer release; the
 // case then ends without a check.
-func (s suite[Tx]) newer(t *T) {
+func (s suite[Tx]) testNewerReleases(t *T) {
 	t.Run("trap_T104_an_outcome_of_a_newer_release_is_reported_as_such",
 		"A marker with an outcome that this release does not know is never read as a known outcome or as missing, whatever its content.", func(t *T) {
 			for _, outcome := range []store.Outcome{6, 9, 255} {
-				h := s.opened(t)
-				if !h.marked("a", outcome) {
+				h := s.open(t)
+				if !h.writeMarker("a", outcome) {
 					continue
 				}
 				is := store.Verdict{Kind: store.Newer, Was: outcome}
 				h.wantKinds(h.deliver(h.mark("b"), h.mark("a"), h.mark("c")), fresh, is, fresh)
-				h.wantKinds(h.deliver(h.print("a", 1)), is)
+				h.wantKinds(h.deliver(h.contentMark("a", 1)), is)
 				h.wantCount("a", 0)
 				h.wantCount("c", 1)
 			}
 		})
 }
 
-// The method marked writes a marker with the given outcome, and returns false if the store refuses to write it.
-func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
+// writeMarker writes a marker with the given outcome, and returns false if the store refuses to write it.
+func (h *fixture[Tx]) writeMarker(id string, o store.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)
 	m.As = o
@@ -291,12 +291,12 @@ func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	return err == nil && b.Commit(h.t.context(), store.Ending{}).Outcome == store.Committed
 }
 
-// unknownStates tests rows that a newer release has written.
-func (s suite[Tx]) unknownStates(t *T) {
+// testUnknownStates tests rows that a newer release has written.
+func (s suite[Tx]) testUnknownStates(t *T) {
 	t.Run("trap_T104_a_row_of_a_newer_release_is_listed_and_not_changed",
 		"A row whose state this release does not know is listed with that state, and is neither closed nor run again.", func(t *T) {
 			for _, state := range []store.RowState{"FUTURE", "FAILED_TERMINAL"} {
-				h := s.opened(t)
+				h := s.open(t)
 				if h.hasRow("a", state) {
 					s.untouched(h, state)
 				}
@@ -316,7 +316,7 @@ func (h *fixture[Tx]) hasRow(id string, state store.RowState) bool {
 
 func (s suite[Tx]) untouched(h *fixture[Tx], state store.RowState) {
 	t := h.t
-	r := h.row("a", false)
+	r := h.rowOfIdentity("a", false)
 	if r.State != state || !strings.Contains(r.LastError, "as it was") {
 		t.Errorf("the row is %+v", r)
 	}
@@ -334,7 +334,7 @@ func (s suite[Tx]) untouched(h *fixture[Tx], state store.RowState) {
 			t.Errorf("%v is not ErrState", err)
 		}
 	}
-	if after := h.row("a", false); after.Revision != r.Revision || after.State != r.State {
+	if after := h.rowOfIdentity("a", false); after.Revision != r.Revision || after.State != r.State {
 		t.Errorf("the row was %+v and is %+v", r, after)
 	}
 	h.wantActs(r.Number)

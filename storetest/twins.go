@@ -15,7 +15,7 @@ func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 	h.t.Helper()
 	h.park(id)
 	h.conflict(id, 2)
-	return h.row(id, false), h.row(id, true)
+	return h.rowOfIdentity(id, false), h.rowOfIdentity(id, true)
 }
 
 // retries retries a row, so that it can be claimed now, and returns the changed row.
@@ -32,24 +32,24 @@ func (h *fixture[Tx]) discards(r store.StoredRow) store.StoredRow {
 	return h.number(r.Number)
 }
 
-// markerOwner tests law 16: at any time the marker of an identity belongs to one of its rows, and closing
+// testMarkerOwner tests law 16: at any time the marker of an identity belongs to one of its rows, and closing
 // another row does not change the marker.
-func (s suite[Tx]) markerOwner(t *T) {
+func (s suite[Tx]) testMarkerOwner(t *T) {
 	s.run(t, "law_16_a_discard_of_the_first_row_leaves_the_marker_of_a_conflict_that_waits",
 		"The marker belongs to one row: closing the first content does not end a conflict that an operator has retried, which then takes effect once.", func(t *T, h *fixture[Tx]) {
 			first, second := h.twins("a")
 			second = h.retries(second)
 			h.discards(h.number(first.Number))
-			h.wantKinds(h.asks(h.print("a", 2)), already(store.Waiting))
+			h.wantKinds(h.asks(h.contentMark("a", 2)), already(store.Waiting))
 			h.works(second.Number)
-			h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
-			h.wantKinds(h.asks(h.print("a", 1)), conflict)
+			h.wantKinds(h.asks(h.contentMark("a", 2)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), conflict)
 			h.wantCount("a", 1)
 		})
 	t.Run("law_16_a_discard_of_a_conflict_that_waits_gives_the_marker_back",
 		"After a retried conflict is closed, the marker agrees with the row of the first content, which can be retried.", func(t *T) {
 			for _, again := range []bool{false, true} { // false: the conflict waits; true: it was parked again
-				h := s.opened(t)
+				h := s.open(t)
 				first, second := h.twins("a")
 				second = h.retries(second)
 				if again {
@@ -58,11 +58,11 @@ func (s suite[Tx]) markerOwner(t *T) {
 					second = h.number(second.Number)
 				}
 				h.discards(second)
-				h.wantKinds(h.asks(h.print("a", 1)), already(store.Parked))
-				h.wantKinds(h.asks(h.print("a", 2)), conflict)
+				h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Parked))
+				h.wantKinds(h.asks(h.contentMark("a", 2)), conflict)
 				h.retries(h.number(first.Number))
 				h.works(first.Number)
-				h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+				h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Applied))
 				h.wantCount("a", 1)
 			}
 		})
@@ -76,7 +76,7 @@ func (s suite[Tx]) markerOwner(t *T) {
 			for _, r := range h.list(store.RowFilter{IDs: []string{"a"}, States: []store.RowState{store.StateParked}}) {
 				h.works(h.retries(r).Number)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.contentMark("a", 1)), already(store.Applied))
 			h.wantCount("a", 1)
 			if h.Agrees != nil {
 				h.Agrees(t)
@@ -89,7 +89,7 @@ func (s suite[Tx]) markerOwner(t *T) {
 			c := h.claimNext()
 			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonPermanent, Ran: true}}))
 			h.discards(h.number(first.Number))
-			h.wantKinds(h.asks(h.print("a", 2)), already(store.Parked))
+			h.wantKinds(h.asks(h.contentMark("a", 2)), already(store.Parked))
 			h.retries(h.number(second.Number))
 			h.works(second.Number)
 			h.wantCount("a", 1)
@@ -110,8 +110,8 @@ func (s suite[Tx]) markerOwner(t *T) {
 		})
 }
 
-// reopened tests discarded rows that an operator has reopened.
-func (s suite[Tx]) reopened(t *T) {
+// testReopened tests discarded rows that an operator has reopened.
+func (s suite[Tx]) testReopened(t *T) {
 	reopen := func(h *fixture[Tx], r store.StoredRow) error {
 		return errors.Join(h.requeuer().Reopen(t.context(), act("reopen"), r.Seen())...)
 	}
@@ -150,9 +150,9 @@ func (s suite[Tx]) reopened(t *T) {
 			closed := h.discards(r)
 			t.wantErr("with an outdated revision", reopen(h, r), semel.ErrChanged)
 			h.conflict("a", 2)
-			h.retries(h.row("a", true))
+			h.retries(h.rowOfIdentity("a", true))
 			t.wantErr("while another content waits", reopen(h, closed), admin.ErrOpen)
-			h.works(h.row("a", true).Number)
+			h.works(h.rowOfIdentity("a", true).Number)
 			if err := reopen(h, closed); !errors.Is(err, semel.ErrConflict) || errors.Is(err, admin.ErrOpen) {
 				t.Errorf("when another content is applied: %v, want ErrConflict", err)
 			}
@@ -181,14 +181,14 @@ func (s suite[Tx]) reopened(t *T) {
 		})
 }
 
-// concurrentActs tests operators who change the rows of one identity at the same time.
-func (s suite[Tx]) concurrentActs(t *T) {
+// testConcurrentActs tests operators who change the rows of one identity at the same time.
+func (s suite[Tx]) testConcurrentActs(t *T) {
 	s.run(t, "trap_144_of_twenty_concurrent_retries_one_succeeds",
 		"If many operators retry a row at once, one succeeds and the others get ErrChanged; the message takes effect once.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			var mu sync.Mutex
 			done, changed := 0, 0
-			together(20, func(int) {
+			runConcurrently(20, func(int) {
 				err := h.retry(r.Seen())
 				mu.Lock()
 				defer mu.Unlock()
@@ -210,10 +210,10 @@ func (s suite[Tx]) concurrentActs(t *T) {
 		})
 	t.Run("trap_144_of_a_concurrent_retry_and_discard_one_succeeds", "Of a concurrent retry and discard exactly one succeeds.", func(t *T) {
 		for range 10 {
-			h := s.opened(t)
+			h := s.open(t)
 			r := h.park("a")
 			var retried, discarded error
-			together(2, func(i int) {
+			runConcurrently(2, func(i int) {
 				if i == 0 {
 					discarded = h.discard(r.Seen())
 				} else {
@@ -227,18 +227,18 @@ func (s suite[Tx]) concurrentActs(t *T) {
 			if (retried == nil) == (discarded == nil) || !errors.Is(late, semel.ErrChanged) {
 				t.Errorf("the retry returned %v, the discard %v", retried, discarded)
 			}
-			if got := h.row("a", false).State; got != want {
+			if got := h.rowOfIdentity("a", false).State; got != want {
 				t.Errorf("the row is %s, want %s", got, want)
 			}
 		}
 	})
 	s.run(t, "a_conflict_is_not_retried_while_the_identity_is_applied",
 		"A retry of a conflict is refused while another content is applied, because it would apply a second content; nothing is changed.", func(t *T, h *fixture[Tx]) {
-			h.deliver(h.print("a", 1))
+			h.deliver(h.contentMark("a", 1))
 			h.conflict("a", 2)
-			before := h.row("a", true)
+			before := h.rowOfIdentity("a", true)
 			t.wantErr("a retry", h.retry(before.Seen()), semel.ErrConflict)
-			if after := h.row("a", true); after.Revision != before.Revision || after.State != store.StateParked {
+			if after := h.rowOfIdentity("a", true); after.Revision != before.Revision || after.State != store.StateParked {
 				t.Errorf("the row is %+v", after)
 			}
 		})
@@ -265,14 +265,14 @@ func (s suite[Tx]) partlyApplied() map[string]func(h *fixture[Tx], id string) st
 	return all
 }
 
-// besideOpenRow tests rows that must not run while another row of their identity is open.
-func (s suite[Tx]) besideOpenRow(t *T) {
+// testBesideOpenRow tests rows that must not run while another row of their identity is open.
+func (s suite[Tx]) testBesideOpenRow(t *T) {
 	for name, half := range s.partlyApplied() {
 		s.run(t, "law_16_a_conflict_does_not_run_if_of_the_first_content/"+name,
 			"A conflict cannot be retried before the first content, which may have taken effect in part, is closed; and never if steps of it took effect.", func(t *T, h *fixture[Tx]) {
 				first := half(h, "a")
 				h.conflict("a", 2)
-				second := h.row("a", true)
+				second := h.rowOfIdentity("a", true)
 				t.wantErr("a retry", h.retry(second.Seen()), admin.ErrOpen)
 				if after := h.number(second.Number); after.Revision != second.Revision {
 					t.Errorf("it is %+v", after)
@@ -293,7 +293,7 @@ func (s suite[Tx]) besideOpenRow(t *T) {
 	}
 	for name, come := range map[string]func(h *fixture[Tx]){
 		"comes":      func(h *fixture[Tx]) { h.next("a", 1) },
-		"is_skipped": func(h *fixture[Tx]) { h.t.must(h.streams().SkipTo(h.t.context(), h.at("a"), 1, act("skip"))) },
+		"is_skipped": func(h *fixture[Tx]) { h.t.must(h.streams().SkipTo(h.t.context(), h.storedStream("a"), 1, act("skip"))) },
 	} {
 		for _, applied := range []bool{true, false} {
 			state := "applied"
@@ -306,7 +306,7 @@ func (s suite[Tx]) besideOpenRow(t *T) {
 					c := h.takes(r.Number, long)[0]
 					h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: store.StateParked, Reason: semel.ReasonGap})
 					h.conflict("a2", 99)
-					second := h.retries(h.row("a2", true))
+					second := h.retries(h.rowOfIdentity("a2", true))
 					if applied {
 						h.works(second.Number)
 					}
@@ -321,7 +321,7 @@ func (s suite[Tx]) besideOpenRow(t *T) {
 					if !applied {
 						h.works(second.Number)
 					}
-					h.wantKinds(h.asks(h.print("a2", 99)), already(store.Applied))
+					h.wantKinds(h.asks(h.contentMark("a2", 99)), already(store.Applied))
 					h.wantCount("a2", 1)
 				})
 		}
@@ -344,9 +344,9 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	return h.number(number)
 }
 
-// gapTwins tests an identity that has two rows with the same content: the second row was written because a copy of the
+// testGapTwins tests an identity that has two rows with the same content: the second row was written because a copy of the
 // first content arrived while the marker belonged to a conflict.
-func (s suite[Tx]) gapTwins(t *T) {
+func (s suite[Tx]) testGapTwins(t *T) {
 	for name, prepare := range map[string]func(h *fixture[Tx], copied store.StoredRow){
 		"both_parked_for_it": func(h *fixture[Tx], copied store.StoredRow) { h.endsGap(h.retries(copied).Number) },
 		"the_copy_due":       func(h *fixture[Tx], copied store.StoredRow) { h.retries(copied) },
@@ -356,7 +356,7 @@ func (s suite[Tx]) gapTwins(t *T) {
 				h.next("a", 1)
 				first := h.endsGap(h.blocks("a", 3, 0).Number)
 				h.conflict("a3", 2)
-				other := h.retries(h.row("a3", true))
+				other := h.retries(h.rowOfIdentity("a3", true))
 				h.conflict("a3", 1)
 				var copied store.StoredRow
 				for _, r := range h.list(store.RowFilter{IDs: []string{"a3"}}) {

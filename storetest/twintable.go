@@ -45,9 +45,9 @@ const (
 	behindAGap    = "blocked behind a gap"
 )
 
-// The method into brings a row to a state, as far as the store allows. An event that the store rejects leaves the row
+// moveTo brings a row to a state, as far as the store allows. An event that the store rejects leaves the row
 // unchanged.
-func (w *twinWorld[Tx]) into(state string, number int64) {
+func (w *twinWorld[Tx]) moveTo(state string, number int64) {
 	switch state {
 	case "discarded":
 		w.act("discard", number)
@@ -90,21 +90,21 @@ type twinWorld[Tx any] struct {
 	effects map[byte]int
 	// stepped contains the contents for which a step took effect.
 	stepped map[byte]bool
-	// The field waits maps a content to the reason why it waits: behindAnother or behindAGap. The field ahead is the
+	// waitReasons maps a content to the reason why it waits: behindAnother or behindAGap. firstInLine is the
 	// number of the first row of the line (the queue of a key or lane). In the cases behindAGap, version 1 of the
 	// stream is missing.
-	waits map[byte]string
-	ahead int64
+	waitReasons map[byte]string
+	firstInLine int64
 }
 
 // The functions line and stream return the names of an identity's line (the queue of a key or lane) and stream.
 func line(id string) string   { return "line of " + id }
 func stream(id string) string { return "stream of " + id }
 
-// The method asked returns a mark for a content, with the content's line or stream if the content has one.
-func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
-	m := w.print(id, content)
-	switch w.waits[content] {
+// twinMark returns a mark for a content, with the content's line or stream if the content has one.
+func (w *twinWorld[Tx]) twinMark(id string, content byte) store.Mark {
+	m := w.contentMark(id, content)
+	switch w.waitReasons[content] {
 	case behindAnother:
 		m.Line = []byte(line(id))
 	case behindAGap:
@@ -116,11 +116,11 @@ func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 // meet delivers the two contents of an identity, and stores them as the consumer would.
 func (w *twinWorld[Tx]) meet(id string) (first, second store.StoredRow) {
 	w.t.Helper()
-	one, row := w.asked(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte{1}}}
-	if w.waits[1] == behindAnother || w.waits[2] == behindAnother {
-		w.ahead = w.enters(line(id), store.StateParked, "ahead of "+id)[0].Number
+	one, row := w.twinMark(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte{1}}}
+	if w.waitReasons[1] == behindAnother || w.waitReasons[2] == behindAnother {
+		w.firstInLine = w.enters(line(id), store.StateParked, "ahead of "+id)[0].Number
 	}
-	switch w.waits[1] {
+	switch w.waitReasons[1] {
 	case behindAnother:
 		row.State, row.Reason = store.StateBlocked, reasonname.Behind
 	case behindAGap:
@@ -130,19 +130,19 @@ func (w *twinWorld[Tx]) meet(id string) (first, second store.StoredRow) {
 	b, v := w.begin(one)
 	w.wantKinds(v, fresh)
 	w.commit(b, store.Ending{Rows: []store.Row{row}})
-	b, v = w.begin(w.asked(id, 2))
+	b, v = w.begin(w.twinMark(id, 2))
 	w.wantKinds(v, conflict)
 	w.commit(b, conflictRow(2, v[0].Known))
-	return w.row(id, false), w.row(id, true)
+	return w.rowOfIdentity(id, false), w.rowOfIdentity(id, true)
 }
 
 // unblock applies the messages for which the contents of an identity wait.
 func (w *twinWorld[Tx]) unblock(id string) {
 	w.t.Helper()
-	if w.ahead != 0 {
-		w.act("retry", w.ahead)
+	if w.firstInLine != 0 {
+		w.act("retry", w.firstInLine)
 	}
-	if w.waits[1] == behindAGap || w.waits[2] == behindAGap {
+	if w.waitReasons[1] == behindAGap || w.waitReasons[2] == behindAGap {
 		m := w.mark("before " + id)
 		m.Version = versions.Position{Stream: []byte(stream(id)), Number: 1, Start: 1, Asks: true}
 		w.wantKinds(w.deliver(m), fresh)
@@ -217,8 +217,8 @@ func (w *twinWorld[Tx]) finish(c store.Claimed) {
 	w.t.Helper()
 	ends := store.ClaimEnding{Claim: c.Claim, State: store.StateCompleted, Ran: true, Lined: c.Row.Line != ""}
 	m := w.mark(c.Row.Key.ID)
-	if c.Number != w.ahead {
-		m = w.asked(c.Row.Key.ID, c.Row.Fingerprint.Sum[0])
+	if c.Number != w.firstInLine {
+		m = w.twinMark(c.Row.Key.ID, c.Row.Fingerprint.Sum[0])
 	}
 	m.Claim, m.Fingerprint, m.Line = c.Claim, c.Row.Fingerprint, []byte(c.Row.Line)
 	b, v := w.begin(m)
@@ -237,7 +237,7 @@ func (w *twinWorld[Tx]) finish(c store.Claimed) {
 	}
 	w.t.must(w.Effect(w.t.context(), b.Tx(0), c.Row.Key.ID))
 	w.commit(b, store.Ending{Claims: []store.ClaimEnding{ends}})
-	if c.Number != w.ahead {
+	if c.Number != w.firstInLine {
 		w.effects[c.Row.Fingerprint.Sum[0]]++
 	}
 }
@@ -245,7 +245,7 @@ func (w *twinWorld[Tx]) finish(c store.Claimed) {
 // arrives delivers a content, as the consumer would.
 func (w *twinWorld[Tx]) arrives(id string, content byte) {
 	w.t.Helper()
-	b, v := w.begin(w.asked(id, content))
+	b, v := w.begin(w.twinMark(id, content))
 	switch v[0].Kind {
 	case store.Conflict:
 		w.commit(b, conflictRow(content, v[0].Known))
@@ -291,7 +291,7 @@ func (w *twinWorld[Tx]) holds(id string) {
 		if is.Unknown = is.Unknown || r.UnknownOutcome(); r.State == store.StateCompleted {
 			is.Owner = r.Number
 		}
-		agrees = agrees || w.asks(w.print(id, r.Fingerprint.Sum[0]))[0] == already(r.State.Outcome())
+		agrees = agrees || w.asks(w.contentMark(id, r.Fingerprint.Sum[0]))[0] == already(r.State.Outcome())
 	}
 	if !agrees {
 		w.t.Errorf("the marker agrees with no row")
@@ -312,9 +312,9 @@ func repeats(one, two string) bool {
 	return slices.Contains(wait, two) && !slices.Contains([]string{"parked", "parked again", "discarded"}, one)
 }
 
-// twinTable tests every pair of states of a first content and a conflict, with every command on one of the two rows,
+// testTwinTable tests every pair of states of a first content and a conflict, with every command on one of the two rows,
 // and with every content that arrives after the command.
-func (s suite[Tx]) twinTable(t *T) {
+func (s suite[Tx]) testTwinTable(t *T) {
 	for _, one := range s.twinStates() {
 		s.run(t, "law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
 			"Whatever the states of two rows of an identity, the command on one of them and the content that arrives then: at most one content takes effect, and only once; no row is stuck; the marker agrees with a row.", func(t *T, h *fixture[Tx]) {
@@ -344,11 +344,11 @@ func (s suite[Tx]) twinTable(t *T) {
 func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.t.Helper()
 	before := w.t.Failed()
-	w.waits = map[byte]string{1: one, 2: two}
+	w.waitReasons = map[byte]string{1: one, 2: two}
 	first, second := w.meet(id)
 	numbers := []int64{first.Number, second.Number}
-	w.into(one, first.Number)
-	w.into(two, second.Number)
+	w.moveTo(one, first.Number)
+	w.moveTo(two, second.Number)
 	w.act(verb, numbers[on])
 	w.arrives(id, arrival)
 	for _, n := range numbers { // end each claim that is still valid

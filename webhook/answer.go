@@ -10,10 +10,10 @@ type answer struct {
 	status int
 	// The fields title and detail are fields of the problem document; they are empty for the status 200.
 	title, detail string
-	// The field again means that the request may be sent again after a second.
-	again bool
-	// The field close means that the connection is closed.
-	close bool
+	// retryable means that the request may be sent again after a second.
+	retryable bool
+	// closeConnection means that the connection is closed.
+	closeConnection bool
 }
 
 // The text does not say why a signature is not accepted, so that an attacker learns nothing about secrets or clocks.
@@ -41,13 +41,13 @@ var answers = [fates]answer{
 	Incomplete: {status: http.StatusBadRequest, title: "The body did not arrive",
 		detail: "it ended early, or came too slowly; nothing was stored"},
 	Busy: {status: http.StatusTooManyRequests, title: "Too many webhooks are being processed",
-		detail: "nothing of this one was stored; send it again later", again: true},
+		detail: "nothing of this one was stored; send it again later", retryable: true},
 	Crowded: {status: http.StatusTooManyRequests, title: "Too many webhooks of this address are being read",
-		detail: "nothing of this one was stored; send it again later", again: true, close: true},
+		detail: "nothing of this one was stored; send it again later", retryable: true, closeConnection: true},
 	Unavailable: {status: http.StatusServiceUnavailable, title: "The webhook could not be stored in time",
-		detail: "send it again later; if it was stored after all, its effect happens once", again: true},
+		detail: "send it again later; if it was stored after all, its effect happens once", retryable: true},
 	Gone: {status: http.StatusServiceUnavailable, title: "The client disconnected before the answer",
-		detail: "send it again later; if it was stored after all, its effect happens once", again: true},
+		detail: "send it again later; if it was stored after all, its effect happens once", retryable: true},
 }
 
 func (a answer) write(w http.ResponseWriter, f Fate) {
@@ -58,10 +58,10 @@ func (a answer) write(w http.ResponseWriter, f Fate) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	if a.again {
+	if a.retryable {
 		w.Header().Set("Retry-After", "1")
 	}
-	if !a.again || a.close {
+	if !a.retryable || a.closeConnection {
 		// The client may try again with a new connection. An open connection would occupy a place in the
 		// server.
 		w.Header().Set("Connection", "close")

@@ -102,7 +102,7 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // The function named reports whether text is a valid name of a header.
-func named(text string) bool {
+func isHeaderName(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
@@ -120,7 +120,7 @@ func (u Unsigned) validate(s Scheme) error {
 		return errors.New("webhook: Unsigned.Because is set without headers; set Unsigned.Headers")
 	}
 	for _, name := range u.Headers {
-		if !named(name) {
+		if !isHeaderName(name) {
 			return fmt.Errorf("webhook: %q is not a valid name of a header", name)
 		}
 		if s.Signs(name) {

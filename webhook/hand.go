@@ -153,7 +153,7 @@ func (r *Receiver) enqueue(a *arrival) Fate {
 	}
 	r.queue = append(r.queue, a)
 	r.open[a] = struct{}{}
-	r.rouse()
+	r.wakeUp()
 	return 0
 }
 
@@ -170,7 +170,7 @@ func (r *Receiver) settle(a *arrival, s source.Settlement) {
 	a.settled <- s
 }
 
-func (r *Receiver) rouse() {
+func (r *Receiver) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -182,14 +182,14 @@ const mostBodies = 4096
 
 // bodies remembers the hashes of the last bodies and of their unsigned headers.
 type bodies struct {
-	mu    sync.Mutex
-	seen  map[[16]byte][16]byte // guarded by mu
-	order [][16]byte            // a ring; guarded by mu
-	next  int                   // guarded by mu
+	mu     sync.Mutex
+	hashes map[[16]byte][16]byte // guarded by mu
+	order  [][16]byte            // a ring; guarded by mu
+	next   int                   // guarded by mu
 }
 
-// The method repeats reports whether the same body has arrived before with other unsigned headers.
-func (b *bodies) repeats(body []byte, unsigned semel.Headers) bool {
+// seenWithOtherHeaders reports whether the same body has arrived before with other unsigned headers.
+func (b *bodies) seenWithOtherHeaders(body []byte, unsigned semel.Headers) bool {
 	h := sha256.New()
 	for _, header := range unsigned {
 		digest.Part(h, []byte(header.Name))
@@ -199,18 +199,18 @@ func (b *bodies) repeats(body []byte, unsigned semel.Headers) bool {
 	key := [16]byte(of[:])
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if was, known := b.seen[key]; known {
+	if was, known := b.hashes[key]; known {
 		return was != beside
 	}
-	if b.seen == nil {
-		b.seen = map[[16]byte][16]byte{}
+	if b.hashes == nil {
+		b.hashes = map[[16]byte][16]byte{}
 	}
 	if len(b.order) < mostBodies {
 		b.order = append(b.order, key)
 	} else {
-		delete(b.seen, b.order[b.next])
+		delete(b.hashes, b.order[b.next])
 		b.order[b.next], b.next = key, (b.next+1)%mostBodies
 	}
-	b.seen[key] = beside
+	b.hashes[key] = beside
 	return false
 }

@@ -50,21 +50,21 @@ func HMAC(o HMACOptions) (Scheme, error) {
 	case !bodyLast:
 		return Scheme{}, fmt.Errorf("webhook: Signed %q does not end with {body}", o.Signed)
 	}
-	if err := o.placed(before); err != nil {
+	if err := o.checkPlaceholders(before); err != nil {
 		return Scheme{}, err
 	}
 	for _, name := range []string{o.Header, o.Timestamp, o.ID} {
-		if name != "" && !named(name) {
+		if name != "" && !isHeaderName(name) {
 			return Scheme{}, fmt.Errorf("webhook: %q is not a valid name of a header", name)
 		}
 	}
-	s := Scheme{name: "hmac", headers: []string{o.Header}, timed: o.Timestamp != "", hash: hash, key: plainKey}
+	s := Scheme{name: "hmac", headers: []string{o.Header}, timed: o.Timestamp != "", hash: hash, deriveKey: plainKey}
 	for _, name := range []string{o.ID, o.Timestamp} {
 		if name != "" {
 			s.headers, s.signs = append(s.headers, name), append(s.signs, name)
 		}
 	}
-	s.read = func(h map[string]string) (claim, error) { return o.claim(h, before, decode) }
+	s.parseHeaders = func(h map[string]string) (claim, error) { return o.claim(h, before, decode) }
 	return s, nil
 }
 
@@ -82,9 +82,9 @@ func (o HMACOptions) withDefaults() HMACOptions {
 	return o
 }
 
-// The method placed reports faults of the placeholders: a missing placeholder, or a placeholder that is not separated
+// checkPlaceholders reports faults of the placeholders: a missing placeholder, or a placeholder that is not separated
 // from the next placeholder. Without a separator, two different requests could have the same signature.
-func (o HMACOptions) placed(before string) error {
+func (o HMACOptions) checkPlaceholders(before string) error {
 	for place, header := range map[string]string{"{timestamp}": o.Timestamp, "{id}": o.ID} {
 		at := strings.Index(before, place)
 		switch {
@@ -108,11 +108,11 @@ func (o HMACOptions) claim(h map[string]string, before string, decode func(strin
 	}
 	c := claim{before: before, signatures: [][]byte{sum}}
 	if o.Timestamp != "" {
-		at, ok := seconds(h[o.Timestamp])
+		at, ok := parseSeconds(h[o.Timestamp])
 		if !ok {
 			return claim{}, ErrMalformed
 		}
-		c.at = at
+		c.signedTime = at
 	}
 	if o.ID != "" && strings.ContainsAny(h[o.ID], before[strings.Index(before, "{id}")+4:][:1]) {
 		return claim{}, ErrMalformed

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// repeating is a provider that sends each message again until the response is 200.
-type repeating struct {
+// duplicateProvider is a provider that sends each message again until the response is 200.
+type duplicateProvider struct {
 	t       testing.TB
 	clients worker.Group
 	ctx     context.Context
@@ -24,14 +24,14 @@ type repeating struct {
 	now   *webhook.Receiver // guarded by mutex
 }
 
-func (p *repeating) receiver() *webhook.Receiver {
+func (p *duplicateProvider) receiver() *webhook.Receiver {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.now
 }
 
 // Publish implements sourcetest.Broker.
-func (p *repeating) Publish(_ int, m *semel.Message) error {
+func (p *duplicateProvider) Publish(_ int, m *semel.Message) error {
 	p.clients.Go(func() {
 		for p.ctx.Err() == nil {
 			if r := p.receiver(); r != nil && post(r, paidRequest(string(m.Body)).WithContext(p.ctx)).Code == 200 {
@@ -48,10 +48,10 @@ func (p *repeating) Publish(_ int, m *semel.Message) error {
 }
 
 // End implements sourcetest.Broker, and is never called.
-func (p *repeating) End() error { return nil }
+func (p *duplicateProvider) End() error { return nil }
 
 // Open implements sourcetest.Broker.
-func (p *repeating) Open() (source.Source, error) {
+func (p *duplicateProvider) Open() (source.Source, error) {
 	r, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.Stripe(), Secrets: []string{stripeSecret}, Wait: time.Hour})
 	p.mutex.Lock()
 	p.now = r
@@ -65,7 +65,7 @@ func TestTheLawsOfSources(t *testing.T) {
 		Virtual: true,
 		Start: func(t testing.TB) sourcetest.Broker {
 			ctx, stop := context.WithCancel(context.Background())
-			p := &repeating{t: t, ctx: ctx}
+			p := &duplicateProvider{t: t, ctx: ctx}
 			t.Cleanup(func() {
 				stop()
 				p.clients.Wait()

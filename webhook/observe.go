@@ -84,16 +84,16 @@ type Observation struct {
 
 // counts counts fates and equal bodies.
 type counts struct {
-	by     [fates]atomic.Uint64
+	byFate [fates]atomic.Uint64
 	repeat atomic.Uint64
 }
 
 // Count returns the number of requests with the fate f.
 func (r *Receiver) Count(f Fate) uint64 {
-	if f == 0 || int(f) >= len(r.counts.by) {
+	if f == 0 || int(f) >= len(r.counts.byFate) {
 		return 0
 	}
-	return r.counts.by[f].Load()
+	return r.counts.byFate[f].Load()
 }
 
 // EqualBodies returns the number of requests whose body is equal to one of the last 4096 bodies but whose

@@ -31,8 +31,8 @@ type Receiver struct {
 	// The size of all bodies that are being read or belong to open messages.
 	bytes int64
 	// The number and size of the bodies that are being read, by client address.
-	reading               map[string]source.Bound
-	given, paused, closed bool
+	reading                  map[string]source.Bound
+	assigned, paused, closed bool
 
 	// The channel wake receives a value if a waiting Fetch must check the queue again.
 	wake chan struct{}
@@ -45,9 +45,9 @@ var (
 
 // arrival is the message of a request. The request waits until the message is committed.
 type arrival struct {
-	message semel.Message
-	at      time.Time
-	size    int64
+	message    semel.Message
+	receivedAt time.Time
+	size       int64
 	// The channel settled receives the outcome of the message, exactly once.
 	settled chan source.Settlement
 }
@@ -81,7 +81,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // the server's deadline began before the wait
 	answers[fate].write(w, fate)                                                    // also written after a disconnect
-	r.counts.by[fate].Add(1)
+	r.counts.byFate[fate].Add(1)
 	r.config.Observe(Observation{Fate: fate, Status: answers[fate].status, Bytes: size, Took: time.Since(began)})
 }
 
@@ -94,13 +94,13 @@ func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	switch {
 	case q.Method != http.MethodPost:
 		return nil, NotPost
-	case encoded(q.Header.Values("Content-Encoding")):
+	case isEncoded(q.Header.Values("Content-Encoding")):
 		return nil, Encoded
 	case q.ContentLength > r.config.MaxBody:
 		return nil, TooLarge
 	}
 	if err := r.verifier.Signed(q.Header, time.Now()); err != nil {
-		return nil, refusal(err)
+		return nil, fateOfError(err)
 	}
 	address := addressOf(q.RemoteAddr)
 	if fate := r.enter(address); fate != 0 {
@@ -111,13 +111,13 @@ func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	return body, fate
 }
 
-// The function encoded reports whether one of the values is a content encoding.
-func encoded(values []string) bool {
+// isEncoded reports whether one of the values is a content encoding.
+func isEncoded(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return v != "" && !strings.EqualFold(v, "identity") })
 }
 
-// refusal returns the outcome (Fate) for an error of Verify.
-func refusal(err error) Fate {
+// fateOfError returns the outcome (Fate) for an error of Verify.
+func fateOfError(err error) Fate {
 	switch {
 	case errors.Is(err, ErrUnsigned):
 		return NotSigned
@@ -134,7 +134,7 @@ func (r *Receiver) receive(q *http.Request, body []byte) Fate {
 	signed, err := r.verifier.Verify(q.Header, body, time.Now())
 	if err != nil {
 		r.release(int64(len(body)))
-		return refusal(err)
+		return fateOfError(err)
 	}
 	a := r.arrival(q, body, signed)
 	if fate := r.enqueue(a); fate != 0 {
@@ -160,18 +160,18 @@ func (r *Receiver) receive(q *http.Request, body []byte) Fate {
 
 // arrival returns the message of a request.
 func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *arrival {
-	a := &arrival{at: time.Now(), size: int64(len(body)), settled: make(chan source.Settlement, 1)}
+	a := &arrival{receivedAt: time.Now(), size: int64(len(body)), settled: make(chan source.Settlement, 1)}
 	headers := signed
 	for _, name := range r.config.Unsigned.Headers {
 		for _, value := range q.Header.Values(name) {
 			headers = append(headers, semel.Header{Name: strings.ToLower(name), Value: []byte(value)})
 		}
 	}
-	if unsigned := headers[len(signed):]; len(unsigned) > 0 && r.bodies.repeats(body, unsigned) {
+	if unsigned := headers[len(signed):]; len(unsigned) > 0 && r.bodies.seenWithOtherHeaders(body, unsigned) {
 		r.counts.repeat.Add(1)
 	}
 	a.message = semel.Message{Topic: r.config.Name, Headers: headers, Body: body, Origin: semel.Origin{Partition: -1, Offset: -1}}
-	a.message.Origin.SetTime(a.at)
+	a.message.Origin.SetTime(a.receivedAt)
 	return a
 }
 

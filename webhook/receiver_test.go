@@ -60,15 +60,15 @@ func post(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// received is a running consumer of a receiver, with a handler that counts the applied messages.
-type received struct {
+// runningConsumer is a running consumer of a receiver, with a handler that counts the applied messages.
+type runningConsumer struct {
 	*consumer.Consumer[*memstore.Tx]
 	group worker.Group
 	stop  context.CancelFunc
 	err   error
 }
 
-func receives(t *testing.T, st store.TxStore[*memstore.Tx], r source.Source, set func(*consumer.Config)) *received {
+func startConsumer(t *testing.T, st store.TxStore[*memstore.Tx], r source.Source, set func(*consumer.Config)) *runningConsumer {
 	t.Helper()
 	c := consumer.Config{
 		Name: "billing", Source: r, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler),
@@ -83,7 +83,7 @@ func receives(t *testing.T, st store.TxStore[*memstore.Tx], r source.Source, set
 	if err != nil {
 		t.Fatal(err)
 	}
-	running := &received{Consumer: made}
+	running := &runningConsumer{Consumer: made}
 	ctx, stop := context.WithCancel(t.Context())
 	running.stop = stop
 	running.group.Go(func() { running.err = made.Run(ctx) })
@@ -91,7 +91,7 @@ func receives(t *testing.T, st store.TxStore[*memstore.Tx], r source.Source, set
 }
 
 // end stops the consumer and checks the result of Run.
-func (r *received) end(t *testing.T) {
+func (r *runningConsumer) end(t *testing.T) {
 	t.Helper()
 	r.stop()
 	r.group.Wait()
@@ -103,7 +103,7 @@ func (r *received) end(t *testing.T) {
 func TestReceiving(t *testing.T) {
 	bubble(t, "F3_a_webhook_is_answered_when_its_row_is_committed_and_takes_effect_once", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		first, again := post(r, paidRequest(event("evt_1"))), post(r, paidRequest(event("evt_1")))
 		if first.Code != 200 || first.Body.String() != "{\"result\":\"received\"}\n" || again.Code != 200 || again.Body.String() != "{\"result\":\"duplicate\"}\n" {
 			t.Errorf("%d %s, again %d %s", first.Code, first.Body, again.Code, again.Body)
@@ -116,7 +116,7 @@ func TestReceiving(t *testing.T) {
 	})
 	bubble(t, "F3_trap_76_signed_without_a_usable_identity_is_parked_and_answered_with_200", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		for _, body := range []string{`{"type":"no id"}`, `payload=no+json`, ``, `{"id":`} {
 			if w := post(r, paidRequest(body)); w.Code != 200 || w.Body.String() != "{\"result\":\"parked\"}\n" {
 				t.Errorf("%q: %d %s", body, w.Code, w.Body)
@@ -129,7 +129,7 @@ func TestReceiving(t *testing.T) {
 	})
 	bubble(t, "F3_trap_73_trap_T73_other_content_under_an_identity_is_kept_for_a_person_and_answered_with_200", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		post(r, paidRequest(event("evt_1")))
 		if w := post(r, paidRequest(`{"id":"evt_1","type":"other"}`)); w.Body.String() != "{\"result\":\"parked\"}\n" {
 			t.Errorf("%d %s", w.Code, w.Body)
@@ -144,7 +144,7 @@ func TestReceiving(t *testing.T) {
 func TestTwoHundredAtOnce(t *testing.T) {
 	bubble(t, "F3_two_hundred_requests_of_one_event_at_once_have_one_effect_and_all_get_200", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		var mutex sync.Mutex
 		results := map[string]int{}
 		var clients worker.Group
@@ -178,7 +178,7 @@ func TestRefusals(t *testing.T) {
 	}
 	bubble(t, "F3_what_is_not_rightly_signed_is_refused_counted_and_leaves_nothing", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, func(c *webhook.Config) { c.MaxBody = 100 })
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		unsigned := paidRequest(body)
 		unsigned.Header.Del("Stripe-Signature")
 		for _, c := range []struct {
@@ -209,7 +209,7 @@ func TestRefusals(t *testing.T) {
 	})
 	bubble(t, "F3_a_body_of_the_limit_and_one_more", func(t *testing.T) {
 		r := receiver(t, func(c *webhook.Config) { c.MaxBody = int64(len(body)) })
-		running := receives(t, memstore.New(), r, nil)
+		running := startConsumer(t, memstore.New(), r, nil)
 		if w := post(r, paidRequest(body)); w.Code != 200 {
 			t.Errorf("of the limit: %d", w.Code)
 		}
@@ -224,7 +224,7 @@ func TestRefusals(t *testing.T) {
 	})
 	bubble(t, "F3_a_body_that_ends_early_leaves_nothing", func(t *testing.T) {
 		r := receiver(t, nil)
-		running := receives(t, memstore.New(), r, nil)
+		running := startConsumer(t, memstore.New(), r, nil)
 		q := paidRequest(body)
 		q.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(body[:10])), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		if w := post(r, q); w.Code != 400 || r.Count(webhook.Incomplete) != 1 {
@@ -257,7 +257,7 @@ func TestBackPressure(t *testing.T) {
 		clients.Wait()
 		// The two messages are still in memory, and a consumer that starts now gets them.
 		store := memstore.New()
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		<-time.After(time.Minute)
 		for _, id := range []string{"evt_0", "evt_1"} {
 			if w := post(r, paidRequest(event(id))); w.Body.String() != "{\"result\":\"duplicate\"}\n" || string(store.Get("effect "+id)) != "1" {
@@ -291,7 +291,7 @@ func TestBackPressure(t *testing.T) {
 		if w := post(r, paidRequest(event("evt_1")).WithContext(ctx)); w.Code != 503 || r.Count(webhook.Gone) != 1 {
 			t.Errorf("the status is %d", w.Code)
 		}
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		<-time.After(time.Minute)
 		running.end(t)
 		if string(store.Get("effect evt_1")) != "1" {
@@ -310,7 +310,7 @@ func TestUnsignedHeaders(t *testing.T) {
 	by := func(c *consumer.Config) { c.Identity = identity.By("header:x-github-delivery") }
 	bubble(t, "F3_a_header_that_nobody_signed_is_there_only_when_it_is_declared", func(t *testing.T) {
 		r := receiver(t, func(c *webhook.Config) { c.Scheme, c.Secrets = webhook.GitHub(), []string{githubSecret} })
-		running := receives(t, memstore.New(), r, by)
+		running := startConsumer(t, memstore.New(), r, by)
 		if w := post(r, github("d-1")); w.Body.String() != "{\"result\":\"parked\"}\n" {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
@@ -321,7 +321,7 @@ func TestUnsignedHeaders(t *testing.T) {
 			c.Scheme, c.Secrets = webhook.GitHub(), []string{githubSecret}
 			c.Unsigned = webhook.Unsigned{Headers: []string{"X-GitHub-Delivery"}, Because: "bodies are seen by GitHub and by us"}
 		})
-		running := receives(t, memstore.New(), r, by)
+		running := startConsumer(t, memstore.New(), r, by)
 		for i, want := range []string{"received", "duplicate", "received"} {
 			if w := post(r, github([]string{"d-1", "d-1", "d-2"}[i])); w.Body.String() != "{\"result\":\""+want+"\"}\n" {
 				t.Errorf("%d: %s, want %s", i, w.Body, want)
@@ -344,13 +344,13 @@ func TestUnsignedHeaders(t *testing.T) {
 	})
 }
 
-// failing is a store that can be down.
-type failing struct {
+// failingReader is a store that can be down.
+type failingReader struct {
 	*memstore.Store
 	down atomic.Bool
 }
 
-func (s *failing) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
+func (s *failingReader) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if s.down.Load() {
 		return nil, nil, errors.New("the store is down")
 	}
@@ -359,9 +359,9 @@ func (s *failing) Begin(ctx context.Context, o store.TxOptions, marks []store.Ma
 
 func TestAStoreThatIsDown(t *testing.T) {
 	bubble(t, "F3_trap_137_trap_T75_a_store_that_is_down_is_503_and_what_came_meanwhile_takes_effect_once", func(t *testing.T) {
-		store, r := &failing{Store: memstore.New()}, receiver(t, nil)
+		store, r := &failingReader{Store: memstore.New()}, receiver(t, nil)
 		store.down.Store(true)
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		for range 5 {
 			if w := post(r, paidRequest(event("evt_1"))); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 				t.Errorf("%d %s", w.Code, w.Body)

@@ -19,10 +19,10 @@ func TestAProviderThatRepeatsForThreeDays(t *testing.T) {
 		const events, days = 20, 3
 		store := memstore.New()
 		var now atomic.Pointer[webhook.Receiver] // nil while the service is down
-		var running *received
+		var running *runningConsumer
 		start := func() {
 			r := receiver(t, nil)
-			running = receives(t, store, r, func(c *consumer.Config) { c.Inbox.Poll = time.Minute })
+			running = startConsumer(t, store, r, func(c *consumer.Config) { c.Inbox.Poll = time.Minute })
 			now.Store(r)
 		}
 		stop := func() {

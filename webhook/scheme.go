@@ -30,10 +30,10 @@ type Scheme struct {
 	// The field timed is true if a time is signed.
 	timed bool
 	hash  func() hash.Hash
-	// The function key returns the HMAC key of a secret.
-	key func(secret string) ([]byte, error)
-	// The function read parses the headers of a request.
-	read func(headers map[string]string) (claim, error)
+	// deriveKey returns the HMAC key of a secret.
+	deriveKey func(secret string) ([]byte, error)
+	// parseHeaders parses the headers of a request.
+	parseHeaders func(headers map[string]string) (claim, error)
 }
 
 // claim is the parsed signature of a request.
@@ -41,7 +41,7 @@ type claim struct {
 	// The signed bytes are the field before, the body, and the field after.
 	before, after string
 	// The signed time in seconds since 1970.
-	at int64
+	signedTime int64
 	// The decoded signatures; one of the signatures must match.
 	signatures [][]byte
 }
@@ -102,7 +102,7 @@ const DefaultTolerance = 5 * time.Minute
 func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier, error) {
 	v := &Verifier{scheme: s, tolerance: tolerance}
 	switch {
-	case s.read == nil:
+	case s.parseHeaders == nil:
 		return nil, errors.New("webhook: Scheme is empty; use StandardWebhooks, GitHub, Stripe or HMAC")
 	case len(secrets) == 0:
 		return nil, errors.New("webhook: there is no secret; add the one that the provider signs with")
@@ -114,7 +114,7 @@ func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier
 		v.tolerance = DefaultTolerance
 	}
 	for i, text := range secrets {
-		key, err := s.key(text)
+		key, err := s.deriveKey(text)
 		if err != nil {
 			return nil, fmt.Errorf("webhook: secret %d: %w", i+1, err)
 		}
@@ -131,15 +131,15 @@ func (v *Verifier) Signed(h http.Header, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return v.timely(c, now)
+	return v.checkTime(c, now)
 }
 
-// The method timely checks the signed time, if the scheme signs a time.
-func (v *Verifier) timely(c claim, now time.Time) error {
+// checkTime checks the signed time, if the scheme signs a time.
+func (v *Verifier) checkTime(c claim, now time.Time) error {
 	if !v.scheme.timed {
 		return nil
 	}
-	switch age := now.Sub(time.Unix(c.at, 0)); {
+	switch age := now.Sub(time.Unix(c.signedTime, 0)); {
 	case age > v.tolerance:
 		return ErrOld
 	case age < -v.tolerance:
@@ -156,10 +156,10 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	if err != nil {
 		return nil, err
 	}
-	if !v.signed(c, body) {
+	if !v.hasValidSignature(c, body) {
 		return nil, ErrForged
 	}
-	if err := v.timely(c, now); err != nil {
+	if err := v.checkTime(c, now); err != nil {
 		return nil, err
 	}
 	var out semel.Headers
@@ -169,9 +169,9 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	return out, nil
 }
 
-// The method signed reports whether a signature matches a secret. The method compares all signatures with all secrets,
+// hasValidSignature reports whether a signature matches a secret. The method compares all signatures with all secrets,
 // in constant time.
-func (v *Verifier) signed(c claim, body []byte) bool {
+func (v *Verifier) hasValidSignature(c claim, body []byte) bool {
 	right := false
 	for _, key := range v.keys {
 		mac := hmac.New(v.scheme.hash, key)
@@ -203,7 +203,7 @@ func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 		}
 		found[name] = all[0]
 	}
-	c, err := v.scheme.read(found)
+	c, err := v.scheme.parseHeaders(found)
 	if err == nil && len(c.signatures) > mostSignatures {
 		err = ErrMalformed
 	}
@@ -215,8 +215,8 @@ func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 	return found, c, err
 }
 
-// The function seconds parses whole seconds since 1970 in canonical form.
-func seconds(text string) (int64, bool) {
+// parseSeconds parses whole seconds since 1970 in canonical form.
+func parseSeconds(text string) (int64, bool) {
 	at, err := strconv.ParseInt(text, 10, 64)
 	return at, err == nil && at >= 0 && at < 1<<40 && strconv.FormatInt(at, 10) == text
 }

@@ -20,7 +20,7 @@ func StandardWebhooks() Scheme {
 		headers: []string{"webhook-id", "webhook-timestamp", "webhook-signature"},
 		aliases: map[string]string{"webhook-id": "svix-id", "webhook-timestamp": "svix-timestamp", "webhook-signature": "svix-signature"},
 		signs:   []string{"webhook-id", "webhook-timestamp"},
-		timed:   true, hash: sha256.New, key: standardKey, read: readStandard,
+		timed:   true, hash: sha256.New, deriveKey: standardKey, parseHeaders: readStandard,
 	}
 }
 
@@ -37,11 +37,11 @@ func standardKey(secret string) ([]byte, error) {
 
 func readStandard(h map[string]string) (claim, error) {
 	id := h["webhook-id"]
-	at, ok := seconds(h["webhook-timestamp"])
-	if !ok || dotted(id) {
+	at, ok := parseSeconds(h["webhook-timestamp"])
+	if !ok || isAmbiguous(id) {
 		return claim{}, ErrMalformed
 	}
-	c := claim{before: id + "." + h["webhook-timestamp"] + ".", at: at}
+	c := claim{before: id + "." + h["webhook-timestamp"] + ".", signedTime: at}
 	for _, part := range strings.Fields(h["webhook-signature"]) {
 		version, text, _ := strings.Cut(part, ",")
 		if sum, err := base64.StdEncoding.DecodeString(text); err == nil && version == "v1" {
@@ -51,12 +51,12 @@ func readStandard(h map[string]string) (claim, error) {
 	return c, nil
 }
 
-// The function dotted reports whether an id ends in a way that makes the signed text ambiguous. In the signed text,
+// isAmbiguous reports whether an id ends in a way that makes the signed text ambiguous. In the signed text,
 // points separate id, time and body. So in the signed text a.1.2.b, the id can be a or a.1.
-func dotted(id string) bool {
+func isAmbiguous(id string) bool {
 	labels := strings.Split(id, ".")
 	for _, label := range labels[1:] {
-		if _, is := seconds(label); is {
+		if _, is := parseSeconds(label); is {
 			return true
 		}
 	}
@@ -77,7 +77,7 @@ func GitHub() Scheme {
 // and the body. Use body:/id, the id of the event, as the identity. The secret is the endpoint's signing
 // secret as Stripe shows it, including whsec_.
 func Stripe() Scheme {
-	return Scheme{name: "stripe", headers: []string{"stripe-signature"}, timed: true, hash: sha256.New, key: plainKey, read: readStripe}
+	return Scheme{name: "stripe", headers: []string{"stripe-signature"}, timed: true, hash: sha256.New, deriveKey: plainKey, parseHeaders: readStripe}
 }
 
 func readStripe(h map[string]string) (claim, error) {
@@ -87,11 +87,11 @@ func readStripe(h map[string]string) (claim, error) {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		switch name {
 		case "t":
-			at, ok := seconds(value)
+			at, ok := parseSeconds(value)
 			if times++; !ok || times > 1 {
 				return c, ErrMalformed
 			}
-			c.at, c.before = at, value+"."
+			c.signedTime, c.before = at, value+"."
 		case "v1":
 			if sum, err := hex.DecodeString(value); err == nil {
 				c.signatures = append(c.signatures, sum)

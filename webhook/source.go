@@ -14,7 +14,7 @@ var _ source.Source = (*Receiver)(nil)
 
 // Info implements source.Source.
 func (r *Receiver) Info() source.Info {
-	return source.Info{Idle: r.idle, Ages: r.ages, Horizon: r.horizon}
+	return source.Info{Idle: r.isIdle, Ages: r.laneAges, Horizon: r.horizon}
 }
 
 // Lanes implements source.Source. A Receiver has one lane, which is assigned with the first Fetch.
@@ -46,8 +46,8 @@ func (r *Receiver) Fetch(ctx context.Context, most source.Bound) ([]source.Deliv
 func (r *Receiver) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	give := r.observer != nil && !r.given && !r.closed
-	r.given = true
+	give := r.observer != nil && !r.assigned && !r.closed
+	r.assigned = true
 	return give
 }
 
@@ -97,13 +97,13 @@ func (r *Receiver) Flow(l source.Lane, on bool) {
 	defer r.mu.Unlock()
 	if l == r.lane {
 		r.paused = !on
-		r.rouse()
+		r.wakeUp()
 	}
 }
 
-// The method idle implements source.Info.Idle. The source is idle if no request waits to be fetched. Requests of a
+// isIdle implements source.Info.Idle. The source is idle if no request waits to be fetched. Requests of a
 // paused lane do not count.
-func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
+func (r *Receiver) isIdle(context.Context) (bool, []semel.Unfinished, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if waiting := len(r.queue); waiting > 0 && r.paused {
@@ -112,14 +112,14 @@ func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
 	return len(r.queue) == 0, nil, nil
 }
 
-// The method ages implements source.Info.Ages.
-func (r *Receiver) ages() (lanes []source.LaneAge, all bool) {
+// laneAges implements source.Info.Ages.
+func (r *Receiver) laneAges() (lanes []source.LaneAge, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	age := source.LaneAge{Lane: r.lane.ID}
 	for a := range r.open {
-		if age.Oldest.IsZero() || a.at.Before(age.Oldest) {
-			age.Oldest = a.at
+		if age.Oldest.IsZero() || a.receivedAt.Before(age.Oldest) {
+			age.Oldest = a.receivedAt
 		}
 	}
 	return []source.LaneAge{age}, true
@@ -138,7 +138,7 @@ func (r *Receiver) Close(context.Context) error {
 	for a := range r.open {
 		waiting = append(waiting, a)
 	}
-	r.rouse()
+	r.wakeUp()
 	r.mu.Unlock()
 	for _, a := range waiting {
 		r.settle(a, source.Settlement{Kind: semel.Nack, After: time.Second})

@@ -16,13 +16,13 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// unread is a request body that records whether it was read.
-type unread struct {
+// trackedBody is a request body that records whether it was read.
+type trackedBody struct {
 	io.Reader
 	read bool
 }
 
-func (u *unread) Read(b []byte) (int, error) {
+func (u *trackedBody) Read(b []byte) (int, error) {
 	u.read = true
 	return u.Reader.Read(b)
 }
@@ -55,7 +55,7 @@ func TestABodyIsNotReadIfTheSignatureHeadersAreWrong(t *testing.T) {
 		} {
 			r := receiver(t, func(to *webhook.Config) { to.Scheme, to.Secrets = c.scheme, []string{c.secret} })
 			q := httptest.NewRequest(http.MethodPost, "/hooks", nil)
-			body := &unread{Reader: strings.NewReader(event("evt_1"))}
+			body := &trackedBody{Reader: strings.NewReader(event("evt_1"))}
 			q.Body, q.ContentLength = io.NopCloser(body), -1
 			for name, value := range c.header {
 				q.Header.Set(name, value)
@@ -67,9 +67,9 @@ func TestABodyIsNotReadIfTheSignatureHeadersAreWrong(t *testing.T) {
 	})
 }
 
-// The function from returns a request of the given client address, with a body that ends when the function end is
+// newOpenRequest returns a request of the given client address, with a body that ends when the function end is
 // called.
-func from(address string) (q *http.Request, end func()) {
+func newOpenRequest(address string) (q *http.Request, end func()) {
 	reader, writer := io.Pipe()
 	q = paidRequest("")
 	q.Body, q.ContentLength, q.RemoteAddr = reader, -1, address
@@ -89,11 +89,11 @@ func TestOneAddressGetsOnlyAShareOfTheMemory(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := receiver(t, nil)
-			running := receives(t, memstore.New(), r, nil)
+			running := startConsumer(t, memstore.New(), r, nil)
 			var clients worker.Group
 			var ends []func()
 			for i := range 1000 {
-				q, end := from(c.address(i))
+				q, end := newOpenRequest(c.address(i))
 				ends = append(ends, end)
 				clients.Go(func() {
 					if w := post(r, q); w.Code == 429 && (w.Header().Get("Retry-After") == "" || w.Header().Get("Connection") != "close") {
@@ -124,7 +124,7 @@ func TestOneAddressGetsOnlyAShareOfTheMemory(t *testing.T) {
 	}
 	bubble(t, "F3_and_of_the_bytes", func(t *testing.T) {
 		r := receiver(t, func(c *webhook.Config) { c.MaxBody, c.InHand.Bytes = 100_000, 400_000 })
-		running := receives(t, memstore.New(), r, nil)
+		running := startConsumer(t, memstore.New(), r, nil)
 		var clients worker.Group
 		reader, writer := io.Pipe()
 		first := paidRequest("")

@@ -23,8 +23,8 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The function handles runs a consumer of a receiver with the handler h.
-func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(context.Context, *memstore.Tx, *semel.Message) error, set func(*consumer.Config)) *received {
+// startConsumerWith runs a consumer of a receiver with the handler h.
+func startConsumerWith(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(context.Context, *memstore.Tx, *semel.Message) error, set func(*consumer.Config)) *runningConsumer {
 	t.Helper()
 	c := consumer.Config{
 		Name: "billing", Source: r, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler), Workers: 1,
@@ -35,15 +35,15 @@ func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(co
 	if err != nil {
 		t.Fatal(err)
 	}
-	running := &received{Consumer: made}
+	running := &runningConsumer{Consumer: made}
 	ctx, stop := context.WithCancel(t.Context())
 	running.stop = stop
 	running.group.Go(func() { running.err = made.Run(ctx) })
 	return running
 }
 
-// The function says compares a response with the expected response.
-func says(t *testing.T, w *httptest.ResponseRecorder, status int, result string) {
+// expectResponse compares a response with the expected response.
+func expectResponse(t *testing.T, w *httptest.ResponseRecorder, status int, result string) {
 	t.Helper()
 	if want := fmt.Sprintf("{\"result\":%q}\n", result); w.Code != status || status == 200 && w.Body.String() != want {
 		t.Errorf("%d %s, want %d %s", w.Code, w.Body, status, result)
@@ -57,17 +57,17 @@ func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
 	for name, end := range map[string]func(){"panics": func() { panic("no") }, "ends_its_goroutine": runtime.Goexit} {
 		bubble(t, "F3_trap_133_a_handler_that_"+name+"_has_its_webhook_answered_with_200_and_set_aside", func(t *testing.T) {
 			store, r := memstore.New(), receiver(t, nil)
-			running := handles(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+			running := startConsumerWith(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 				if m.Identity.ID == "bad" {
 					end()
 				}
 				return tx.Add("effect "+m.Identity.ID, 1)
 			}, func(c *consumer.Config) { c.Retry.MaxAttempts = 2 })
 			for _, id := range []string{"before", "bad", "after"} {
-				says(t, post(r, paidRequest(event(id))), 200, "received")
+				expectResponse(t, post(r, paidRequest(event(id))), 200, "received")
 			}
 			<-time.After(10 * time.Minute)
-			says(t, post(r, paidRequest(event("bad"))), 200, "duplicate")
+			expectResponse(t, post(r, paidRequest(event("bad"))), 200, "duplicate")
 			running.end(t)
 			if counts := running.Counts(); counts.Inbox.Parked != 1 || string(store.Get("effect before")) != "1" || string(store.Get("effect after")) != "1" || store.Get("effect bad") != nil {
 				t.Errorf("%+v", counts)
@@ -76,7 +76,7 @@ func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
 	}
 	bubble(t, "F3_trap_134_a_handler_that_ignores_its_time_out_keeps_no_webhook_from_being_answered", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
-		running := handles(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+		running := startConsumerWith(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "slow" {
 				<-time.After(time.Hour)
 			}
@@ -84,7 +84,7 @@ func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
 		}, func(c *consumer.Config) { c.Timeout, c.Retry.MaxAttempts, c.Workers = time.Second, 1, 4 }) // more workers than requests
 		for _, id := range []string{"slow", "1", "2"} {
 			began := time.Now()
-			says(t, post(r, paidRequest(event(id))), 200, "received")
+			expectResponse(t, post(r, paidRequest(event(id))), 200, "received")
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("%s is answered after %v", id, took)
 			}
@@ -100,13 +100,13 @@ func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
 
 func TestAStopWhileRequestsWait(t *testing.T) {
 	bubble(t, "F3_trap_135_who_waits_when_it_stops_gets_503_and_has_its_effect_once_from_the_next_process", func(t *testing.T) {
-		store := &failing{Store: memstore.New()}
+		store := &failingReader{Store: memstore.New()}
 		store.down.Store(true)
 		first := receiver(t, nil)
-		running := receives(t, store, first, func(c *consumer.Config) { c.Drain = time.Second })
+		running := startConsumer(t, store, first, func(c *consumer.Config) { c.Drain = time.Second })
 		var clients worker.Group
 		for i := range 20 {
-			clients.Go(func() { says(t, post(first, paidRequest(event(fmt.Sprint("evt_", i)))), 503, "") })
+			clients.Go(func() { expectResponse(t, post(first, paidRequest(event(fmt.Sprint("evt_", i)))), 503, "") })
 		}
 		synctest.Wait()
 		began := time.Now()
@@ -117,7 +117,7 @@ func TestAStopWhileRequestsWait(t *testing.T) {
 		}
 		store.down.Store(false)
 		second := receiver(t, nil)
-		running = receives(t, store, second, nil)
+		running = startConsumer(t, store, second, nil)
 		for range 2 {
 			for i := range 20 {
 				if w := post(second, paidRequest(event(fmt.Sprint("evt_", i)))); w.Code != 200 {
@@ -135,9 +135,9 @@ func TestAStopWhileRequestsWait(t *testing.T) {
 	})
 }
 
-// ofNewer writes a marker for an event of "billing" with an outcome that only a newer release knows. The
+// markByNewer writes a marker for an event of "billing" with an outcome that only a newer release knows. The
 // returned function changes the marker to discarded, as a newer release may do.
-func ofNewer(t *testing.T, st *memstore.Store, id string) (ends func()) {
+func markByNewer(t *testing.T, st *memstore.Store, id string) (ends func()) {
 	t.Helper()
 	scope, err := st.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
@@ -163,15 +163,15 @@ func ofNewer(t *testing.T, st *memstore.Store, id string) (ends func()) {
 func TestAnEventThatANewerReleaseHasMarked(t *testing.T) {
 	bubble(t, "F3_trap_136_is_503_until_its_marker_can_be_read_and_never_200_for_what_nobody_here_knows", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
-		ends := ofNewer(t, store, "evt_1")
-		running := receives(t, store, r, func(c *consumer.Config) { c.Lanes = consumer.LanesNone })
+		ends := markByNewer(t, store, "evt_1")
+		running := startConsumer(t, store, r, func(c *consumer.Config) { c.Lanes = consumer.LanesNone })
 		for range 2 {
-			says(t, post(r, paidRequest(event("evt_1"))), 503, "")
+			expectResponse(t, post(r, paidRequest(event("evt_1"))), 503, "")
 		}
-		says(t, post(r, paidRequest(event("evt_2"))), 200, "received")
+		expectResponse(t, post(r, paidRequest(event("evt_2"))), 200, "received")
 		ends()
 		<-time.After(time.Minute)
-		says(t, post(r, paidRequest(event("evt_1"))), 200, "duplicate")
+		expectResponse(t, post(r, paidRequest(event("evt_1"))), 200, "duplicate")
 		running.end(t)
 		if store.Get("effect evt_1") != nil || string(store.Get("effect evt_2")) != "1" {
 			t.Errorf("effects %s and %s", store.Get("effect evt_1"), store.Get("effect evt_2"))
@@ -182,33 +182,33 @@ func TestAnEventThatANewerReleaseHasMarked(t *testing.T) {
 func TestHeadersInTheMessageOfARequest(t *testing.T) {
 	bubble(t, "F3_trap_T75_a_refusal_is_not_remembered", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, func(c *webhook.Config) { c.MaxBody = 200 })
-		running := receives(t, store, r, nil)
+		running := startConsumer(t, store, r, nil)
 		forged := paidRequest(event("evt_1"))
 		forged.Header.Set("Stripe-Signature", stripeHeader("whsec_another_one", time.Now().Unix(), event("evt_1")))
-		says(t, post(r, forged), 401, "")
+		expectResponse(t, post(r, forged), 401, "")
 		encoded := paidRequest(event("evt_1"))
 		encoded.Header.Set("Content-Encoding", "gzip")
-		says(t, post(r, encoded), 415, "")
-		says(t, post(r, paidRequest(event("evt_1")+fmt.Sprintf("%200s", ""))), 413, "")
-		says(t, post(r, paidRequest(event("evt_1"))), 200, "received")
+		expectResponse(t, post(r, encoded), 415, "")
+		expectResponse(t, post(r, paidRequest(event("evt_1")+fmt.Sprintf("%200s", ""))), 413, "")
+		expectResponse(t, post(r, paidRequest(event("evt_1"))), 200, "received")
 		running.end(t)
 	})
 	bubble(t, "F3_trap_T74_one_event_at_two_endpoints_takes_effect_for_each", func(t *testing.T) {
 		store := memstore.New()
 		body := event("evt_1")
-		endpoint := func(name, secret string) (*webhook.Receiver, *received) {
+		endpoint := func(name, secret string) (*webhook.Receiver, *runningConsumer) {
 			r := receiver(t, func(c *webhook.Config) { c.Name, c.Secrets = name, []string{secret} })
-			return r, handles(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+			return r, startConsumerWith(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 				return tx.Add(name+" "+m.Identity.ID, 1)
 			}, func(c *consumer.Config) { c.Name = name })
 		}
 		billing, first := endpoint("billing", stripeSecret)
 		shipping, second := endpoint("shipping", "whsec_of_the_other_endpoint")
-		says(t, post(billing, paidRequest(body)), 200, "received")
-		says(t, post(shipping, paidRequest(body)), 401, "") // the request is signed for the other receiver
+		expectResponse(t, post(billing, paidRequest(body)), 200, "received")
+		expectResponse(t, post(shipping, paidRequest(body)), 401, "") // the request is signed for the other receiver
 		q := paidRequest(body)
 		q.Header.Set("Stripe-Signature", stripeHeader("whsec_of_the_other_endpoint", time.Now().Unix(), body))
-		says(t, post(shipping, q), 200, "received")
+		expectResponse(t, post(shipping, q), 200, "received")
 		<-time.After(time.Minute)
 		first.end(t)
 		second.end(t)
@@ -222,10 +222,10 @@ func TestJSONThatDiffersOnlyInSpaces(t *testing.T) {
 	const spaced = `{ "id": "evt_1",  "type": "charge.succeeded" }`
 	bubble(t, "F3_trap_74_is_the_same_event_and_another_value_is_not", func(t *testing.T) {
 		r := receiver(t, nil)
-		running := receives(t, memstore.New(), r, nil)
-		says(t, post(r, paidRequest(event("evt_1"))), 200, "received")
-		says(t, post(r, paidRequest(spaced)), 200, "duplicate")
-		says(t, post(r, paidRequest(strings.Replace(spaced, "succeeded", "failed", 1))), 200, "parked")
+		running := startConsumer(t, memstore.New(), r, nil)
+		expectResponse(t, post(r, paidRequest(event("evt_1"))), 200, "received")
+		expectResponse(t, post(r, paidRequest(spaced)), 200, "duplicate")
+		expectResponse(t, post(r, paidRequest(strings.Replace(spaced, "succeeded", "failed", 1))), 200, "parked")
 		running.end(t)
 	})
 }
@@ -269,7 +269,7 @@ func TestStrangersBodiesLeaveNoTrace(t *testing.T) {
 	bubble(t, "F3_the_bytes_of_what_is_refused_are_given_back", func(t *testing.T) {
 		body := event("evt_1")
 		r := receiver(t, func(c *webhook.Config) { c.MaxBody, c.InHand.Bytes = int64(len(body)), int64(len(body)) })
-		running := receives(t, memstore.New(), r, nil)
+		running := startConsumer(t, memstore.New(), r, nil)
 		forged := paidRequest(body)
 		forged.Header.Set("Stripe-Signature", stripeHeader("whsec_another_one", time.Now().Unix(), body))
 		early := paidRequest(body)

@@ -45,15 +45,15 @@ consumers:
     handler: {http: {url: "%[1]s/other"}}
 `
 
-// sent is a call that a sender made to the endpoint.
-type sent struct {
+// sentCall is a call that a sender made to the endpoint.
+type sentCall struct {
 	header http.Header
 	body   string
 }
 
-// answeringIntents runs semel with an endpoint. The map answers has the endpoint's response to each id.
-// answeringIntents returns the calls that senders made.
-func answeringIntents(t *testing.T, answers map[string]string) (folder string, counts map[string]semel.Counts, mails []sent) {
+// runWithIntents runs semel with an endpoint. answers has the endpoint's response to each id.
+// runWithIntents returns the calls that senders made.
+func runWithIntents(t *testing.T, answers map[string]string) (folder string, counts map[string]semel.Counts, mails []sentCall) {
 	t.Helper()
 	var mutex sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func answeringIntents(t *testing.T, answers map[string]string) (folder string, c
 		mutex.Lock()
 		defer mutex.Unlock()
 		if r.URL.Path != "/book" {
-			mails = append(mails, sent{r.Header.Clone(), string(body)})
+			mails = append(mails, sentCall{r.Header.Clone(), string(body)})
 			return
 		}
 		w.Header().Set("Content-Type", "application/vnd.semel.effects+json")
@@ -90,7 +90,7 @@ func answeringIntents(t *testing.T, answers map[string]string) (folder string, c
 
 func TestAnAnswerOrdersWhatIsDoneElsewhere(t *testing.T) {
 	good := `{"effects":[` + note + `],"intents":[{"to":"mailer","purpose":"confirmation","type":"mail","recipient":"a@b","body":{"order":17}}]}`
-	folder, counts, mails := answeringIntents(t, map[string]string{
+	folder, counts, mails := runWithIntents(t, map[string]string{
 		"good":    good,
 		"kept":    `{"result":{"receipt": 17}}`,
 		"alone":   `{"intents":[{"to":"mailer","purpose":"confirmation"}]}`,

@@ -43,7 +43,7 @@ func certify(ts *testscript.TestScript, _ bool, args []string) {
 // The script command "secured PATH FILE [CLIENT]" requests PATH over HTTPS from the process that listens on
 // $PORT, and writes status and response to FILE. authority.pem must have signed the server's certificate.
 // CLIENT is a client certificate.
-func secured(ts *testscript.TestScript, _ bool, args []string) {
+func requestHTTPS(ts *testscript.TestScript, _ bool, args []string) {
 	trusted := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	trusted.RootCAs.AppendCertsFromPEM([]byte(ts.ReadFile("authority.pem")))
 	if len(args) > 2 {

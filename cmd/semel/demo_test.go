@@ -18,8 +18,8 @@ type demonstration struct {
 	Consumers        []map[string]any
 }
 
-// The method "of" returns a number that the demo printed about a consumer.
-func (d demonstration) of(consumer, figure string) (int, error) {
+// numberOf returns a number that the demo printed about a consumer.
+func (d demonstration) numberOf(consumer, figure string) (int, error) {
 	for _, c := range d.Consumers {
 		if c["name"] == consumer {
 			if n, ok := c[figure].(float64); ok {
@@ -35,7 +35,7 @@ func (d demonstration) of(consumer, figure string) (int, error) {
 func figure(ts *testscript.TestScript, _ bool, args []string) {
 	var d demonstration
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &d))
-	n, err := d.of(args[0], args[1])
+	n, err := d.numberOf(args[0], args[1])
 	ts.Check(err)
 	if want := args[2]; strconv.Itoa(n) != want && (want != ">0" || n <= 0) {
 		ts.Fatalf("%s of %s is %d, not %s", args[1], args[0], n, want)
@@ -63,11 +63,11 @@ func TestTheDemonstrationShowsWhatCrashesDoToMoney(t *testing.T) {
 		t.Helper()
 		want := map[string]int{"crashes": len(d.Crashes), "expected": d.Payments, "lost": lost, "doubled": doubled, "applied": d.Payments - lost + doubled}
 		for name, n := range want {
-			if got, err := d.of(consumer, name); err != nil || got != n {
+			if got, err := d.numberOf(consumer, name); err != nil || got != n {
 				t.Errorf("%s of %s is %d, not %d (%v)", name, consumer, got, n, err)
 			}
 		}
-		if off, err := d.of(consumer, "money_off"); err != nil || (off != 0) != (lost+doubled > 0) {
+		if off, err := d.numberOf(consumer, "money_off"); err != nil || (off != 0) != (lost+doubled > 0) {
 			t.Errorf("the money of %s is off by %d (%v)", consumer, off, err)
 		}
 	}

@@ -25,9 +25,9 @@ func effectsExample(t *testing.T, name string) string {
 	return handlerExample(t, name, "semel.yaml", "setup.sql", "transfers.jsonl", command[len(command)-1])
 }
 
-// The constant booked is a query for the content of the database. The result of the query shows whether a
+// contentQuery is a query for the content of the database. The result of the query shows whether a
 // message was lost or applied twice.
-const booked = "select sum(balance) || ' in the accounts, ' || (select count(*) from notes) || ' notes' from accounts"
+const contentQuery = "select sum(balance) || ' in the accounts, ' || (select count(*) from notes) || ' notes' from accounts"
 
 func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing.T) {
 	for name, command := range effectsExamples() {
@@ -42,7 +42,7 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing
 			if applied, parked := c.Applied+c.Inbox.Applied, c.Parked+c.Inbox.Parked; applied != 39 || c.Duplicates != 3 || parked != 1 || (c.Received == 0) != (name == "python-effects") {
 				t.Errorf("%+v", c)
 			}
-			if got := string(output(t, folder, "sqlite", "bank.db", booked)); got != "50000 in the accounts, 39 notes\n" {
+			if got := string(output(t, folder, "sqlite", "bank.db", contentQuery)); got != "50000 in the accounts, 39 notes\n" {
 				t.Error(got)
 			}
 			if list := output(t, folder, "semel", "messages", "ls"); !bytes.Contains(list, []byte("transfer-13")) || !bytes.Contains(list, []byte("There is nothing to transfer")) {
@@ -64,7 +64,7 @@ func TestTheAnswersOfTheExampleTakeEffectOnce(t *testing.T) {
 
 // startQuiet starts a run that logs only errors. The test does not read the log, so a longer log would fill
 // the pipe.
-func startQuiet(t *testing.T, folder string) *running {
+func startQuiet(t *testing.T, folder string) *backgroundRun {
 	t.Helper()
 	return startAs(t, folder, exec.Command("semel", "run", "--log-level", "error"))
 }
@@ -93,7 +93,7 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsUnderKillsOfBothProcesses(t *t
 			if got, want := string(output(t, folder, "sqlite", "bank.db", moved)), fmt.Sprintf("%d moved, %d notes\n", sum, transfers); got != want {
 				t.Errorf("%s, and should be %s", got, want)
 			}
-			if got, want := string(output(t, folder, "sqlite", "bank.db", booked)), fmt.Sprintf("50000 in the accounts, %d notes\n", transfers); got != want {
+			if got, want := string(output(t, folder, "sqlite", "bank.db", contentQuery)), fmt.Sprintf("50000 in the accounts, %d notes\n", transfers); got != want {
 				t.Errorf("%s, and should be %s", got, want)
 			}
 		})

@@ -38,10 +38,10 @@ consumers:
             note: {sql: "insert into notes values (:text)", params: {text: text}}
 `
 
-// answering runs semel with an endpoint. The endpoint responds with status 200 and the effects that the map
+// runWithAnswers runs semel with an endpoint. The endpoint responds with status 200 and the effects that the map
 // answers has for the id of the message. answering returns the counts of the run, and for each id the number
 // of calls.
-func answering(t *testing.T, answers map[string]string) (folder string, counts semel.Counts, calls map[string]int) {
+func runWithAnswers(t *testing.T, answers map[string]string) (folder string, counts semel.Counts, calls map[string]int) {
 	t.Helper()
 	calls = map[string]int{}
 	var mutex sync.Mutex
@@ -82,7 +82,7 @@ const note = `{"statement":"note","params":{"text":"hunter2"}}`
 
 func TestWhatAnEndpointAnswersWithIsDoneOnceOrNotAtAll(t *testing.T) {
 	t.Run("K10_law_3_of_an_answer_that_cannot_be_applied_nothing_is", func(t *testing.T) {
-		folder, counts, calls := answering(t, map[string]string{
+		folder, counts, calls := runWithAnswers(t, map[string]string{
 			"good":    book("a", -3) + "," + book("b", 3) + "," + note,
 			"twice":   book("a", -1) + "," + book("a", -1),
 			"broke":   note + "," + book("a", 5) + "," + book("b", -1000),
@@ -121,7 +121,7 @@ func TestWhatAnEndpointAnswersWithIsDoneOnceOrNotAtAll(t *testing.T) {
 		for i := range 300 {
 			answers[fmt.Sprintf("m-%d", i)] = book("a", 1) + "," + note
 		}
-		folder, counts, calls := answering(t, answers)
+		folder, counts, calls := runWithAnswers(t, answers)
 		if counts.Inbox.Applied != 300 || len(calls) != 300 {
 			t.Errorf("%+v", counts)
 		}

@@ -17,39 +17,39 @@ import (
 	"github.com/semel-go/semel/internal/freeport"
 )
 
-type called struct{ id, key, attempt string }
+type receivedCall struct{ id, key, attempt string }
 
 // endpoint is an HTTP endpoint that records its calls and also sends each call to arrived.
 type endpoint struct {
 	*httptest.Server
-	arrived chan called
+	callArrivals chan receivedCall
 
 	mu    sync.Mutex // guards the following fields
-	calls []called
+	calls []receivedCall
 }
 
 // newEndpoint returns an endpoint. The function answer writes the response to a call; its parameter before is
 // the number of earlier calls for the same message.
 func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte, before int)) *endpoint {
-	e := &endpoint{arrived: make(chan called, 1<<16)}
+	e := &endpoint{callArrivals: make(chan receivedCall, 1<<16)}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return // the client closed the connection before the request was complete
 		}
-		c := called{r.Header.Get("ce-id"), r.Header.Get("Idempotency-Key"), r.Header.Get("Semel-Attempt")}
+		c := receivedCall{r.Header.Get("ce-id"), r.Header.Get("Idempotency-Key"), r.Header.Get("Semel-Attempt")}
 		e.mu.Lock()
-		before := len(slices.DeleteFunc(slices.Clone(e.calls), func(other called) bool { return other.id != c.id }))
+		before := len(slices.DeleteFunc(slices.Clone(e.calls), func(other receivedCall) bool { return other.id != c.id }))
 		e.calls = append(e.calls, c)
 		e.mu.Unlock()
-		e.arrived <- c
+		e.callArrivals <- c
 		answer(w, r, body, before)
 	}))
 	return e
 }
 
-// The method seen returns all calls that the endpoint has received until now.
-func (e *endpoint) seen() []called {
+// receivedCalls returns all calls that the endpoint has received until now.
+func (e *endpoint) receivedCalls() []receivedCall {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.calls)
@@ -59,7 +59,7 @@ func (e *endpoint) seen() []called {
 // responses: {"answers": ["503 7", "302", 204]} has the statuses for successive calls of the message. A
 // number after the status is the value of Retry-After. When the list is at its end, the endpoint repeats the
 // last response. The script command "calls" checks the calls to the endpoint.
-func answers(ts *testscript.TestScript, _ bool, _ []string) {
+func startEndpoint(ts *testscript.TestScript, _ bool, _ []string) {
 	e := newEndpoint(func(w http.ResponseWriter, _ *http.Request, body []byte, before int) {
 		var b struct{ Answers []any }
 		if json.Unmarshal(body, &b) != nil || len(b.Answers) == 0 {
@@ -88,10 +88,10 @@ var endpoints sync.Map
 // The script command "calls TEXT" compares the calls that the endpoint has received with TEXT. Each call is
 // "id attempt"; calls are sorted by id and attempt. All calls for one message must have the same key. Calls
 // for different messages must have different keys.
-func calls(ts *testscript.TestScript, _ bool, args []string) {
+func compareCalls(ts *testscript.TestScript, _ bool, args []string) {
 	e, _ := endpoints.Load(ts)
 	keys, ids, all := map[string]string{}, map[string]string{}, []string{}
-	for _, c := range e.(*endpoint).seen() {
+	for _, c := range e.(*endpoint).receivedCalls() {
 		if known, other := keys[c.id], ids[c.key]; c.key == "" {
 			c.id += " without key" // the policy says that calls have no key
 		} else if known != "" && known != c.key || other != "" && other != c.id {

@@ -29,8 +29,8 @@ consumers:
     handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
 `
 
-// The variable figured lists the metrics that the benchmark records each second.
-var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
+// recordedMetrics lists the metrics that the benchmark records each second.
+var recordedMetrics = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
 	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
 
 // BenchmarkFiguresOfARun measures nothing. The benchmark records metrics of a consumer for the picture in
@@ -73,7 +73,7 @@ func BenchmarkFiguresOfARun(b *testing.B) {
 			release()
 		}
 		if n%10 == 9 {
-			fmt.Fprintf(&table, "%d,%s\n", n/10+1, strings.Join(scraped(port), ","))
+			fmt.Fprintf(&table, "%d,%s\n", n/10+1, strings.Join(readMetrics(port), ","))
 		}
 	}
 	write(*figuresFile, table.String())
@@ -114,9 +114,9 @@ func occupy(b *testing.B) (release func()) {
 	return func() { _ = tx.Rollback(); _ = db.Close() }
 }
 
-// The function scraped returns the values of the recorded metrics. The value of a missing metric is 0.
-func scraped(port string) []string {
-	values := make([]string, len(figured))
+// readMetrics returns the values of the recorded metrics. The value of a missing metric is 0.
+func readMetrics(port string) []string {
+	values := make([]string, len(recordedMetrics))
 	for i := range values {
 		values[i] = "0"
 	}
@@ -126,7 +126,7 @@ func scraped(port string) []string {
 	}
 	defer r.Body.Close()
 	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
-		for i, name := range figured {
+		for i, name := range recordedMetrics {
 			if value, is := strings.CutPrefix(lines.Text(), name+" "); is {
 				values[i] = value
 			}

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// The constant endless is a SQL statement that takes longer than the drain of a shutdown.
-const endless = `"insert into done (id) select :id where (with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n) > 0"`
+// slowStatement is a SQL statement that takes longer than the drain of a shutdown.
+const slowStatement = `"insert into done (id) select :id where (with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n) > 0"`
 
 func TestATerminalThatGoesAwayDrains(t *testing.T) {
 	t.Run("also_when_the_shell_and_the_kernel_both_say_so", func(t *testing.T) {
-		folder := folderWith(t, endless)
+		folder := folderWith(t, slowStatement)
 		edit(t, filepath.Join(folder, "semel.yaml"), "drain: 20s", "drain: 1s")
 		run := startSemel(t, folder, "-o", "json")
 		awaitWriter(t, folder)
@@ -47,7 +47,7 @@ func TestATerminalThatGoesAwayDrains(t *testing.T) {
 	})
 }
 
-func hangUp(t *testing.T, r *running) {
+func hangUp(t *testing.T, r *backgroundRun) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)

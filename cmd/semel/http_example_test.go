@@ -54,7 +54,7 @@ func startHandler(t *testing.T, folder string, command ...string) *python {
 // await reads the log up to the first line that contains the given text.
 func (p *python) await(t *testing.T, text string) {
 	t.Helper()
-	guard := time.AfterFunc(longest, func() { _ = p.cmd.Process.Kill() })
+	guard := time.AfterFunc(reactionTimeout, func() { _ = p.cmd.Process.Kill() })
 	defer guard.Stop()
 	for p.log.Scan() {
 		if strings.Contains(p.log.Text(), text) {
@@ -141,7 +141,7 @@ func TestTheExampleInPythonUnderKillsOfBothProcesses(t *testing.T) {
 				"    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}\n    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
 		})
 		killBoth(t, folder, kills, "POST /charge", func() *python { return startPython(t, folder) },
-			func() bool { return ended(t, folder, "shop.db", orders) })
+			func() bool { return haveCompleted(t, folder, "shop.db", orders) })
 		if got, want := string(output(t, folder, "sqlite", "charges.db", charges)), fmt.Sprintf("%d charges under %d keys\n", orders, orders); got != want {
 			t.Errorf("%s, and should be %s", got, want)
 		}
@@ -169,8 +169,8 @@ func killBoth(t *testing.T, folder string, kills int, call string, handler func(
 	run.stopWith(t, syscall.SIGTERM)
 }
 
-// The function ended reports whether n rows of the inbox are completed.
-func ended(t *testing.T, folder, database string, n int) bool {
+// haveCompleted reports whether n rows of the inbox are completed.
+func haveCompleted(t *testing.T, folder, database string, n int) bool {
 	t.Helper()
 	return string(output(t, folder, "sqlite", database, "select count(*) from semel_inbox where state = 'COMPLETED'")) == fmt.Sprintf("%d\n", n)
 }

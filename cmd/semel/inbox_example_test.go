@@ -34,7 +34,7 @@ func TestTheInboxExampleDoesWhatItsTextSays(t *testing.T) {
 		}
 		const invoices = "select id || ' ' || state from invoices order by id"
 		want := "i-1 paid\ni-2 paid\ni-3 paid\n"
-		for began := time.Now(); time.Since(began) < longest; run() {
+		for began := time.Now(); time.Since(began) < reactionTimeout; run() {
 			if string(output(t, folder, "sqlite", "invoices.db", invoices)) == want {
 				break
 			}

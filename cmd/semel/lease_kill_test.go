@@ -46,20 +46,20 @@ func leasedFolder(t *testing.T, url string, n int) string {
 	return folder
 }
 
-// The method "next" waits for the next call to the endpoint.
-func (e *endpoint) next(t *testing.T) called {
+// waitForCall waits for the next call to the endpoint.
+func (e *endpoint) waitForCall(t *testing.T) receivedCall {
 	t.Helper()
 	select {
-	case c := <-e.arrived:
+	case c := <-e.callArrivals:
 		return c
-	case <-time.After(longest):
-		t.Fatalf("nothing is called for %v", longest)
+	case <-time.After(reactionTimeout):
+		t.Fatalf("nothing is called for %v", reactionTimeout)
 	}
 	panic("unreachable")
 }
 
 // stopWith sends a signal and waits until the process has ended.
-func (r *running) stopWith(t *testing.T, signal os.Signal) {
+func (r *backgroundRun) stopWith(t *testing.T, signal os.Signal) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 		folder := leasedFolder(t, e.URL, messages)
 		keys, ids, calls := map[string]string{}, map[string]bool{}, map[string]int{}
 		round := map[string]bool{} // the ids of the calls that the current process has made
-		note := func(c called) {
+		note := func(c receivedCall) {
 			switch known := keys[c.id]; {
 			case known == "" && ids[c.key]:
 				t.Errorf("%s has the key of another", c.id)
@@ -97,24 +97,24 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 		for range kills {
 			run := startSemel(t, folder)
 			for range 5 {
-				note(e.next(t))
+				note(e.waitForCall(t))
 			}
 			run.stopWith(t, syscall.SIGKILL)
 			e.CloseClientConnections() // CloseClientConnections returns after all calls in progress have arrived
-			for len(e.arrived) > 0 {
-				note(<-e.arrived)
+			for len(e.callArrivals) > 0 {
+				note(<-e.callArrivals)
 			}
 			clear(round)
 		}
 		run := startSemel(t, folder)
-		for len(calls) < messages || pending(t, folder) {
-			if len(e.arrived) > 0 || len(calls) < messages {
-				note(e.next(t))
+		for len(calls) < messages || hasPendingRows(t, folder) {
+			if len(e.callArrivals) > 0 || len(calls) < messages {
+				note(e.waitForCall(t))
 			}
 		}
 		run.stopWith(t, syscall.SIGTERM)
-		for len(e.arrived) > 0 {
-			note(<-e.arrived)
+		for len(e.callArrivals) > 0 {
+			note(<-e.callArrivals)
 		}
 		again := 0
 		for _, n := range calls {
@@ -130,8 +130,8 @@ func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
 	})
 }
 
-// pending reports whether the inbox has unfinished rows.
-func pending(t *testing.T, folder string) bool {
+// hasPendingRows reports whether the inbox has unfinished rows.
+func hasPendingRows(t *testing.T, folder string) bool {
 	t.Helper()
 	return string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_inbox where state <> 'COMPLETED'")) != "0\n"
 }
@@ -149,13 +149,13 @@ func TestAStopLetsCallsEnd(t *testing.T) {
 		defer e.Close()
 		folder := leasedFolder(t, e.URL, 1)
 		run := startSemel(t, folder)
-		e.next(t)
+		e.waitForCall(t)
 		if err := run.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
 		close(held)
-		if code := run.end(t); code != 0 || pending(t, folder) || len(e.seen()) != 1 {
-			t.Errorf("exit code %d, %d calls", code, len(e.seen()))
+		if code := run.end(t); code != 0 || hasPendingRows(t, folder) || len(e.receivedCalls()) != 1 {
+			t.Errorf("exit code %d, %d calls", code, len(e.receivedCalls()))
 		}
 	})
 	t.Run("case_10_one_that_is_cut_by_a_stop_is_no_attempt_and_made_again", func(t *testing.T) {
@@ -170,15 +170,15 @@ func TestAStopLetsCallsEnd(t *testing.T) {
 			return strings.Replace(policy, "    workers: 4\n", "    workers: 4\n    drain: 100ms\n", 1)
 		})
 		run := startSemel(t, folder)
-		first := e.next(t)
+		first := e.waitForCall(t)
 		run.stopWith(t, syscall.SIGTERM)
 		run = startSemel(t, folder)
-		second := e.next(t)
-		for pending(t, folder) {
+		second := e.waitForCall(t)
+		for hasPendingRows(t, folder) {
 		}
 		run.stopWith(t, syscall.SIGTERM)
-		if first != second || second.attempt != "1" || len(e.seen()) != 2 {
-			t.Errorf("%+v, then %+v, of %d", first, second, len(e.seen()))
+		if first != second || second.attempt != "1" || len(e.receivedCalls()) != 2 {
+			t.Errorf("%+v, then %+v, of %d", first, second, len(e.receivedCalls()))
 		}
 	})
 }

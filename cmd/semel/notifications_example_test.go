@@ -69,7 +69,7 @@ func TestTheExampleOfIntentsUnderKillsOfBothProcesses(t *testing.T) {
 				"    strategy: lease\n    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}\n    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms, budget: {per_second: 1000}}\n").Replace(policy)
 		})
 		killBoth(t, folder, kills, "POST /send", func() *python { return startMailer(t, folder) },
-			func() bool { return ended(t, folder, "shop.db", orders) })
+			func() bool { return haveCompleted(t, folder, "shop.db", orders) })
 		if got, want := string(output(t, folder, "sqlite", "mails.db", mails)), fmt.Sprintf("%d mails, %d of them different\n", orders, orders); got != want {
 			t.Errorf("%s, and should be %s", got, want)
 		}

@@ -11,19 +11,19 @@ import (
 	"testing"
 )
 
-// The type acted is the JSON output of `semel messages retry -o json`.
-type acted struct {
+// messagesOutput is the JSON output of `semel messages retry -o json`.
+type messagesOutput struct {
 	Results []struct{ Number, Result, Error json.RawMessage }
 	Failed  int
 }
 
-// act runs a subcommand of `semel messages` in folder and returns the parsed output. Exit code 1 is allowed.
-func act(t *testing.T, folder string, args ...string) acted {
+// runMessagesCommand runs a subcommand of `semel messages` in folder and returns the parsed output. Exit code 1 is allowed.
+func runMessagesCommand(t *testing.T, folder string, args ...string) messagesOutput {
 	t.Helper()
 	cmd := exec.Command("semel", append([]string{"messages"}, append(args, "--because", "test", "-o", "json")...)...)
 	cmd.Dir = folder
 	out, err := cmd.Output()
-	var document acted
+	var document messagesOutput
 	if json.Unmarshal(out, &document) != nil {
 		t.Fatalf("%v: %v: %s", args, err, out)
 	}
@@ -75,10 +75,10 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 	}
 	t.Run("trap_21_a_message_that_was_handled_is_not_run_again", func(t *testing.T) {
 		folder := parkedFolder(t, "p1")
-		if first := act(t, folder, "retry", "--run", "1"); first.Failed != 0 || string(first.Results[0].Result) != `"applied"` {
+		if first := runMessagesCommand(t, folder, "retry", "--run", "1"); first.Failed != 0 || string(first.Results[0].Result) != `"applied"` {
 			t.Fatalf("the first retry: %s", first.Results)
 		}
-		second := act(t, folder, "retry", "--run", "1")
+		second := runMessagesCommand(t, folder, "retry", "--run", "1")
 		if second.Failed != 0 || string(second.Results[0].Result) != `"skipped as applied"` {
 			t.Errorf("the second retry: %s", second.Results)
 		}
@@ -89,12 +89,12 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 	t.Run("trap_144_of_acts_of_a_kind_at_the_same_time_one_is_done", func(t *testing.T) {
 		folder := parkedFolder(t, "p1")
 		var all sync.WaitGroup
-		results := make([]acted, 4)
+		results := make([]messagesOutput, 4)
 		for i := range results {
-			all.Go(func() { results[i] = act(t, folder, []string{"retry", "discard"}[i%2], "1") })
+			all.Go(func() { results[i] = runMessagesCommand(t, folder, []string{"retry", "discard"}[i%2], "1") })
 		}
 		all.Wait()
-		recorded := func(a acted) int { // the number of recorded retries; 0 if the row was already due
+		recorded := func(a messagesOutput) int { // the number of recorded retries; 0 if the row was already due
 			if a.Failed > 0 || a.Results[0].Error != nil {
 				return 0
 			}

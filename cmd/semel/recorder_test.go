@@ -33,7 +33,7 @@ func recordedFolder(t *testing.T, statement string) string {
 }
 
 // recordedFile waits until the log names a recording, and returns the path of the recording.
-func recordedFile(t *testing.T, run *running) string {
+func recordedFile(t *testing.T, run *backgroundRun) string {
 	t.Helper()
 	run.await(t, "a recording is written")
 	var line struct{ File string }
@@ -88,15 +88,15 @@ func TestAStuckRunIsReplayedFromItsRecording(t *testing.T) {
 	})
 }
 
-// The function planted builds programs with a planted fault: if an environment variable is set, the programs
+// buildFaulty builds programs with a planted fault: if an environment variable is set, the programs
 // commit the transaction of a failed handler. The last result of planted is the setting of that variable.
-func planted(t *testing.T) (semel, simulate, setting string) {
+func buildFaulty(t *testing.T) (semel, simulate, setting string) {
 	t.Helper()
 	root, err := mutation.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	fault, err := mutation.Find(root, "internal/machine/*.go", "(*Machine).ran", mutation.Call("do", "m.commit(f)", "Rollback"))
+	fault, err := mutation.Find(root, "internal/machine/*.go", "(*Machine).handleRan", mutation.Call("do", "m.commit(f)", "Rollback"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func planted(t *testing.T) (semel, simulate, setting string) {
 func TestABrokenLawIsReplayedFromItsRecording(t *testing.T) {
 	t.Run("K14_a_law_that_a_real_process_breaks_is_recorded_by_itself_and_named_by_the_replay", func(t *testing.T) {
 		folder := recordedFolder(t, `"insert into done (id) values (:id)", "insert into done (id) values (nullif(:id, :id))"`)
-		faulty, simulate, setting := planted(t)
+		faulty, simulate, setting := buildFaulty(t)
 		command := exec.Command(faulty, "run", "--log-level", "debug")
 		command.Env = append(os.Environ(), setting)
 		run := startAs(t, folder, command)

@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// The function documented returns a folder in which the commands of docs/operate/replay.md work. The folder
+// newReplayDocsFolder returns a folder in which the commands of docs/operate/replay.md work. The folder
 // has the files of the script about replays, and a consumer with the name search.
-func documented(t *testing.T) string {
+func newReplayDocsFolder(t *testing.T) string {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/script/replay.txtar")
 	if err != nil {
@@ -39,15 +39,15 @@ func documented(t *testing.T) string {
 	return folder
 }
 
-// The variable quoted matches the words of a shell command line.
-var quoted = regexp.MustCompile(`'[^']*'|[^\s']+`)
+// shellWord matches the words of a shell command line.
+var shellWord = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestTheCommandsOfThePageAboutReplays(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operate/replay.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := documented(t)
+	folder := newReplayDocsFolder(t)
 	tried := 0
 	blocks := strings.Split(string(page), "```")
 	for i := 1; i < len(blocks); i += 2 {
@@ -56,7 +56,7 @@ func TestTheCommandsOfThePageAboutReplays(t *testing.T) {
 				continue
 			}
 			var words []string
-			for _, w := range quoted.FindAllString(line, -1) {
+			for _, w := range shellWord.FindAllString(line, -1) {
 				words = append(words, strings.Trim(w, "'"))
 			}
 			if slices.Contains(words, "stop") {

@@ -17,7 +17,7 @@ func screen(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	most, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	lines := shown(ts.ReadFile("ttyout"))
+	lines := visibleLines(ts.ReadFile("ttyout"))
 	for _, line := range lines {
 		if columns := runewidth.StringWidth(line); columns > width {
 			ts.Fatalf("%d columns, more than %d: %s", columns, width, line)
@@ -49,9 +49,9 @@ func same(ts *testscript.TestScript, _ bool, args []string) {
 // upAndErase matches the control sequence with which live lines are redrawn.
 var upAndErase = regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
 
-// shown returns the lines that a terminal shows after the output out. shown supports line ends and the
+// visibleLines returns the lines that a terminal shows after the output out. shown supports line ends and the
 // control sequence upAndErase.
-func shown(out string) []string {
+func visibleLines(out string) []string {
 	lines := []string{""}
 	for len(out) > 0 {
 		if up := upAndErase.FindStringSubmatch(out); up != nil {

@@ -43,12 +43,12 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		RequireUniqueNames: true,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure, "screen": screen, "same": same, "answers": answers, "calls": calls, "until": until, "says": says, "scrape": scrape, "certify": certify, "secured": secured},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": requireExitCode, "number": number, "figure": figure, "screen": screen, "same": same, "answers": startEndpoint, "calls": compareCalls, "until": waitUntil, "says": waitForOutput, "scrape": scrape, "certify": certify, "secured": requestHTTPS},
 	})
 }
 
 // The script command "exits CODE COMMAND..." runs a command that must exit with CODE.
-func exits(ts *testscript.TestScript, _ bool, args []string) {
+func requireExitCode(ts *testscript.TestScript, _ bool, args []string) {
 	code := 0
 	err := ts.Exec(args[1], args[2:]...)
 	var exit *exec.ExitError

@@ -17,25 +17,25 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// running is a `semel run` in the background. Tests can wait for lines of its log.
-type running struct {
+// backgroundRun is a `semel run` in the background. Tests can wait for lines of its log.
+type backgroundRun struct {
 	cmd     *exec.Cmd
 	log     *bufio.Scanner
 	summary bytes.Buffer
 }
 
-func startSemel(t *testing.T, folder string, args ...string) *running {
+func startSemel(t *testing.T, folder string, args ...string) *backgroundRun {
 	t.Helper()
 	return startAs(t, folder, exec.Command("semel", append([]string{"run", "--log-level", "debug"}, args...)...))
 }
 
 // startAs starts a command that runs semel in folder.
-func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
+func startAs(t *testing.T, folder string, cmd *exec.Cmd) *backgroundRun {
 	t.Helper()
 	// Under nohup, the test process ignores SIGHUP, and a child process would ignore SIGHUP too. A child process
 	// does not ignore a signal that its parent process handles.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	r := &running{cmd: cmd}
+	r := &backgroundRun{cmd: cmd}
 	cmd.Dir, cmd.Stdout = folder, &r.summary
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -50,10 +50,10 @@ func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 }
 
 // await reads the log up to the first line that contains the given text.
-func (r *running) await(t *testing.T, text string) {
+func (r *backgroundRun) await(t *testing.T, text string) {
 	t.Helper()
 	// If no line contains the text, the timer guard kills the process, which ends the log.
-	guard := time.AfterFunc(longest, func() { _ = r.cmd.Process.Kill() })
+	guard := time.AfterFunc(reactionTimeout, func() { _ = r.cmd.Process.Kill() })
 	defer guard.Stop()
 	var seen []string
 	for r.log.Scan() {
@@ -66,7 +66,7 @@ func (r *running) await(t *testing.T, text string) {
 }
 
 // end waits until the process has ended and returns the exit code.
-func (r *running) end(t *testing.T) int {
+func (r *backgroundRun) end(t *testing.T) int {
 	t.Helper()
 	for r.log.Scan() {
 		t.Log(r.log.Text())
@@ -76,7 +76,7 @@ func (r *running) end(t *testing.T) int {
 }
 
 // The method counts returns the counts in the summary of a run that has ended.
-func (r *running) counts(t *testing.T) semel.Counts {
+func (r *backgroundRun) counts(t *testing.T) semel.Counts {
 	t.Helper()
 	var summary struct{ Consumers map[string]semel.Counts }
 	if err := json.Unmarshal(r.summary.Bytes(), &summary); err != nil {

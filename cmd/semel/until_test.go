@@ -15,28 +15,28 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The constant longest is the timeout for reactions of other processes. Only a failing test waits that long.
+// reactionTimeout is the timeout for reactions of other processes. Only a failing test waits that long.
 // A timeout of one minute is too short when many tests run at the same time.
-const longest = 5 * time.Minute
+const reactionTimeout = 5 * time.Minute
 
 // eventually waits until ok returns true. The function ok may start a process, so eventually pauses between
 // calls.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+	deadline, tick := time.After(reactionTimeout), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("%s, in %v", what, longest)
+			t.Fatalf("%s, in %v", what, reactionTimeout)
 		}
 	}
 }
 
 // The script command "until CODE COMMAND..." repeats a command until the command exits with CODE.
-func until(ts *testscript.TestScript, _ bool, args []string) {
-	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+func waitUntil(ts *testscript.TestScript, _ bool, args []string) {
+	deadline, tick := time.After(reactionTimeout), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
 	for {
 		code := 0
@@ -54,15 +54,15 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			ts.Fatalf("exit code %d, not %s, for %v", code, args[0], longest)
+			ts.Fatalf("exit code %d, not %s, for %v", code, args[0], reactionTimeout)
 		}
 	}
 }
 
 // The script command "says PATTERN COMMAND..." repeats a command until the command prints a line that matches
 // PATTERN.
-func says(ts *testscript.TestScript, _ bool, args []string) {
-	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+func waitForOutput(ts *testscript.TestScript, _ bool, args []string) {
+	deadline, tick := time.After(reactionTimeout), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
@@ -73,14 +73,14 @@ func says(ts *testscript.TestScript, _ bool, args []string) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			ts.Fatalf("it has not said %s for %v", args[0], longest)
+			ts.Fatalf("it has not said %s for %v", args[0], reactionTimeout)
 		}
 	}
 }
 
 // The script command "scrape LINE..." reads /metrics on $PORT until the response contains all lines.
 func scrape(ts *testscript.TestScript, _ bool, lines []string) {
-	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+	deadline, tick := time.After(reactionTimeout), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
 	for {
 		response, err := http.Get("http://127.0.0.1:" + ts.Getenv("PORT") + "/metrics")

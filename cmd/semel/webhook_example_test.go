@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// receiving is a `semel run` that receives webhooks.
-type receiving struct {
+// webhookRun is a `semel run` that receives webhooks.
+type webhookRun struct {
 	cmd *exec.Cmd
 	log *bufio.Scanner
 }
 
-// The function receives starts a run in folder and waits until the run listens.
-func receives(t *testing.T, binary, folder string) *receiving {
+// startWebhookRun starts a run in folder and waits until the run listens.
+func startWebhookRun(t *testing.T, binary, folder string) *webhookRun {
 	t.Helper()
-	r := &receiving{cmd: exec.Command(binary, "run", "--config", "semel.yaml")}
+	r := &webhookRun{cmd: exec.Command(binary, "run", "--config", "semel.yaml")}
 	r.cmd.Dir = folder
 	stderr, err := r.cmd.StderrPipe()
 	if err == nil {
@@ -29,7 +29,7 @@ func receives(t *testing.T, binary, folder string) *receiving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := time.AfterFunc(longest, func() { _ = r.cmd.Process.Kill() })
+	guard := time.AfterFunc(reactionTimeout, func() { _ = r.cmd.Process.Kill() })
 	t.Cleanup(func() { guard.Stop(); _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
 	r.log = bufio.NewScanner(stderr)
 	for r.log.Scan() {
@@ -42,7 +42,7 @@ func receives(t *testing.T, binary, folder string) *receiving {
 }
 
 // end stops the run and waits until the run has ended.
-func (r *receiving) end(t *testing.T) {
+func (r *webhookRun) end(t *testing.T) {
 	t.Helper()
 	_ = r.cmd.Process.Signal(syscall.SIGTERM)
 	for r.log.Scan() { // read the rest of the log, because a full pipe would block the process
@@ -52,11 +52,11 @@ func (r *receiving) end(t *testing.T) {
 	}
 }
 
-// The function settled repeats a query on a database in folder until the result equals the parameter want.
-func settled(t *testing.T, folder, database, query, want string) {
+// waitForResult repeats a query on a database in folder until the result equals the parameter want.
+func waitForResult(t *testing.T, folder, database, query, want string) {
 	t.Helper()
 	got := ""
-	for began := time.Now(); time.Since(began) < longest; {
+	for began := time.Now(); time.Since(began) < reactionTimeout; {
 		if got = string(output(t, folder, "sqlite", database, query)); got == want {
 			return
 		}
@@ -86,17 +86,17 @@ func TestTheWebhookExampleDoesWhatItsTextSays(t *testing.T) {
 				t.Errorf("%s: %s", delivery, got)
 			}
 		}
-		run := receives(t, binary, folder)
+		run := startWebhookRun(t, binary, folder)
 		send("d-2", closed, `{"result":"received"}`)
 		send("d-1", opened, `{"result":"received"}`)
 		send("d-2", closed, `{"result":"duplicate"}`)
 		_ = run.cmd.Process.Kill()
-		run = receives(t, binary, folder)
+		run = startWebhookRun(t, binary, folder)
 		send("d-2", closed, `{"result":"duplicate"}`)
 		t.Setenv("GITHUB_SECRET", "another-secret-of-somebody")
 		send("d-3", opened, "webhook-forged")
-		settled(t, folder, "issues.db", "select repository || ' ' || number || ' ' || state from issues", "octo/cat 7 closed\n")
-		settled(t, folder, "issues.db", "select count(*) from semel_inbox where state = 'COMPLETED'", "2\n")
+		waitForResult(t, folder, "issues.db", "select repository || ' ' || number || ' ' || state from issues", "octo/cat 7 closed\n")
+		waitForResult(t, folder, "issues.db", "select count(*) from semel_inbox where state = 'COMPLETED'", "2\n")
 		run.end(t)
 	})
 }
@@ -132,12 +132,12 @@ func TestTheDocumentOfWebhooksWorksAsItStands(t *testing.T) {
 		t.Setenv("PAYMENTS_SECRET", secret)
 		binary := filepath.Join(folder, "semel")
 		output(t, ".", "go", "build", "-o", binary, ".")
-		run := receives(t, binary, folder)
+		run := startWebhookRun(t, binary, folder)
 		said := string(output(t, folder, "sh", "send.sh"))
 		if strings.Count(said, "HTTP/1.1 200 OK") != 2 || !strings.Contains(said, `{"result":"received"}`) || !strings.Contains(said, `{"result":"duplicate"}`) {
 			t.Errorf("%s", said)
 		}
-		settled(t, folder, "shop.db", "select id || ' ' || amount from charges", "ch_1 500\n")
+		waitForResult(t, folder, "shop.db", "select id || ' ' || amount from charges", "ch_1 500\n")
 		run.end(t)
 	})
 }

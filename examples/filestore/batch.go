@@ -140,14 +140,14 @@ func (b *Batch) Tx(int) *Tx { return &b.tx }
 // Commit writes the batch to the file as one record.
 func (b *Batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if !b.tx.end() {
-		return failed(store.ClassAborted, ErrTxDone)
+		return failedResult(store.ClassAborted, ErrTxDone)
 	}
 	defer b.store.leave()
 	if len(e.Rows) > 0 || len(e.Claims) > 0 {
-		return failed(store.ClassPermanent, fmt.Errorf("filestore has no inbox: %w", semel.ErrUnsupported))
+		return failedResult(store.ClassPermanent, fmt.Errorf("filestore has no inbox: %w", semel.ErrUnsupported))
 	}
 	if err := ctx.Err(); err != nil {
-		return failed(store.ClassContended, fmt.Errorf("%w: %w", ErrTurn, err))
+		return failedResult(store.ClassContended, fmt.Errorf("%w: %w", ErrTurn, err))
 	}
 	for _, i := range e.Trim {
 		b.marks[i] = nil
@@ -159,7 +159,7 @@ func (b *Batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	case unknown:
 		return store.Result{Outcome: store.CommitUnknown, Culprit: store.NoCulprit, Err: err}
 	case err != nil:
-		return failed(b.store.Classify(err), err)
+		return failedResult(b.store.Classify(err), err)
 	}
 	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
 }
@@ -178,7 +178,7 @@ func (b *Batch) record() record {
 	return r
 }
 
-func failed(c store.Class, err error) store.Result {
+func failedResult(c store.Class, err error) store.Result {
 	return store.Result{Outcome: store.NotCommitted, Class: c, Culprit: store.NoCulprit, Err: err}
 }
 

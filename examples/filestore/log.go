@@ -67,8 +67,8 @@ type log struct {
 	// The field dirty means that the file may have bytes after the offset size. These bytes belong to a record that was
 	// not reported as committed.
 	dirty bool
-	// The function sync is file.Sync; tests replace this function.
-	sync func() error
+	// syncFile is file.Sync; tests replace this function.
+	syncFile func() error
 }
 
 // openLog opens or creates a log file, and calls apply for each record in the file.
@@ -77,7 +77,7 @@ func openLog(path string, apply func(record)) (*log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("filestore: %w", err)
 	}
-	l := &log{file: f, sync: f.Sync}
+	l := &log{file: f, syncFile: f.Sync}
 	if err := lock(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("filestore: another process has %s open: %w", path, err), f.Close())
 	}
@@ -119,7 +119,7 @@ func (l *log) load(path string, apply func(record)) error {
 	if _, err := l.file.WriteAt(data[last:], last); err != nil {
 		return l.must(err)
 	}
-	return l.must(l.sync())
+	return l.must(l.syncFile())
 }
 
 // create writes the header of a new file and makes the name of the file durable.
@@ -128,7 +128,7 @@ func (l *log) create(path string) error {
 		return l.must(err)
 	}
 	l.size = int64(len(magic))
-	if err := l.sync(); err != nil {
+	if err := l.syncFile(); err != nil {
 		return l.must(err)
 	}
 	folder, err := os.Open(filepath.Dir(path))
@@ -151,7 +151,7 @@ func (l *log) append(r record) (unknown bool, err error) {
 	l.dirty = true
 	_, err = l.file.WriteAt(data, l.size)
 	if err == nil {
-		err = l.sync()
+		err = l.syncFile()
 	}
 	if err != nil {
 		undone := l.repair()
@@ -170,7 +170,7 @@ func (l *log) repair() error {
 	if err := l.file.Truncate(l.size); err != nil {
 		return l.must(err)
 	}
-	if err := l.sync(); err != nil {
+	if err := l.syncFile(); err != nil {
 		return l.must(err)
 	}
 	l.dirty = false

@@ -120,8 +120,8 @@ func TestACommitWhoseSyncFailsIsTakenBackOrUnknown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, filepath.Join(t.TempDir(), "test.log"))
 			scope := scopeOf(t, s, "shop")
-			sync, n := s.log.sync, 0
-			s.log.sync = func() error {
+			sync, n := s.log.syncFile, 0
+			s.log.syncFile = func() error {
 				if n++; n <= c.fails {
 					return full
 				}
@@ -145,8 +145,8 @@ func TestACommitWhoseSyncFailsIsTakenBackOrUnknown(t *testing.T) {
 func TestNoMarkIsJudgedWhileACommitMayStillBeInTheFile(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "test.log"))
 	scope := scopeOf(t, s, "shop")
-	sync, broken := s.log.sync, true
-	s.log.sync = func() error {
+	sync, broken := s.log.syncFile, true
+	s.log.syncFile = func() error {
 		if broken {
 			return errors.New("no space left")
 		}

@@ -143,7 +143,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 // Begin waits until no other batch is open, and then begins a batch with the given marks.
 func (s *Store) Begin(ctx context.Context, _ store.TxOptions, marks []store.Mark) (store.Batch[*Tx], []store.Verdict, error) {
 	for i := range marks {
-		if err := supported(&marks[i]); err != nil {
+		if err := checkSupported(&marks[i]); err != nil {
 			return nil, nil, fmt.Errorf("mark %d: %w", i, err)
 		}
 	}
@@ -158,8 +158,8 @@ func (s *Store) Begin(ctx context.Context, _ store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
-// The function supported returns an error for a message that needs an inbox.
-func supported(m *store.Mark) error {
+// checkSupported returns an error for a message that needs an inbox.
+func checkSupported(m *store.Mark) error {
 	switch {
 	case m.Claim.Token != 0:
 		return fmt.Errorf("claims: %w", semel.ErrUnsupported)

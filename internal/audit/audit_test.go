@@ -14,8 +14,8 @@ import (
 
 var key = []byte("a key of at least thirty-two bytes")
 
-// sealed returns an audit chain of n records, and the description of its last line.
-func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
+// newChain returns an audit chain of n records, and the description of its last line.
+func newChain(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	var end admin.SealHead
 	var all []admin.Seal
 	for i := range n {
@@ -27,8 +27,8 @@ func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
 	return all, end
 }
 
-// verified verifies an audit chain and returns the findings as texts.
-func verified(key []byte, lines []admin.Seal, end admin.SealHead) []string {
+// verifyChain verifies an audit chain and returns the findings as texts.
+func verifyChain(key []byte, lines []admin.Seal, end admin.SealHead) []string {
 	v := NewVerifier(key)
 	v.ExpectEnd(end, "the end")
 	for _, s := range lines {
@@ -56,16 +56,16 @@ func TestALineHasThisHash(t *testing.T) {
 func TestAnIntactChainHasNoFindings(t *testing.T) {
 	for _, k := range [][]byte{nil, key} {
 		for _, n := range []int{0, 1, 2, 100} {
-			lines, end := sealed(k, n)
-			if found := verified(k, lines, end); len(found) > 0 {
+			lines, end := newChain(k, n)
+			if found := verifyChain(k, lines, end); len(found) > 0 {
 				t.Errorf("in %d lines: %q", n, found)
 			}
 		}
 	}
 }
 
-// renumbered numbers the lines of an audit chain from 1, in their current order.
-func renumbered(lines []admin.Seal) []admin.Seal {
+// renumber numbers the lines of an audit chain from 1, in their current order.
+func renumber(lines []admin.Seal) []admin.Seal {
 	for i := range lines {
 		lines[i].Sequence = int64(i + 1)
 	}
@@ -86,17 +86,17 @@ func TestEachForgeryIsDetectedAndNamed(t *testing.T) {
 		{"removed", func(l []admin.Seal) []admin.Seal { return slices.Delete(l, 4, 5) }, []string{"line 5: removed"}},
 		{"several are removed", func(l []admin.Seal) []admin.Seal { return slices.Delete(l, 4, 7) }, []string{"lines 5 to 7: removed"}},
 		{"the first is removed", func(l []admin.Seal) []admin.Seal { return l[1:] }, []string{"line 1: removed"}},
-		{"removed, and the others are renumbered", func(l []admin.Seal) []admin.Seal { return renumbered(slices.Delete(l, 4, 5)) },
+		{"removed, and the others are renumbered", func(l []admin.Seal) []admin.Seal { return renumber(slices.Delete(l, 4, 5)) },
 			[]string{"lines 5 to 9: reordered: they were sealed as lines 6 to 10", "line 5: removed"}},
 		{"reordered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return l }, []string{"line 4, change 13: reordered"}},
-		{"reordered and renumbered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return renumbered(l) },
+		{"reordered and renumbered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return renumber(l) },
 			[]string{"line 4, change 13: reordered", "line 4: reordered: it was sealed as line 5"}},
 		{"moved far", func(l []admin.Seal) []admin.Seal { return append(slices.Delete(slices.Clone(l), 1, 2), l[1]) }, []string{"line 2, change 11: reordered"}},
 		{"inserted", func(l []admin.Seal) []admin.Seal {
 			return slices.Insert(l, 5, admin.Seal{Sequence: 6, Act: store.Act{Number: 99, Verb: "discard"}})
 		}, []string{"line 6, change 99: inserted"}},
 		{"inserted, and the others are renumbered", func(l []admin.Seal) []admin.Seal {
-			return renumbered(slices.Insert(l, 5, admin.Seal{Act: store.Act{Number: 99, Verb: "discard"}}))
+			return renumber(slices.Insert(l, 5, admin.Seal{Act: store.Act{Number: 99, Verb: "discard"}}))
 		}, []string{"line 6, change 99: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
 		{"a copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 5, l[4]) }, []string{"line 5, change 14: inserted"}},
 		{"an old copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 8, l[4]) }, []string{"line 5, change 14: inserted"}},
@@ -108,8 +108,8 @@ func TestEachForgeryIsDetectedAndNamed(t *testing.T) {
 	} {
 		for _, k := range [][]byte{nil, key} {
 			t.Run(fmt.Sprintf("%s_%d", c.name, len(k)), func(t *testing.T) {
-				lines, end := sealed(k, 10)
-				found := verified(k, c.forge(lines), end)
+				lines, end := newChain(k, 10)
+				found := verifyChain(k, c.forge(lines), end)
 				if len(found) < len(c.want) {
 					t.Fatalf("found %q, want %q", found, c.want)
 				}
@@ -138,63 +138,63 @@ func TestARecomputedChainIsDetected(t *testing.T) {
 		return admin.SealHead{Sequence: int64(len(lines)), Keyed: lines[0].Keyed, Hash: lines[len(lines)-1].Hash}
 	}
 	t.Run("with_a_kept_head", func(t *testing.T) {
-		lines, kept := sealed(nil, 10)
+		lines, kept := newChain(nil, 10)
 		lines[4].Act.Why = "other"
 		end := anew(nil, lines, 4)
-		if found := verified(nil, lines, end); len(found) > 0 {
+		if found := verifyChain(nil, lines, end); len(found) > 0 {
 			t.Errorf("without the head: %q", found)
 		}
-		if found := verified(nil, lines, kept); len(found) != 1 || !strings.HasPrefix(found[0], "line 10: changed: its hash is not that of the end") {
+		if found := verifyChain(nil, lines, kept); len(found) != 1 || !strings.HasPrefix(found[0], "line 10: changed: its hash is not that of the end") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("a_single_line_by_the_next_line", func(t *testing.T) {
-		lines, end := sealed(nil, 10)
+		lines, end := newChain(nil, 10)
 		lines[4].Act.Why = "other"
 		lines[4].Hash = Hash(nil, lines[4])
-		if found := verified(nil, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "line 5, change 14: changed: line 6 follows another one") {
+		if found := verifyChain(nil, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "line 5, change 14: changed: line 6 follows another one") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("an_inserted_line_by_the_next_line", func(t *testing.T) {
-		lines, end := sealed(nil, 10)
+		lines, end := newChain(nil, 10)
 		own := Next(nil, HeadOf(nil, lines[4]), store.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
-		if found := verified(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, change 99: inserted") {
+		if found := verifyChain(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, change 99: inserted") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("with_the_key", func(t *testing.T) {
-		lines, _ := sealed(key, 10)
+		lines, _ := newChain(key, 10)
 		lines[4].Act.Why = "other"
 		end := anew([]byte("what the forger takes for the key"), lines, 4)
-		if found := verified(key, lines, end); len(found) == 0 || !strings.HasPrefix(found[0], "line 5, change 14: changed") {
+		if found := verifyChain(key, lines, end); len(found) == 0 || !strings.HasPrefix(found[0], "line 5, change 14: changed") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("a_chain_without_a_key_when_verified_with_one", func(t *testing.T) {
-		lines, _ := sealed(nil, 10)
-		if found := verified(key, lines, HeadOf(nil, lines[9])); len(found) != 1 || !strings.HasPrefix(found[0], "line 10: changed: no line up to here is under the key") {
+		lines, _ := newChain(nil, 10)
+		if found := verifyChain(key, lines, HeadOf(nil, lines[9])); len(found) != 1 || !strings.HasPrefix(found[0], "line 10: changed: no line up to here is under the key") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("a_tail_without_a_key", func(t *testing.T) {
-		lines, end := sealed(key, 10)
+		lines, end := newChain(key, 10)
 		own := Next(nil, end, store.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
-		if found := verified(key, append(lines, own), HeadOf(nil, own)); len(found) == 0 || !strings.HasPrefix(found[0], "line 11") {
+		if found := verifyChain(key, append(lines, own), HeadOf(nil, own)); len(found) == 0 || !strings.HasPrefix(found[0], "line 11") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("a_truncated_chain_by_the_proof_of_its_end", func(t *testing.T) {
-		lines, end := sealed(key, 10)
+		lines, end := newChain(key, 10)
 		cut := admin.SealHead{Sequence: 7, Keyed: true, Hash: lines[6].Hash, Proof: end.Proof}
-		if found := verified(key, lines[:7], cut); len(found) != 1 || !strings.Contains(found[0], "was not written with the key") {
+		if found := verifyChain(key, lines[:7], cut); len(found) != 1 || !strings.Contains(found[0], "was not written with the key") {
 			t.Errorf("found %q", found)
 		}
 	})
 }
 
 func TestAKeyAddedLaterProtectsEarlierLines(t *testing.T) {
-	lines, end := sealed(nil, 5)
+	lines, end := newChain(nil, 5)
 	for i := range 5 {
 		s := Next(key, end, store.Act{Number: int64(100 + i), At: time.UnixMicro(1)}, time.UnixMicro(1))
 		end = HeadOf(key, s)
@@ -218,7 +218,7 @@ func TestAKeyAddedLaterProtectsEarlierLines(t *testing.T) {
 	if found := kept(); len(found) > 0 {
 		t.Errorf("found %q", found)
 	}
-	if found := verified(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "lines 1 to 5: under no key") {
+	if found := verifyChain(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "lines 1 to 5: under no key") {
 		t.Errorf("without a kept head: %q", found)
 	}
 	lines[2].Act.Who = "bo"
@@ -235,7 +235,7 @@ func TestAKeyAddedLaterProtectsEarlierLines(t *testing.T) {
 }
 
 func TestActsAreComparedWithTheirLines(t *testing.T) {
-	lines, end := sealed(nil, 4)
+	lines, end := newChain(nil, 4)
 	v := NewVerifier(nil)
 	v.ExpectEnd(end, "the end")
 	for i, s := range lines {
@@ -264,7 +264,7 @@ func TestActsAreComparedWithTheirLines(t *testing.T) {
 }
 
 func TestAnExportedChainIsReadBackUnchanged(t *testing.T) {
-	lines, end := sealed(key, 3)
+	lines, end := newChain(key, 3)
 	lines[1].Act.Why = "\xff\x00"
 	lines[2].Act.Why = "base64:"
 	var b bytes.Buffer

@@ -45,14 +45,14 @@ func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	return 0, false
 }
 
-// The method broken reports a line whose hash does not match its content. The parameter behind is the following line,
+// reportBrokenLine reports a line whose hash does not match its content. The parameter behind is the following line,
 // or nil if l is the last line.
-func (v *Verifier) broken(l Line, behind *Line) {
+func (v *Verifier) reportBrokenLine(l Line, behind *Line) {
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence -= v.shifted.by
 	var before admin.SealHash
-	if v.tip != nil {
-		before = v.tip.Hash
+	if v.lastLine != nil {
+		before = v.lastLine.Hash
 	}
 	follows, followed := l.Previous == before, behind != nil && behind.Previous == l.Hash
 	at.wrong = v.whatChanged(l, before)
@@ -60,12 +60,12 @@ func (v *Verifier) broken(l Line, behind *Line) {
 		at.Previous = before
 	}
 	switch {
-	case at.Sequence >= v.next && (follows || followed):
+	case at.Sequence >= v.nextSequence && (follows || followed):
 		v.accept(at)
-	case v.tip != nil && at.Sequence == v.tip.Sequence && followed && len(v.tip.others) < mostOthers:
-		v.tip.others = append(v.tip.others, at)
-	case (follows || followed) && v.found(at.Sequence):
-		v.meet(at.Seal)
+	case v.lastLine != nil && at.Sequence == v.lastLine.Sequence && followed && len(v.lastLine.others) < mostOthers:
+		v.lastLine.others = append(v.lastLine.others, at)
+	case (follows || followed) && v.removeMissing(at.Sequence):
+		v.recordHash(at.Seal)
 		v.report.add(Finding{Sequence: at.Sequence, Act: l.Act.Number, Kind: Changed, What: at.wrong})
 	default:
 		v.report.add(Finding{Sequence: l.Sequence, Act: l.Act.Number, Kind: Inserted, What: "its hash is not that of its content, and no line beside it is one of its neighbours"})

@@ -29,7 +29,7 @@ func (v *Verifier) atEnd(e namedEnd) {
 	case len(v.key) > 0 && !e.Keyed && v.keyed:
 		v.report.add(Finding{Sequence: e.Sequence, Kind: Changed, What: e.name + " is under no key, although lines before it are under one"})
 	}
-	if v.next-1 > e.Sequence {
-		v.report.add(Finding{Sequence: e.Sequence + 1, To: v.next - 1, Kind: Inserted, What: "they come after " + e.name + ", which is line " + fmt.Sprint(e.Sequence)})
+	if v.nextSequence-1 > e.Sequence {
+		v.report.add(Finding{Sequence: e.Sequence + 1, To: v.nextSequence - 1, Kind: Inserted, What: "they come after " + e.name + ", which is line " + fmt.Sprint(e.Sequence)})
 	}
 }

@@ -37,7 +37,7 @@ func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 // endLate reports late and unkeyed audit lines that come after the last line that was saved outside of the store.
 func (v *Verifier) endLate() {
 	covered := int64(0)
-	for _, h := range v.heads {
+	for _, h := range v.requiredLines {
 		if h.kept && h.met != nil && *h.met == h.Hash {
 			covered = max(covered, h.Sequence)
 		}

@@ -23,7 +23,7 @@ func TestAChainThatAForgerHadSealedAgain(t *testing.T) {
 	}
 	t.Run("G6_is_detected_by_the_time_of_its_seals", func(t *testing.T) {
 		lines, end := made(func(time.Time) time.Time { return begun.Add(30 * 24 * time.Hour) })
-		if found := verified(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "lines 1 to 5: sealed late: up to 720h0m0s") {
+		if found := verifyChain(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "lines 1 to 5: sealed late: up to 720h0m0s") {
 			t.Errorf("found %q", found)
 		}
 	})
@@ -56,7 +56,7 @@ func TestAChainThatAForgerHadSealedAgain(t *testing.T) {
 	})
 	t.Run("G6_acts_that_were_sealed_in_time_are_not_reported", func(t *testing.T) {
 		lines, end := made(func(done time.Time) time.Time { return done.Add(LongestUnsealed) })
-		if found := verified(key, lines, end); len(found) > 0 {
+		if found := verifyChain(key, lines, end); len(found) > 0 {
 			t.Errorf("found %q", found)
 		}
 	})

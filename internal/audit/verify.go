@@ -20,25 +20,25 @@ type Line struct {
 // Verifier verifies an audit chain line by line, in the order in which the lines are stored. The memory that a Verifier
 // uses does not depend on the length of the chain.
 type Verifier struct {
-	key    []byte
-	heads  []*known
-	ends   []namedEnd
-	report Report
+	key           []byte
+	requiredLines []*requiredLine
+	ends          []namedEnd
+	report        Report
 
-	// The field next is the highest sequence so far plus one. The field tip is the line with that highest sequence.
-	next    int64
-	tip     *tip
-	missing []span // sequences that were skipped and have not been seen later
-	shifted run
-	keyed   bool  // true after a keyed line
-	unkeyed int64 // sequence of the last line before the first keyed line
-	late    []lateLines
-	held    *Line // the last added line; it is verified together with the next line
+	// nextSequence is the highest sequence so far plus one. lastLine is the line with that highest sequence.
+	nextSequence int64
+	lastLine     *tip
+	missing      []span // sequences that were skipped and have not been seen later
+	shifted      run
+	keyed        bool  // true after a keyed line
+	unkeyed      int64 // sequence of the last line before the first keyed line
+	late         []lateLines
+	held         *Line // the last added line; it is verified together with the next line
 }
 
-// The type known is a line that the audit chain must contain, with the hash of the line that the chain has at that
+// requiredLine is a line that the audit chain must contain, with the hash of the line that the chain has at that
 // sequence.
-type known struct {
+type requiredLine struct {
 	Point
 	name string // the name of the line in findings
 	kept bool   // the line was saved outside of the store
@@ -67,7 +67,7 @@ type run struct{ from, to, by int64 }
 
 // NewVerifier returns a verifier. Without a key, the verifier does not check hashes and proofs that need a
 // key.
-func NewVerifier(key []byte) *Verifier { return &Verifier{key: key, next: 1} }
+func NewVerifier(key []byte) *Verifier { return &Verifier{key: key, nextSequence: 1} }
 
 // Expect makes the verifier check that the audit chain contains the line p. Findings refer to p by name. The point p
 // was saved outside of the store, so late and unkeyed lines up to p are not reported, because they existed already when
@@ -76,7 +76,7 @@ func (v *Verifier) Expect(p Point, name string) { v.expect(p, name, true) }
 
 func (v *Verifier) expect(p Point, name string, kept bool) {
 	if p.Sequence > 0 {
-		v.heads = append(v.heads, &known{Point: p, name: name, kept: kept})
+		v.requiredLines = append(v.requiredLines, &requiredLine{Point: p, name: name, kept: kept})
 	}
 }
 
@@ -95,9 +95,9 @@ func (v *Verifier) End() Report {
 		v.judge(*v.held, nil)
 		v.held = nil
 	}
-	for _, h := range v.heads {
-		if v.tip != nil && h.Sequence == v.tip.Sequence {
-			v.tip.prefer(h.Hash)
+	for _, h := range v.requiredLines {
+		if v.lastLine != nil && h.Sequence == v.lastLine.Sequence {
+			v.lastLine.replaceIfHash(h.Hash)
 		}
 	}
 	v.endTip()
@@ -105,26 +105,26 @@ func (v *Verifier) End() Report {
 	for _, m := range v.missing {
 		v.report.add(m.removed())
 	}
-	for _, h := range v.heads {
-		v.reach(h)
+	for _, h := range v.requiredLines {
+		v.checkRequiredLine(h)
 	}
 	for _, e := range v.ends {
 		v.atEnd(e)
 	}
-	if len(v.key) > 0 && v.report.Keyed == 0 && v.next > 1 {
-		v.report.add(Finding{Sequence: v.next - 1, Kind: Changed, What: "no line up to here is under the key, so that anybody could have made them"})
+	if len(v.key) > 0 && v.report.Keyed == 0 && v.nextSequence > 1 {
+		v.report.add(Finding{Sequence: v.nextSequence - 1, Kind: Changed, What: "no line up to here is under the key, so that anybody could have made them"})
 	}
 	v.endLate()
 	v.report.sort()
 	return v.report
 }
 
-// reach reports an audit chain that ends before the expected line h, or in which the line with the sequence of h has
+// checkRequiredLine reports an audit chain that ends before the expected line h, or in which the line with the sequence of h has
 // another hash.
-func (v *Verifier) reach(h *known) {
+func (v *Verifier) checkRequiredLine(h *requiredLine) {
 	switch {
-	case h.Sequence >= v.next:
-		v.report.add(Finding{Sequence: v.next, To: h.Sequence, Kind: CutOff, What: fmt.Sprintf("the lines end before %s, which is line %d", h.name, h.Sequence)})
+	case h.Sequence >= v.nextSequence:
+		v.report.add(Finding{Sequence: v.nextSequence, To: h.Sequence, Kind: CutOff, What: fmt.Sprintf("the lines end before %s, which is line %d", h.name, h.Sequence)})
 	case h.met == nil || *h.met != h.Hash:
 		v.report.add(Finding{Sequence: h.Sequence, Kind: Changed,
 			What: fmt.Sprintf("its hash is not that of %s: this line or an earlier one was changed, and all hashes after it were computed again", h.name)})
@@ -138,7 +138,7 @@ func (v *Verifier) judge(l Line, behind *Line) {
 		v.report.Keyed++
 	}
 	if !intact {
-		v.broken(l, behind)
+		v.reportBrokenLine(l, behind)
 		return
 	}
 	v.compare(l, sealed)
@@ -146,17 +146,17 @@ func (v *Verifier) judge(l Line, behind *Line) {
 	v.noteLate(l.Seal, sealed)
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence = sealed
-	if sealed < v.next && v.found(sealed) {
-		v.meet(at.Seal)
-		v.report.add(Finding{Sequence: sealed, Act: l.Act.Number, Kind: Reordered, What: fmt.Sprintf("it comes after line %d", v.next-1)})
+	if sealed < v.nextSequence && v.removeMissing(sealed) {
+		v.recordHash(at.Seal)
+		v.report.add(Finding{Sequence: sealed, Act: l.Act.Number, Kind: Reordered, What: fmt.Sprintf("it comes after line %d", v.nextSequence-1)})
 		return
 	}
 	v.noteShift(l.Sequence, sealed)
 	switch {
-	case sealed >= v.next:
+	case sealed >= v.nextSequence:
 		v.accept(at)
-	case v.tip != nil && sealed == v.tip.Sequence && len(v.tip.others) < mostOthers:
-		v.tip.others = append(v.tip.others, at)
+	case v.lastLine != nil && sealed == v.lastLine.Sequence && len(v.lastLine.others) < mostOthers:
+		v.lastLine.others = append(v.lastLine.others, at)
 	default:
 		v.report.add(Finding{Sequence: l.Sequence, Act: l.Act.Number, Kind: Inserted, What: fmt.Sprintf("line %d exists already; this is a second one", sealed)})
 	}
@@ -166,22 +166,22 @@ func (v *Verifier) judge(l Line, behind *Line) {
 // previous line, which shows whether the old tip was genuine.
 func (v *Verifier) accept(at tip) {
 	switch {
-	case at.Sequence > v.next:
-		v.miss(span{v.next, at.Sequence - 1})
-	case v.tip != nil:
-		v.tip.prefer(at.Previous)
-		if v.tip.Hash != at.Previous && v.tip.wrong == "" {
-			v.tip.wrong = fmt.Sprintf("line %d follows another one: its content was changed, and its hash was computed again", at.Sequence)
+	case at.Sequence > v.nextSequence:
+		v.addMissing(span{v.nextSequence, at.Sequence - 1})
+	case v.lastLine != nil:
+		v.lastLine.replaceIfHash(at.Previous)
+		if v.lastLine.Hash != at.Previous && v.lastLine.wrong == "" {
+			v.lastLine.wrong = fmt.Sprintf("line %d follows another one: its content was changed, and its hash was computed again", at.Sequence)
 		}
 	case at.Previous != (admin.SealHash{}):
 		v.report.add(Finding{Sequence: 1, Act: at.Act.Number, Kind: Changed, What: "it is the first line, but links to a line before it"})
 	}
 	v.endTip()
-	v.tip, v.next = &at, at.Sequence+1
+	v.lastLine, v.nextSequence = &at, at.Sequence+1
 }
 
-// prefer replaces the tip by another line with the same sequence, if that line has the given hash.
-func (t *tip) prefer(hash admin.SealHash) {
+// replaceIfHash replaces the tip by another line with the same sequence, if that line has the given hash.
+func (t *tip) replaceIfHash(hash admin.SealHash) {
 	for i, other := range t.others {
 		if other.Hash != hash || t.Hash == hash {
 			continue
@@ -197,23 +197,23 @@ func (t *tip) prefer(hash admin.SealHash) {
 // endTip reports the faults of the tip (the line with the highest sequence) and of other lines with the same sequence,
 // and removes the tip.
 func (v *Verifier) endTip() {
-	t := v.tip
+	t := v.lastLine
 	if t == nil {
 		return
 	}
-	v.meet(t.Seal)
+	v.recordHash(t.Seal)
 	if t.wrong != "" {
 		v.report.add(Finding{Sequence: t.Sequence, Act: t.Act.Number, Kind: Changed, What: t.wrong})
 	}
 	for _, other := range t.others {
 		v.report.add(Finding{Sequence: other.stands, Act: other.Act.Number, Kind: Inserted, What: fmt.Sprintf("line %d is probably another one", t.Sequence)})
 	}
-	v.report.End, v.tip = Point{t.Sequence, t.Hash}, nil
+	v.report.End, v.lastLine = Point{t.Sequence, t.Hash}, nil
 }
 
-// miss records skipped sequences. If there are many skipped sequences, the oldest are reported and removed, so that
+// addMissing records skipped sequences. If there are many skipped sequences, the oldest are reported and removed, so that
 // memory is limited.
-func (v *Verifier) miss(m span) {
+func (v *Verifier) addMissing(m span) {
 	if v.missing = append(v.missing, m); len(v.missing) > MostFindings {
 		v.report.add(v.missing[0].removed())
 		v.missing = v.missing[1:]
@@ -224,9 +224,9 @@ func (s span) removed() Finding {
 	return Finding{Sequence: s.from, To: s.to, Kind: Removed, What: "there is no line"}
 }
 
-// meet records the hash of a line for each point that is expected to have the same sequence.
-func (v *Verifier) meet(s admin.Seal) {
-	for _, h := range v.heads {
+// recordHash records the hash of a line for each point that is expected to have the same sequence.
+func (v *Verifier) recordHash(s admin.Seal) {
+	for _, h := range v.requiredLines {
 		if h.Sequence == s.Sequence {
 			hash := s.Hash
 			h.met = &hash
@@ -234,8 +234,8 @@ func (v *Verifier) meet(s admin.Seal) {
 	}
 }
 
-// found reports whether the sequence was missing, and removes the sequence from the missing sequences.
-func (v *Verifier) found(sequence int64) bool {
+// removeMissing reports whether the sequence was missing, and removes the sequence from the missing sequences.
+func (v *Verifier) removeMissing(sequence int64) bool {
 	for i, m := range v.missing {
 		if sequence < m.from || sequence > m.to {
 			continue

@@ -91,14 +91,14 @@ func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, 
 	if err != nil {
 		return err
 	}
-	first := first(&w.Filter, rowsOf(all[:len(own)]))
+	first := firstToErase(&w.Filter, rowsOf(all[:len(own)]))
 	switch where.Part {
 	case admin.ErasureRows:
 		if first == nil || first.Number != where.Number {
 			return nil
 		}
 		if first.Headless {
-			w.left(first, admin.ErasureUnreadable)
+			w.recordLeft(first, admin.ErasureUnreadable)
 			return nil
 		}
 	default: // if one of its rows is selected, the identity was found through that row
@@ -106,7 +106,7 @@ func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, 
 			return nil
 		}
 	}
-	free, err := w.free(ctx, all)
+	free, err := w.lockRows(ctx, all)
 	if err != nil || !free {
 		return err
 	}
@@ -156,9 +156,9 @@ func rowsOf(units []unit) (all []Row) {
 	return all
 }
 
-// The function first returns the first row that the filter selects and that is not erased yet. If the headers of a row
+// firstToErase returns the first row that the filter selects and that is not erased yet. If the headers of a row
 // cannot be read, the filter's condition on headers is assumed to hold.
-func first(f *admin.ErasureFilter, rows []Row) *Row {
+func firstToErase(f *admin.ErasureFilter, rows []Row) *Row {
 	for i := range rows {
 		r := &rows[i]
 		if r.Reason == reasonname.Erased {
@@ -212,8 +212,8 @@ func (w *Walk) gather(ctx context.Context, of []Identity) (all []unit, err error
 	return all, nil
 }
 
-// free locks the rows of all units and reports whether all these rows may be erased.
-func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
+// lockRows locks the rows of all units and reports whether all these rows may be erased.
+func (w *Walk) lockRows(ctx context.Context, all []unit) (free bool, err error) {
 	free = true
 	for _, u := range all {
 		for i := range u.rows {
@@ -222,11 +222,11 @@ func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 			case r.Reason == reasonname.Erased || r.State.Erasable() && !r.Unreadable:
 				continue
 			case r.Unreadable:
-				w.left(r, admin.ErasureUnreadable)
+				w.recordLeft(r, admin.ErasureUnreadable)
 			case !r.State.Known():
-				w.left(r, admin.ErasureNewer)
+				w.recordLeft(r, admin.ErasureNewer)
 			default:
-				w.left(r, admin.ErasureUnfinished)
+				w.recordLeft(r, admin.ErasureUnfinished)
 			}
 			free = false
 		}
@@ -241,14 +241,14 @@ func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 				return false, err
 			}
 			if !free {
-				w.left(r, admin.ErasureBusy)
+				w.recordLeft(r, admin.ErasureBusy)
 			}
 		}
 	}
 	return free, nil
 }
 
-func (w *Walk) left(r *Row, why admin.ErasureWhy) {
+func (w *Walk) recordLeft(r *Row, why admin.ErasureWhy) {
 	w.Done.Left = append(w.Done.Left, admin.ErasureLeft{Key: r.Key, Row: r.Number, State: r.State, Why: why})
 }
 

@@ -91,8 +91,8 @@ func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 // row may have.
 func (b *Batch) Knows(mark int, known bool) { b.known[mark] = b.known[mark] || known }
 
-// written reports whether the store's answer v means that the batch wrote the marker.
-func written(v store.Verdict) bool {
+// isWrittenByBatch reports whether the store's answer v means that the batch wrote the marker.
+func isWrittenByBatch(v store.Verdict) bool {
 	switch v.Kind {
 	case store.Fresh, store.Gap, store.Stale, store.Behind:
 		return true
@@ -109,32 +109,32 @@ func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	for i, f := range b.of {
 		switch {
 		case f == none:
-		case !written(all[i]):
-			if b.met(all, i) {
+		case !isWrittenByBatch(all[i]):
+			if b.isMarkerOfBatch(all, i) {
 				answers[i] = store.Verdict{Kind: store.Busy}
 			}
 			b.back = append(b.back, f)
-		case b.met(all, f):
+		case b.isMarkerOfBatch(all, f):
 			answers[i] = store.Verdict{Kind: store.Busy}
 			b.back = append(b.back, i)
 		case all[f].Kind != store.Fresh:
-			answers[i] = b.former(i, all[f])
+			answers[i] = b.judgePrevious(i, all[f])
 			b.back = append(b.back, i)
 		}
 	}
-	b.back = slices.DeleteFunc(b.back, func(i int) bool { return !written(all[i]) })
+	b.back = slices.DeleteFunc(b.back, func(i int) bool { return !isWrittenByBatch(all[i]) })
 	return answers
 }
 
-// The method met reports whether the store found only a marker that the same batch wrote for an earlier message. The
+// isMarkerOfBatch reports whether the store found only a marker that the same batch wrote for an earlier message. The
 // marker of the earlier message may still be removed, so the store's answer proves nothing.
-func (b *Batch) met(all []store.Verdict, mark int) bool {
-	return b.first[mark] != none && !written(all[mark]) && written(all[b.first[mark]])
+func (b *Batch) isMarkerOfBatch(all []store.Verdict, mark int) bool {
+	return b.first[mark] != none && !isWrittenByBatch(all[mark]) && isWrittenByBatch(all[b.first[mark]])
 }
 
-// The method former returns the answer (new, duplicate, conflict) for message i, if the marker of its previous identity
+// judgePrevious returns the answer (new, duplicate, conflict) for message i, if the marker of its previous identity
 // decides about the message.
-func (b *Batch) former(i int, found store.Verdict) store.Verdict {
+func (b *Batch) judgePrevious(i int, found store.Verdict) store.Verdict {
 	found.Former = true
 	switch found.Kind {
 	case store.Seen:

@@ -22,8 +22,8 @@ const (
 // first.
 func cases[Tx any]() []scenario[Tx] {
 	all := []scenario[Tx]{
-		{name: "first delivery", group: First, run: func(s *session[Tx]) error { return s.base.err }, alone: true},
-		{name: "two undisturbed runs", group: First, run: repeatable[Tx], alone: true},
+		{name: "first delivery", group: First, run: func(s *session[Tx]) error { return s.baseline.err }, checksBaseline: true},
+		{name: "two undisturbed runs", group: First, run: repeatable[Tx], checksBaseline: true},
 		{name: "second attempt", group: Redelivery, run: secondAttempt[Tx]},
 		{name: "failed transaction", group: Redelivery, run: failedTransaction[Tx]},
 		{name: rollbackName, group: Redelivery, run: rolledBack[Tx]},
@@ -32,10 +32,10 @@ func cases[Tx any]() []scenario[Tx] {
 		{name: "concurrent duplicates", group: Duplicates, run: concurrent[Tx]},
 	}
 	for _, p := range []point{atBegin, atMark, beforeHandle, afterHandle, atCommit} {
-		all = append(all, scenario[Tx]{name: "crash " + string(p), group: BeforeCommit, run: func(s *session[Tx]) error { return crash(s, p) }})
+		all = append(all, scenario[Tx]{name: "crash " + string(p), group: BeforeCommit, run: func(s *session[Tx]) error { return crashAtPoint(s, p) }})
 	}
 	for _, p := range []point{atReply, beforeAck} {
-		all = append(all, scenario[Tx]{name: "crash " + string(p), group: AfterCommit, run: func(s *session[Tx]) error { return crash(s, p) }})
+		all = append(all, scenario[Tx]{name: "crash " + string(p), group: AfterCommit, run: func(s *session[Tx]) error { return crashAtPoint(s, p) }})
 	}
 	return append(all,
 		scenario[Tx]{name: "process killed before COMMIT", group: BeforeCommit, run: func(s *session[Tx]) error { return killed(s, atCommit) }},
@@ -44,7 +44,7 @@ func cases[Tx any]() []scenario[Tx] {
 			run: func(s *session[Tx]) error { return killed(s, beforeAck) },
 		},
 		scenario[Tx]{name: "COMMIT reply lost, no crash", group: AfterCommit, run: replyLost[Tx]},
-		scenario[Tx]{name: "connection cut before COMMIT", group: BeforeCommit, run: cut[Tx]},
+		scenario[Tx]{name: "connection cut before COMMIT", group: BeforeCommit, run: cutConnections[Tx]},
 		scenario[Tx]{name: "poison message", group: Poison, run: poison[Tx]},
 		scenario[Tx]{name: "conflict", group: Duplicates, run: conflict[Tx]},
 		scenario[Tx]{name: orderName, group: Redelivery, run: reordered[Tx]},
@@ -52,18 +52,18 @@ func cases[Tx any]() []scenario[Tx] {
 		scenario[Tx]{name: "old version", group: Versions, run: oldVersion[Tx]},
 		scenario[Tx]{name: "future version", group: Versions, run: futureVersion[Tx]},
 		scenario[Tx]{name: "retention expired", group: Retention, run: expired[Tx]},
-		scenario[Tx]{name: "provider loses the answer", group: Calls, run: func(s *session[Tx]) error { return provided(s, loseAnswer) }},
-		scenario[Tx]{name: "provider times out after the charge", group: Calls, run: func(s *session[Tx]) error { return provided(s, timeOut) }},
-		scenario[Tx]{name: "provider refuses once", group: Calls, run: func(s *session[Tx]) error { return provided(s, refuse) }},
+		scenario[Tx]{name: "provider loses the answer", group: Calls, run: func(s *session[Tx]) error { return failProviderCall(s, loseAnswer) }},
+		scenario[Tx]{name: "provider times out after the charge", group: Calls, run: func(s *session[Tx]) error { return failProviderCall(s, timeOut) }},
+		scenario[Tx]{name: "provider refuses once", group: Calls, run: func(s *session[Tx]) error { return failProviderCall(s, refuse) }},
 		scenario[Tx]{name: "provider forgets keys", group: Calls, run: forgotten[Tx]},
 	)
 }
 
 func repeatable[Tx any](s *session[Tx]) error {
-	if s.base.err != nil {
+	if s.baseline.err != nil {
 		return &NotRun{"the first delivery failed"}
 	}
-	return s.repeated
+	return s.compareErr
 }
 
 var errInjected = errors.New("semeltest: this run fails on purpose")
@@ -86,12 +86,12 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
 		failOnce(w, beforeHandle, errInjected)
-		if _, err := w.one(i); err != nil {
+		if _, err := w.deliverOne(i); err != nil {
 			return err
 		}
 		w.attempt = 2
 		defer func() { w.attempt = 0 }()
-		return w.applies(i, acks()...)
+		return w.deliverAndCheck(i, acks()...)
 	})
 	if err != nil {
 		return err
@@ -102,11 +102,11 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 // failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil and its effect
 // exists, the effect cannot be in the transaction. Otherwise the handler has ignored the errors of its transaction.
 func failedTransaction[Tx any](s *session[Tx]) error {
-	if len(s.base.writes) == 0 {
+	if len(s.baseline.writes) == 0 {
 		return &NotRun{"the handler only calls the provider"}
 	}
 	w := s.world()
-	for _, i := range s.base.writes {
+	for _, i := range s.baseline.writes {
 		before := w.effect()
 		b, _, err := w.Store.Begin(s.t.Context(), store.TxOptions{}, nil)
 		if err != nil {
@@ -118,7 +118,7 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 		}
 		tx := b.Tx(store.All)
 		b.Rollback(s.t.Context())
-		if err := w.guarded(s.t.Context(), tx, clone(s.base.seen[i])); err != nil {
+		if err := w.callHandler(s.t.Context(), tx, clone(s.baseline.received[i])); err != nil {
 			continue
 		}
 		if err := unchanged(w, before, saysNotInTx, w.name(i)); err != nil {
@@ -129,8 +129,8 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 	return nil
 }
 
-// guarded calls the user's handler. If the handler panics, guarded returns an error.
-func (w *world[Tx]) guarded(ctx context.Context, tx Tx, m *semel.Message) (err error) {
+// callHandler calls the user's handler. If the handler panics, guarded returns an error.
+func (w *world[Tx]) callHandler(ctx context.Context, tx Tx, m *semel.Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the handler panicked: %v", r)
@@ -144,13 +144,13 @@ func rolledBack[Tx any](s *session[Tx]) error {
 	err := eachMessage(w, func(i int) error {
 		before := w.effect()
 		failOnce(w, afterHandle, errInjected)
-		if _, err := w.one(i); err != nil {
+		if _, err := w.deliverOne(i); err != nil {
 			return err
 		}
 		if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 			return err
 		}
-		return w.applies(i, acks()...)
+		return w.deliverAndCheck(i, acks()...)
 	})
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func rolledBack[Tx any](s *session[Tx]) error {
 func rerun[Tx any](s *session[Tx]) error {
 	w := s.world()
 	return eachMessage(w, func(i int) error {
-		if err := w.applies(i, acks()...); err != nil {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 		before := w.effect()
@@ -170,8 +170,8 @@ func rerun[Tx any](s *session[Tx]) error {
 		if err != nil {
 			return fmt.Errorf("begin: %w", err)
 		}
-		if m := w.seen[i]; m != nil {
-			_ = w.guarded(s.t.Context(), b.Tx(store.All), clone(m)) // the second run may fail, for example because of a unique key
+		if m := w.received[i]; m != nil {
+			_ = w.callHandler(s.t.Context(), b.Tx(store.All), clone(m)) // the second run may fail, for example because of a unique key
 		}
 		b.Rollback(s.t.Context())
 		return unchanged(w, before, saysRemains, w.name(i))
@@ -190,7 +190,7 @@ func duplicate[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
 		for range 3 {
-			if err := w.applies(i, acks()...); err != nil {
+			if err := w.deliverAndCheck(i, acks()...); err != nil {
 				return err
 			}
 		}
@@ -208,7 +208,7 @@ const deliveries = 4
 
 func concurrent[Tx any](s *session[Tx]) error {
 	w := s.world()
-	other := w.made()
+	other := w.newConsumer()
 	defer func() { _ = other.Close(context.Background()) }()
 	err := eachMessage(w, func(i int) error {
 		var all worker.Group
@@ -243,20 +243,20 @@ func (w *world[Tx]) untilAcked(process *consumer.Consumer[Tx], i int) error {
 	}
 }
 
-// crash crashes the process at a point, once for each message, and restarts it.
-func crash[Tx any](s *session[Tx], p point) error {
+// crashAtPoint crashes the process at a point, once for each message, and restarts it.
+func crashAtPoint[Tx any](s *session[Tx], p point) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
 		before := w.effect()
 		w.plan.set(func(q *plan) { q.crash = p })
-		_, _ = w.one(i) // the process that would get the result has crashed
+		_, _ = w.deliverOne(i) // the process that would get the result has crashed
 		if p != atReply && p != beforeAck {
 			if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 				return err
 			}
 		}
 		w.boot()
-		return w.applies(i, acks()...)
+		return w.deliverAndCheck(i, acks()...)
 	})
 	if err != nil {
 		return err
@@ -269,7 +269,7 @@ func replyLost[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
 		w.plan.set(func(q *plan) { q.crash, q.recovers = atReply, true })
-		return w.applies(i, acks()...)
+		return w.deliverAndCheck(i, acks()...)
 	})
 	if err != nil {
 		return err
@@ -277,8 +277,8 @@ func replyLost[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "the reply of each COMMIT was lost", w.advice())
 }
 
-// cut cuts the connection of each transaction, in a process that does not crash.
-func cut[Tx any](s *session[Tx]) error {
+// cutConnections cuts the connection of each transaction, in a process that does not crash.
+func cutConnections[Tx any](s *session[Tx]) error {
 	w := s.world()
 	if w.Store.Limits().SingleWriter {
 		return &NotRun{"the store has no connections to a server"}
@@ -286,7 +286,7 @@ func cut[Tx any](s *session[Tx]) error {
 	err := eachMessage(w, func(i int) error {
 		before := w.effect()
 		w.plan.set(func(q *plan) { q.crash, q.recovers = atCut, true })
-		d, err := w.one(i)
+		d, err := w.deliverOne(i)
 		if err != nil {
 			return err
 		}

@@ -22,11 +22,11 @@ func poison[Tx any](s *session[Tx]) error {
 	switch {
 	case last == 0:
 		return &NotRun{"there is only one message"}
-	case !expected.rows:
+	case !expected.hasInbox:
 		return &NotRun{"the store has no inbox in which a message could be parked"}
 	}
 	for i := range last {
-		if err := expected.applies(i, acks()...); err != nil {
+		if err := expected.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 	}
@@ -74,12 +74,12 @@ func conflict[Tx any](s *session[Tx]) error {
 	if c.Strategy == consumer.StrategyNatural {
 		return &NotRun{"StrategyNatural keeps no content to compare with"}
 	}
-	if !w.rows && c.OnConflict != consumer.ActionKeepFirst {
+	if !w.hasInbox && c.OnConflict != consumer.ActionKeepFirst {
 		return &NotRun{"the store has no inbox in which a message could be parked"}
 	}
 	found := 0
 	err := eachMessage(w, func(i int) error {
-		if err := w.applies(i, acks()...); err != nil {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 		other := otherContent(w.Messages[i])
@@ -127,7 +127,7 @@ func reordered[Tx any](s *session[Tx]) error {
 		return &NotRun{"the messages have no different keys (semel.Message.Key)"}
 	}
 	for _, i := range order {
-		if err := w.applies(i, acks()...); err != nil {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 	}
@@ -163,19 +163,19 @@ func reversed(all []*semel.Message) []int {
 // deadLetter parks each message, delivers a copy, and retries the parked message.
 func deadLetter[Tx any](s *session[Tx]) error {
 	w := s.world()
-	if !w.rows || w.policy().Retry.OnExhausted != consumer.ActionPark {
+	if !w.hasInbox || w.policy().Retry.OnExhausted != consumer.ActionPark {
 		return &NotRun{"failed messages are not kept in the store"}
 	}
 	if w.Config.Strategy == consumer.StrategyNatural {
 		return &NotRun{"StrategyNatural writes no marker, so a copy of a failed message runs"}
 	}
-	for _, i := range s.base.acts {
+	for _, i := range s.baseline.acts {
 		before := w.effect()
 		failOnce(w, afterHandle, semel.Permanent(errInjected))
-		if err := w.applies(i, source.EndParked); err != nil {
+		if err := w.deliverAndCheck(i, source.EndParked); err != nil {
 			return err
 		}
-		if err := w.applies(i, acks()...); err != nil {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 		if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
@@ -184,7 +184,7 @@ func deadLetter[Tx any](s *session[Tx]) error {
 		if err := w.retryParked(); err != nil {
 			return err
 		}
-		if err := w.applies(i, acks()...); err != nil {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 	}
@@ -252,11 +252,11 @@ func futureVersion[Tx any](s *session[Tx]) error {
 		return &NotRun{"Config.Version is not set"}
 	case w.Config.Version.FirstSeen:
 		return &NotRun{"Config.Version.FirstSeen begins a stream with what arrives first"}
-	case !w.rows:
+	case !w.hasInbox:
 		return &NotRun{"the store has no inbox in which a version could wait"}
 	}
 	for i := range slices.Backward(w.Messages) {
-		if err := w.applies(i, append(acks(), source.EndReceived)...); err != nil {
+		if err := w.deliverAndCheck(i, append(acks(), source.EndReceived)...); err != nil {
 			return err
 		}
 	}
@@ -272,13 +272,13 @@ func expired[Tx any](s *session[Tx]) error {
 	switch {
 	case w.Config.Retention.Keep == 0:
 		return &NotRun{"Config.Retention.Keep is not set"}
-	case !w.rows:
+	case !w.hasInbox:
 		return &NotRun{"the store has no inbox in which a message could be parked"}
 	}
 	before := w.effect()
 	w.plan.set(func(p *plan) { p.expired = true })
 	return eachMessage(w, func(i int) error {
-		if _, err := w.one(i); err != nil {
+		if _, err := w.deliverOne(i); err != nil {
 			return err
 		}
 		if w.ledger() != "" {

@@ -21,9 +21,9 @@ func event(id string) *semel.Message {
 	}, Body: []byte("{}")}
 }
 
-// counted returns a test world whose handler increments a counter for each message, and a pointer to the number of runs
+// newCountingWorld returns a test world whose handler increments a counter for each message, and a pointer to the number of runs
 // of that handler.
-func counted(t *testing.T) (w *world[*memstore.Tx], runs *int) {
+func newCountingWorld(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 	t.Helper()
 	runs = new(int)
 	w = newWorld(t, func(T) Handler[*memstore.Tx] {
@@ -48,14 +48,14 @@ func TestAProcessCrashesAtEachPoint(t *testing.T) {
 		{atCommit, 1, 2, ""}, {atReply, 1, 1, "1"},
 	} {
 		t.Run(string(c.at), func(t *testing.T) {
-			w, runs := counted(t)
+			w, runs := newCountingWorld(t)
 			w.plan.set(func(p *plan) { p.crash = c.at })
-			d, err := w.one(0)
+			d, err := w.deliverOne(0)
 			if acked := err == nil && d.Kind == semel.Ack; acked || !w.plan.crashed() || *runs != c.runs || w.effect() != c.effect {
 				t.Errorf("settled %+v, %v; crashed %t, %d runs, effect %q", d, err, w.plan.crashed(), *runs, w.effect())
 			}
 			w.boot()
-			if err := w.applies(0, acks()...); err != nil || *runs != c.again || w.effect() != "1" {
+			if err := w.deliverAndCheck(0, acks()...); err != nil || *runs != c.again || w.effect() != "1" {
 				t.Errorf("after the restart: %v, %d runs, effect %q; want %d and 1", err, *runs, w.effect(), c.again)
 			}
 		})
@@ -63,9 +63,9 @@ func TestAProcessCrashesAtEachPoint(t *testing.T) {
 }
 
 func TestALostReplyIsFoundOutWithoutARestart(t *testing.T) {
-	w, runs := counted(t)
+	w, runs := newCountingWorld(t)
 	w.plan.set(func(p *plan) { p.crash, p.recovers = atReply, true })
-	if err := w.applies(0, acks()...); err != nil || *runs != 1 || w.effect() != "1" || w.plan.crash != nowhere {
+	if err := w.deliverAndCheck(0, acks()...); err != nil || *runs != 1 || w.effect() != "1" || w.plan.crash != nowhere {
 		t.Errorf("%v, %d runs, effect %q; want one run", err, *runs, w.effect())
 	}
 }
@@ -81,7 +81,7 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 	}
 	runs := 0
 	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
-		w, own := counted(t)
+		w, own := newCountingWorld(t)
 		h := w.Handler
 		handle := h.Handle
 		h.Handle = func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -109,7 +109,7 @@ func TestEachDisturbanceRunsTheHandler(t *testing.T) {
 func TestAPoisonMessageIsFoundInTablesThatEachWorldEmpties(t *testing.T) {
 	outside := 0 // what the handler writes outside of its transaction
 	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
-		w, _ := counted(t)
+		w, _ := newCountingWorld(t)
 		h := w.Handler
 		outside = 0
 		h.Handle = func(context.Context, *memstore.Tx, *semel.Message) error { outside++; return nil }
@@ -132,7 +132,7 @@ func TestAHandlerThatDoesNotUseItsTransactionIsNotBlamedForItsErrors(t *testing.
 		"return the errors of the transaction": func(tx *memstore.Tx, _ *int) error { _ = tx.Add("sum", 1); return nil },
 	} {
 		s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
-			w, _ := counted(t)
+			w, _ := newCountingWorld(t)
 			h, outside := w.Handler, 0
 			inTables := h.Effect
 			h.Handle = func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return handle(tx, &outside) }
@@ -159,7 +159,7 @@ type plain struct{ store.TxStore[*memstore.Tx] }
 func TestAStoreWithoutAnInboxWillDo(t *testing.T) {
 	applies := 0
 	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
-		w, _ := counted(t)
+		w, _ := newCountingWorld(t)
 		h := w.Handler
 		h.Store = plain{h.Store}
 		return h
@@ -179,7 +179,7 @@ func TestAStoreWithoutAnInboxWillDo(t *testing.T) {
 }
 
 func TestAnIncompleteHandlerIsRefused(t *testing.T) {
-	w, _ := counted(t)
+	w, _ := newCountingWorld(t)
 	for missing, change := range map[string]func(*Handler[*memstore.Tx]){
 		"Store": func(h *Handler[*memstore.Tx]) { h.Store = nil }, "Handle": func(h *Handler[*memstore.Tx]) { h.Handle = nil },
 		"Effect": func(h *Handler[*memstore.Tx]) { h.Effect = nil }, "Messages": func(h *Handler[*memstore.Tx]) { h.Messages = nil },
@@ -194,7 +194,7 @@ func TestAnIncompleteHandlerIsRefused(t *testing.T) {
 
 func TestAMemoryStoreIsRefusedForKilledProcesses(t *testing.T) {
 	s := &session[*memstore.Tx]{start: func(T) Handler[*memstore.Tx] {
-		w, _ := counted(t)
+		w, _ := newCountingWorld(t)
 		h := w.Handler
 		h.Process = &Process{Database: "none"}
 		return h

@@ -80,33 +80,33 @@ func kill() {
 func (s *session[Tx]) obey(o *order) error {
 	w := newWorld(s.t, s.start, o.Suffix)
 	for i := range o.Message {
-		if err := w.applies(i, acks()...); err != nil {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 	}
 	w.plan.set(func(p *plan) { p.crash, p.kill = o.Point, kill })
-	if err := w.applies(o.Message, acks()...); err != nil {
+	if err := w.deliverAndCheck(o.Message, acks()...); err != nil {
 		return err
 	}
-	_ = w.plan.at(beforeAck)
+	_ = w.plan.crashAt(beforeAck)
 	return fmt.Errorf("the child process did not reach the point %s", o.Point)
 }
 
 // killed kills a child process at a point of the last message that has an effect, and redelivers all messages.
 func killed[Tx any](s *session[Tx], p point) error {
-	last := s.base.acts[len(s.base.acts)-1]
+	last := s.baseline.acts[len(s.baseline.acts)-1]
 	expected := s.world()
 	if err := expected.killable(); err != nil {
 		return err
 	}
 	empty := expected.effect()
 	for i := range last {
-		if err := expected.applies(i, acks()...); err != nil {
+		if err := expected.deliverAndCheck(i, acks()...); err != nil {
 			return err
 		}
 	}
 	if p == beforeAck {
-		if err := expected.applies(last, acks()...); err != nil {
+		if err := expected.deliverAndCheck(last, acks()...); err != nil {
 			return err
 		}
 	}
@@ -121,10 +121,10 @@ func killed[Tx any](s *session[Tx], p point) error {
 	case got == empty && want != empty:
 		return errors.New(saysElsewhere)
 	case got != want:
-		return fmt.Errorf(saysKilled, w.name(last), p, differ(got, want))
+		return fmt.Errorf(saysKilled, w.name(last), p, describeDifference(got, want))
 	}
 	w.boot()
-	err := eachMessage(w, func(i int) error { return w.applies(i, acks()...) })
+	err := eachMessage(w, func(i int) error { return w.deliverAndCheck(i, acks()...) })
 	if err != nil {
 		return err
 	}

@@ -124,8 +124,8 @@ func (p *Provider) forget() {
 	clear(p.known)
 }
 
-// provided delivers each message while one call to the provider fails.
-func provided[Tx any](s *session[Tx], bad misfortune) error {
+// failProviderCall delivers each message while one call to the provider fails.
+func failProviderCall[Tx any](s *session[Tx], bad misfortune) error {
 	w := s.world()
 	if w.Provider == nil {
 		return &NotRun{"Handler.Provider is not set"}
@@ -145,7 +145,7 @@ func provided[Tx any](s *session[Tx], bad misfortune) error {
 func (w *world[Tx]) retried(i int) error {
 	var err error
 	for range tries {
-		if err = w.applies(i, acks()...); err == nil {
+		if err = w.deliverAndCheck(i, acks()...); err == nil {
 			return nil
 		}
 	}
@@ -162,7 +162,7 @@ func forgotten[Tx any](s *session[Tx]) error {
 	}
 	err := eachMessage(w, func(i int) error {
 		failOnce(w, afterHandle, errInjected)
-		_, err := w.one(i)
+		_, err := w.deliverOne(i)
 		w.Provider.forget()
 		return errors.Join(err, w.retried(i))
 	})

@@ -14,10 +14,10 @@ import (
 type session[Tx any] struct {
 	start func(t T) Handler[Tx]
 	t     T // of the current subtest
-	// The field base is the result of a run without faults. The field repeated is an error if other runs cannot be
+	// baseline is the result of a run without faults. compareErr is an error if other runs cannot be
 	// compared with base.
-	base     *baseline
-	repeated error
+	baseline   *baseline
+	compareErr error
 }
 
 // baseline is the result of a run without faults: which messages have an effect, and the text of Handler.Effect.
@@ -26,9 +26,9 @@ type baseline struct {
 	// acts are the indexes of the messages that have an effect or call the provider, and writes of those that have
 	// an effect.
 	acts, writes []int
-	// seen are the messages in the form in which the handler got them.
-	seen map[int]*semel.Message
-	err  error
+	// received are the messages in the form in which the handler got them.
+	received map[int]*semel.Message
+	err      error
 }
 
 // scenario is a subtest. The function run of a scenario returns nil, the fault that was found, or a *NotRun.
@@ -36,9 +36,9 @@ type scenario[Tx any] struct {
 	name  string
 	group Group
 	run   func(s *session[Tx]) error
-	// The field alone is true for the scenarios that find out whether the results of two runs can be compared.
+	// checksBaseline is true for the scenarios that find out whether the results of two runs can be compared.
 	// Scenarios without alone run only if results can be compared.
-	alone bool
+	checksBaseline bool
 }
 
 func (s *session[Tx]) run(t T, c scenario[Tx]) error {
@@ -47,17 +47,17 @@ func (s *session[Tx]) run(t T, c scenario[Tx]) error {
 	if o := ordered(); o != nil && o.Test == t.Name() {
 		return s.obey(o)
 	}
-	if s.base == nil {
-		s.base = s.undisturbed()
-		if s.base.err == nil {
-			s.repeated = s.again()
+	if s.baseline == nil {
+		s.baseline = s.runWithoutFaults()
+		if s.baseline.err == nil {
+			s.compareErr = s.compareSecondRun()
 		}
 	}
-	if !c.alone {
-		if s.base.err != nil {
+	if !c.checksBaseline {
+		if s.baseline.err != nil {
 			return &NotRun{"the first delivery failed"}
 		}
-		if s.repeated != nil {
+		if s.compareErr != nil {
 			return &NotRun{"two undisturbed runs differ, so disturbed runs cannot be compared"}
 		}
 	}
@@ -69,14 +69,14 @@ func (s *session[Tx]) world() *world[Tx] {
 	return newWorld(s.t, s.start, rand.Text()[:12])
 }
 
-// undisturbed delivers each message once, without faults, and returns the result.
-func (s *session[Tx]) undisturbed() *baseline {
+// runWithoutFaults delivers each message once, without faults, and returns the result.
+func (s *session[Tx]) runWithoutFaults() *baseline {
 	s.t.Helper()
 	w, b := s.world(), &baseline{}
 	for i := range w.Messages {
 		before, charged := w.effect(), w.ledger()
-		if err := w.applies(i, source.EndApplied, source.EndDiscarded, source.EndSkipped); err != nil {
-			b.err = w.explained(i, err)
+		if err := w.deliverAndCheck(i, source.EndApplied, source.EndDiscarded, source.EndSkipped); err != nil {
+			b.err = w.explainFailure(i, err)
 			return b
 		}
 		if w.remark != nil {
@@ -91,7 +91,7 @@ func (s *session[Tx]) undisturbed() *baseline {
 			b.acts = append(b.acts, i)
 		}
 	}
-	b.effect, b.ledger, b.seen = w.effect(), w.ledger(), w.seen
+	b.effect, b.ledger, b.received = w.effect(), w.ledger(), w.received
 	switch {
 	case len(b.acts) == 0:
 		b.err = errors.New(saysNoEffect)
@@ -101,17 +101,17 @@ func (s *session[Tx]) undisturbed() *baseline {
 	return b
 }
 
-// The method again returns an error if the result of a second run without faults differs from the first result.
-func (s *session[Tx]) again() error {
+// compareSecondRun returns an error if the result of a second run without faults differs from the first result.
+func (s *session[Tx]) compareSecondRun() error {
 	s.t.Helper()
-	b := s.undisturbed()
+	b := s.runWithoutFaults()
 	switch {
 	case b.err != nil:
 		return fmt.Errorf("a second undisturbed run failed: %w", b.err)
-	case b.ledger != s.base.ledger:
-		return errors.New(saysRandomCall + differ(b.ledger, s.base.ledger))
-	case b.effect != s.base.effect:
-		return errors.New(saysRandom + differ(b.effect, s.base.effect))
+	case b.ledger != s.baseline.ledger:
+		return errors.New(saysRandomCall + describeDifference(b.ledger, s.baseline.ledger))
+	case b.effect != s.baseline.effect:
+		return errors.New(saysRandom + describeDifference(b.effect, s.baseline.effect))
 	}
 	return nil
 }
@@ -120,11 +120,11 @@ func (s *session[Tx]) again() error {
 // for a difference.
 func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 	s.t.Helper()
-	if got := w.effect(); got != s.base.effect {
-		return errors.New(fmt.Sprintf(what, values...) + differ(got, s.base.effect))
+	if got := w.effect(); got != s.baseline.effect {
+		return errors.New(fmt.Sprintf(what, values...) + describeDifference(got, s.baseline.effect))
 	}
-	if got := w.ledger(); got != s.base.ledger {
-		return errors.New(saysCharged + fmt.Sprintf(what, values...) + differ(got, s.base.ledger))
+	if got := w.ledger(); got != s.baseline.ledger {
+		return errors.New(saysCharged + fmt.Sprintf(what, values...) + describeDifference(got, s.baseline.ledger))
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 func unchanged[Tx any](w *world[Tx], before, what string, values ...any) error {
 	w.t.Helper()
 	if got := w.effect(); got != before {
-		return errors.New(fmt.Sprintf(what, values...) + differ(got, before))
+		return errors.New(fmt.Sprintf(what, values...) + describeDifference(got, before))
 	}
 	return nil
 }
@@ -141,11 +141,11 @@ func unchanged[Tx any](w *world[Tx], before, what string, values ...any) error {
 // mostShown is the number of bytes of an effect in the text of a failure.
 const mostShown = 300
 
-func differ(got, want string) string {
-	return "\n  effect:   " + shown(got) + "\n  expected: " + shown(want)
+func describeDifference(got, want string) string {
+	return "\n  effect:   " + quoteShort(got) + "\n  expected: " + quoteShort(want)
 }
 
-func shown(text string) string {
+func quoteShort(text string) string {
 	if len(text) > mostShown {
 		text = text[:mostShown] + "…"
 	}

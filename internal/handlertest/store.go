@@ -51,8 +51,8 @@ func (p *plan) set(f func(p *plan)) {
 	f(p)
 }
 
-// The method at returns errCrashed if the process crashes at the given point, or has crashed before.
-func (p *plan) at(here point) error {
+// crashAt returns errCrashed if the process crashes at the given point, or has crashed before.
+func (p *plan) crashAt(here point) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dead {
@@ -92,7 +92,7 @@ type basic[Tx any] struct {
 }
 
 func (s *basic[Tx]) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
-	if err := s.plan.at(atBegin); err != nil {
+	if err := s.plan.crashAt(atBegin); err != nil {
 		return 0, err
 	}
 	return s.TxStore.Scope(ctx, consumer+s.suffix, source, generation)
@@ -110,7 +110,7 @@ func (s *basic[Tx]) IsStoreFault(err error) bool {
 }
 
 func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict, error) {
-	if err := s.plan.at(atBegin); err != nil {
+	if err := s.plan.crashAt(atBegin); err != nil {
 		return nil, nil, err
 	}
 	marks = slices.Clone(marks)
@@ -121,7 +121,7 @@ func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.plan.at(atMark); err != nil {
+	if err := s.plan.crashAt(atMark); err != nil {
 		b.Rollback(ctx)
 		return nil, nil, err
 	}
@@ -158,15 +158,15 @@ type batch[Tx any] struct {
 }
 
 func (b *batch[Tx]) Commit(ctx context.Context, e store.Ending) store.Result {
-	if err := b.store.plan.at(atCommit); err != nil {
+	if err := b.store.plan.crashAt(atCommit); err != nil {
 		b.Batch.Rollback(ctx)
 		return store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
-	if b.store.plan.at(atCut) != nil {
+	if b.store.plan.crashAt(atCut) != nil {
 		b.Batch.Kill()
 	}
 	r := b.Batch.Commit(ctx, e)
-	if err := b.store.plan.at(atReply); err != nil && r.Outcome == store.Committed {
+	if err := b.store.plan.crashAt(atReply); err != nil && r.Outcome == store.Committed {
 		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 	return r

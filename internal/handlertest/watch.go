@@ -19,12 +19,12 @@ import (
 // each run of a handler.
 const label = "semeltest"
 
-// watched runs a handler. If the handler leaves a goroutine running, watched returns an error.
-func watched(run string, handle func()) error {
+// runWatched runs a handler. If the handler leaves a goroutine running, watched returns an error.
+func runWatched(run string, handle func()) error {
 	pprof.Do(context.Background(), pprof.Labels(label, run), func(context.Context) { handle() })
 	by := ""
 	for range looks {
-		if by = leftover(fmt.Sprintf("%q:%q", label, run)); by == "" {
+		if by = findLeakedGoroutine(fmt.Sprintf("%q:%q", label, run)); by == "" {
 			return nil
 		}
 		runtime.Gosched()
@@ -36,9 +36,9 @@ func watched(run string, handle func()) error {
 // goroutine for which the handler has waited may need a moment to end.
 const looks = 10
 
-// leftover returns the name of the function of a goroutine with the given label, or "" if no goroutine has the label.
+// findLeakedGoroutine returns the name of the function of a goroutine with the given label, or "" if no goroutine has the label.
 // Goroutines of packages that manage connections do not count.
-func leftover(labelled string) string {
+func findLeakedGoroutine(labelled string) string {
 	var profile bytes.Buffer
 	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {
 		return ""
@@ -77,8 +77,8 @@ func keptByPackages(function string) bool {
 
 const ours = "github.com/semel-go/semel/"
 
-// endedBy returns an error if a handler returned nil but has ended its *sql.Tx.
-func endedBy[Tx any](ctx context.Context, tx Tx, err error) error {
+// checkTxOpen returns an error if a handler returned nil but has ended its *sql.Tx.
+func checkTxOpen[Tx any](ctx context.Context, tx Tx, err error) error {
 	direct, is := any(tx).(*sql.Tx)
 	if err != nil || !is {
 		return nil
@@ -93,8 +93,8 @@ func endedBy[Tx any](ctx context.Context, tx Tx, err error) error {
 	return nil
 }
 
-// explained returns an error that explains why a first delivery failed.
-func (w *world[Tx]) explained(i int, failed error) error {
+// explainFailure returns an error that explains why a first delivery failed.
+func (w *world[Tx]) explainFailure(i int, failed error) error {
 	w.mu.Lock()
 	remark, err := w.remark, w.err
 	w.mu.Unlock()

@@ -23,10 +23,10 @@ type world[Tx any] struct {
 	Handler[Tx]
 	t    T
 	plan *plan
-	// The field suffix is added to the names of consumers in the store. The field rows is true if the store has an
+	// The field suffix is added to the names of consumers in the store. hasInbox is true if the store has an
 	// inbox.
-	suffix string
-	rows   bool
+	suffix   string
+	hasInbox bool
 
 	process *consumer.Consumer[Tx] // nil while no process runs
 	// attempt is semel.Message.Attempt of the next deliveries.
@@ -36,19 +36,19 @@ type world[Tx any] struct {
 	// interfere, if not nil, is called before and after each run of the handler. If interfere returns an error, the
 	// handler returns the same error.
 	interfere func(at point, m *semel.Message) error
-	// The field seen contains, by index, the messages as the handler got them. The field err is the last error of the
+	// received contains, by index, the messages as the handler got them. The field err is the last error of the
 	// handler.
-	seen map[int]*semel.Message
-	err  error
-	// The field runs is the number of runs of the handler. The field left is true after a run that did not end a
+	received map[int]*semel.Message
+	err      error
+	// runCount is the number of runs of the handler. leakedGoroutine is true after a run that did not end a
 	// goroutine. A library may start a goroutine once that does not end, so only a second run with such a goroutine is
 	// a fault.
-	runs int
-	left bool
+	runCount        int
+	leakedGoroutine bool
 	// remark describes the first rule that the handler broke in a run.
 	remark error
-	// The field lost is called when the reply of a COMMIT is lost.
-	lost context.CancelFunc
+	// onReplyLost is called when the reply of a COMMIT is lost.
+	onReplyLost context.CancelFunc
 }
 
 // patience is the longest time that a test world waits for its consumer. If a world has waited for this time, the test
@@ -58,7 +58,7 @@ const patience = 30 * time.Second
 // newWorld calls start, and starts a process whose consumers have a suffix in the store.
 func newWorld[Tx any](t T, start func(t T) Handler[Tx], suffix string) *world[Tx] {
 	t.Helper()
-	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, seen: map[int]*semel.Message{}, suffix: " " + suffix}
+	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, received: map[int]*semel.Message{}, suffix: " " + suffix}
 	if err := w.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (w *world[Tx]) policy() consumer.Config {
 	c.Batch = consumer.BatchLimits{MaxTime: time.Hour} // a slow handler must not split the messages of a subtest into several batches
 	c.Logger = slog.New(slog.DiscardHandler)
 	forGood, unmet := consumer.ActionPark, consumer.ActionPark
-	if !w.rows {
+	if !w.hasInbox {
 		forGood, unmet = consumer.ActionHalt, consumer.ActionRetry
 	}
 	c.OnFiltered = consumer.OnFilteredSkip
@@ -122,16 +122,16 @@ func (w *world[Tx]) policy() consumer.Config {
 	return c
 }
 
-// made returns a new consumer that uses the store of the test world.
-func (w *world[Tx]) made() *consumer.Consumer[Tx] {
+// newConsumer returns a new consumer that uses the store of the test world.
+func (w *world[Tx]) newConsumer() *consumer.Consumer[Tx] {
 	w.t.Helper()
 	wrapped, rows := wrap(w.Store, w.plan, w.suffix)
-	w.rows = rows
+	w.hasInbox = rows
 	c, err := consumer.New(wrapped, w.handle, w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if p == faults.CommitReplyLost && w.lost != nil && w.plan.crashed() {
-			w.lost()
+		if p == faults.CommitReplyLost && w.onReplyLost != nil && w.plan.crashed() {
+			w.onReplyLost()
 		}
 	}})
 	if err != nil {
@@ -148,7 +148,7 @@ func (w *world[Tx]) boot() {
 	w.t.Helper()
 	w.stop()
 	w.plan.set(func(p *plan) { p.crash, p.dead = nowhere, false })
-	w.process = w.made()
+	w.process = w.newConsumer()
 }
 
 func (w *world[Tx]) stop() {
@@ -163,38 +163,38 @@ func (w *world[Tx]) stop() {
 // handle is the handler that the consumer runs: it calls the user's handler and checks what that handler does.
 func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err error) {
 	before := clone(m)
-	if err := w.disturbed(beforeHandle, m); err != nil {
+	if err := w.faultAt(beforeHandle, m); err != nil {
 		return err
 	}
 	w.mu.Lock()
-	w.seen[w.number(m)] = before
-	w.runs++
-	run := fmt.Sprint(w.suffix, " ", w.runs)
+	w.received[w.number(m)] = before
+	w.runCount++
+	run := fmt.Sprint(w.suffix, " ", w.runCount)
 	w.mu.Unlock()
-	left := watched(run, func() { err = w.guarded(ctx, tx, m) })
-	w.note(err, errors.Join(changed(before, m), endedBy(ctx, tx, err)), left)
+	left := runWatched(run, func() { err = w.callHandler(ctx, tx, m) })
+	w.recordRun(err, errors.Join(checkUnchanged(before, m), checkTxOpen(ctx, tx, err)), left)
 	if err != nil {
 		return err
 	}
-	return w.disturbed(afterHandle, m)
+	return w.faultAt(afterHandle, m)
 }
 
-// The method note stores the error of a run, and the rule that the handler broke in the run.
-func (w *world[Tx]) note(err, remark, left error) {
+// recordRun stores the error of a run, and the rule that the handler broke in the run.
+func (w *world[Tx]) recordRun(err, remark, left error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = err
-	if left != nil && !w.left {
-		w.left, left = true, nil
+	if left != nil && !w.leakedGoroutine {
+		w.leakedGoroutine, left = true, nil
 	}
 	if w.remark == nil {
 		w.remark = errors.Join(remark, left)
 	}
 }
 
-// disturbed returns the error with which a run of the handler must fail at the given point.
-func (w *world[Tx]) disturbed(at point, m *semel.Message) error {
-	if err := w.plan.at(at); err != nil {
+// faultAt returns the error with which a run of the handler must fail at the given point.
+func (w *world[Tx]) faultAt(at point, m *semel.Message) error {
+	if err := w.plan.crashAt(at); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -232,7 +232,7 @@ func clone(m *semel.Message) *semel.Message {
 	return &c
 }
 
-func changed(before, after *semel.Message) error {
+func checkUnchanged(before, after *semel.Message) error {
 	same := bytes.Equal(before.Body, after.Body) && bytes.Equal(before.Key, after.Key) && before.Attributes == after.Attributes &&
 		slices.EqualFunc(before.Headers, after.Headers, func(a, b semel.Header) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) })
 	if same {
@@ -246,7 +246,7 @@ func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, erro
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	w.mu.Lock()
-	w.lost = cancel
+	w.onReplyLost = cancel
 	w.mu.Unlock()
 	copies := make([]*semel.Message, len(all))
 	for i := range all {
@@ -256,8 +256,8 @@ func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, erro
 	return w.process.ProcessAll(ctx, copies)
 }
 
-// The method one delivers message i and returns whether it was acked or nacked.
-func (w *world[Tx]) one(i int) (consumer.Disposition, error) {
+// deliverOne delivers message i and returns whether it was acked or nacked.
+func (w *world[Tx]) deliverOne(i int) (consumer.Disposition, error) {
 	all, err := w.deliver(w.Messages[i])
 	if err != nil {
 		return consumer.Disposition{}, err
@@ -265,9 +265,9 @@ func (w *world[Tx]) one(i int) (consumer.Disposition, error) {
 	return all[0], nil
 }
 
-// applies delivers message i. If the message is not acked with one of the given outcomes, applies returns an error.
-func (w *world[Tx]) applies(i int, want ...source.End) error {
-	d, err := w.one(i)
+// deliverAndCheck delivers message i. If the message is not acked with one of the given outcomes, applies returns an error.
+func (w *world[Tx]) deliverAndCheck(i int, want ...source.End) error {
+	d, err := w.deliverOne(i)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s has no outcome: %w", w.name(i), errors.Join(err, w.handlerError()))
@@ -301,13 +301,13 @@ func (w *world[Tx]) effect() string {
 
 // work processes the rows of the inbox that can run now.
 func (w *world[Tx]) work() error {
-	if !w.rows {
+	if !w.hasInbox {
 		return nil
 	}
 	w.stop()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
-	err := w.made().Work(ctx)
+	err := w.newConsumer().Work(ctx)
 	w.boot()
 	return err
 }

@@ -20,9 +20,9 @@ func library(f *File) bool {
 	return !f.Test() && !outside && f.Tree.Name.Name != "main" && !strings.Contains(f.Path, "internal/")
 }
 
-// The function known returns, for each package of the library, the identifiers that its files use without naming a
+// identifiersByPackage returns, for each package of the library, the identifiers that its files use without naming a
 // package. In the inner map, the value for an identifier is true if the package exports the identifier.
-func known(all []*File) map[string]map[string]bool {
+func identifiersByPackage(all []*File) map[string]map[string]bool {
 	packages := map[string]map[string]bool{}
 	for _, f := range all {
 		if !library(f) {
@@ -57,7 +57,7 @@ func known(all []*File) map[string]map[string]bool {
 
 // If a symbol moves to another package, comments that name the symbol become wrong, and only this test notices.
 func TestCommentsNameSymbolsWithTheirPackage(t *testing.T) {
-	packages := known(files(t))
+	packages := identifiersByPackage(files(t))
 	for _, f := range files(t) {
 		for _, group := range f.Tree.Comments {
 			for _, m := range camel.FindAllStringSubmatch(group.Text(), -1) {

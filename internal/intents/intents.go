@@ -64,7 +64,7 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 		m.Headers = append(m.Headers, semel.Header{Name: semelheader.IntentKey, Value: []byte(n.Key)})
 	}
 	m.Attributes = semel.Attributes{ID: key.ID, Source: key.Source, Type: n.Type, Subject: n.Purpose}
-	m.Headers = append(m.Headers, without(n.Headers, m.Headers)...)
+	m.Headers = append(m.Headers, excludeHeaders(n.Headers, m.Headers)...)
 	return key, m, nil
 }
 
@@ -78,8 +78,8 @@ func Cause(key semel.Key) []byte {
 	return h.Sum(nil)[:16]
 }
 
-// The function without returns those headers whose names are not in others.
-func without(headers, others semel.Headers) (rest semel.Headers) {
+// excludeHeaders returns those headers whose names are not in others.
+func excludeHeaders(headers, others semel.Headers) (rest semel.Headers) {
 	for _, h := range headers {
 		if _, taken := others.Get(h.Name); !taken {
 			rest = append(rest, h)

@@ -40,9 +40,9 @@ func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, keystore.Endi
 
 func (s *keyStore) Classify(error) store.Class { return s.class }
 
-// The function claimed returns a claim with a lease of a minute. The function lost returns when and why the claim was
+// newHeldClaim returns a claim with a lease of a minute. The function lost returns when and why the claim was
 // lost.
-func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
+func newHeldClaim(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
 	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}
 	var at time.Time
 	var why error
@@ -75,7 +75,7 @@ func TestALeaseIsHeldAsLongAsTheStoreGranted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, began := &keyStore{extend: c.extend}, time.Now()
-				claim, lost := claimed(s, c.unheeded)
+				claim, lost := newHeldClaim(s, c.unheeded)
 				defer claim.LetGo()
 				pass(10 * time.Minute)
 				at, why := lost()
@@ -106,7 +106,7 @@ func TestALeaseIsHeldAsLongAsTheStoreGranted(t *testing.T) {
 func TestNoExtensionAfterLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &keyStore{extend: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-		claim, lost := claimed(s, false)
+		claim, lost := newHeldClaim(s, false)
 		pass(25 * time.Second) // an extension is running
 		claim.LetGo()
 		synctest.Wait() // the extension must end before the end of the test
@@ -138,7 +138,7 @@ func TestEndRetriesUntilTheStoreAnswers(t *testing.T) {
 					}
 					return nil
 				}
-				claim, _ := claimed(s, false)
+				claim, _ := newHeldClaim(s, false)
 				began, first, told := time.Now(), time.Duration(-1), 0
 				claim.Refused = func(err error, wait time.Duration) {
 					if told++; first < 0 {
@@ -165,7 +165,7 @@ func TestEndRetriesUntilTheStoreAnswers(t *testing.T) {
 	t.Run("law_13_until_the_context_ends_and_with_extensions", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &keyStore{extend: func(context.Context) error { return nil }, end: func() error { return errAway }, class: store.ClassDown}
-			claim, lost := claimed(s, false)
+			claim, lost := newHeldClaim(s, false)
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 			defer cancel()
 			err := claim.End(ctx, keystore.Ending{})
@@ -192,7 +192,7 @@ func TestAnExtendedLeaseIsCountedFromTheRequest(t *testing.T) {
 				}
 				return answerAfter(15 * time.Second)
 			}
-			claim, lost := claimed(s, false)
+			claim, lost := newHeldClaim(s, false)
 			defer claim.LetGo()
 			pass(10 * time.Minute)
 			if at, _ := lost(); at.Sub(began) != 80*time.Second { // requested after 20 s, for a minute

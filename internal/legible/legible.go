@@ -38,36 +38,36 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 	if err == nil {
 		return nil
 	}
-	left := most
-	fault := unreadable(err, &left)
+	left := maxWrappedErrors
+	fault := findFault(err, &left)
 	if fault == "" {
 		return err
 	}
 	readable := errors.New(fault)
-	left = most
+	left = maxWrappedErrors
 	if decided, ok := find[D](err, &left); ok {
 		return again(decided, readable)
 	}
 	return readable
 }
 
-// The constant most is the maximum number of errors that one error may wrap. If an error wraps more errors, it is
+// maxWrappedErrors is the maximum number of errors that one error may wrap. If an error wraps more errors, it is
 // treated as an error that wraps itself.
-const most = 10_000
+const maxWrappedErrors = 10_000
 
-// unreadable returns a description of the fault of err, or an empty string if err has no fault. unreadable examines at
+// findFault returns a description of the fault of err, or an empty string if err has no fault. unreadable examines at
 // most left errors.
-func unreadable(err error, left *int) (fault string) {
+func findFault(err error, left *int) (fault string) {
 	defer func() {
 		if value := recover(); value != nil {
 			fault = describe(err, value)
 		}
 	}()
 	if *left--; *left < 0 {
-		return fmt.Sprintf("the error is of type %T, which wraps itself, or more than %d others", err, most)
+		return fmt.Sprintf("the error is of type %T, which wraps itself, or more than %d others", err, maxWrappedErrors)
 	}
-	for _, e := range wrapped(err) {
-		if fault = unreadable(e, left); fault != "" {
+	for _, e := range unwrapAll(err) {
+		if fault = findFault(e, left); fault != "" {
 			return fault
 		}
 	}
@@ -81,8 +81,8 @@ func unreadable(err error, left *int) (fault string) {
 // errNone is an arbitrary target for the Is methods of examined errors.
 var errNone = errors.New("none")
 
-// wrapped returns the errors that err wraps. No element of the result is nil.
-func wrapped(err error) []error {
+// unwrapAll returns the errors that err wraps. No element of the result is nil.
+func unwrapAll(err error) []error {
 	var all []error
 	switch w := err.(type) {
 	case interface{ Unwrap() error }:
@@ -112,7 +112,7 @@ func find[D error](err error, left *int) (found D, ok bool) {
 	if d, is := err.(D); is && !reflect.ValueOf(d).IsZero() {
 		return d, true
 	}
-	for _, e := range wrapped(err) {
+	for _, e := range unwrapAll(err) {
 		if found, ok = find[D](e, left); ok {
 			return found, true
 		}

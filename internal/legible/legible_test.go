@@ -139,7 +139,7 @@ func TestWrappedErrorsAreExamined(t *testing.T) {
 	}
 	t.Run("many_readable_errors_are_unchanged", func(t *testing.T) {
 		var many []error
-		for i := range most / 2 {
+		for i := range maxWrappedErrors / 2 {
 			many = append(many, fmt.Errorf("%d", i))
 		}
 		if all := errors.Join(many...); Error(all, again) != all {

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function of returns a marker with the outcome Applied for each of the given names of lines.
-func of(names ...string) (marks []store.Mark) {
+// newMarks returns a marker with the outcome Applied for each of the given names of lines.
+func newMarks(names ...string) (marks []store.Mark) {
 	for _, name := range names {
 		marks = append(marks, store.Mark{As: store.Applied, Line: []byte(name)})
 	}
@@ -17,7 +17,7 @@ func of(names ...string) (marks []store.Mark) {
 }
 
 func TestWhichMarksAskForTheirLine(t *testing.T) {
-	marks := of("a", "", "b", "c", "d")
+	marks := newMarks("a", "", "b", "c", "d")
 	marks[2].As = store.Waiting
 	marks[3].Claim.Token = 1
 	t.Run("C8_those_of_a_line_that_run_and_hold_no_claim", func(t *testing.T) {
@@ -29,13 +29,13 @@ func TestWhichMarksAskForTheirLine(t *testing.T) {
 
 func TestVerdictsBehindAnotherMessage(t *testing.T) {
 	const fresh, behind, seen = store.Fresh, store.Behind, store.Seen
-	waits := of("a", "a", "b")
+	waits := newMarks("a", "a", "b")
 	waits[0].As = store.Waiting
-	parked := of("a", "a")
+	parked := newMarks("a", "a")
 	parked[0].As = store.Parked
-	unlined := of("", "")
+	unlined := newMarks("", "")
 	unlined[0].As = store.Waiting
-	claimed := of("a", "a")
+	claimed := newMarks("a", "a")
 	claimed[0].As, claimed[0].Claim.Token = store.Waiting, 1
 	for name, c := range map[string]struct {
 		marks []store.Mark
@@ -43,8 +43,8 @@ func TestVerdictsBehindAnotherMessage(t *testing.T) {
 		kinds []store.VerdictKind
 		want  []store.VerdictKind
 	}{
-		"C8_what_the_store_has_something_before":                {of("a", "b"), []int{1}, []store.VerdictKind{fresh, fresh}, []store.VerdictKind{fresh, behind}},
-		"C8_but_no_duplicate":                                   {of("a"), []int{0}, []store.VerdictKind{seen}, []store.VerdictKind{seen}},
+		"C8_what_the_store_has_something_before":                {newMarks("a", "b"), []int{1}, []store.VerdictKind{fresh, fresh}, []store.VerdictKind{fresh, behind}},
+		"C8_but_no_duplicate":                                   {newMarks("a"), []int{0}, []store.VerdictKind{seen}, []store.VerdictKind{seen}},
 		"C8_law_8_what_follows_one_that_waits_in_its_batch":     {waits, nil, []store.VerdictKind{fresh, fresh, fresh}, []store.VerdictKind{fresh, behind, fresh}},
 		"C8_law_8_what_follows_one_that_is_parked_in_its_batch": {parked, nil, []store.VerdictKind{fresh, fresh}, []store.VerdictKind{fresh, behind}},
 		"C8_not_what_follows_a_duplicate":                       {waits, nil, []store.VerdictKind{seen, fresh, fresh}, []store.VerdictKind{seen, fresh, fresh}},
@@ -68,7 +68,7 @@ func TestVerdictsBehindAnotherMessage(t *testing.T) {
 
 func TestRowsThatEnterTheirLines(t *testing.T) {
 	t.Run("D8_those_that_wait_or_are_parked_in_the_order_of_lines_and_marks", func(t *testing.T) {
-		marks := of("b", "a", "b", "b", "a", "", "c", "c", "c", "c")
+		marks := newMarks("b", "a", "b", "b", "a", "", "c", "c", "c", "c")
 		rows := []store.Row{
 			{Mark: 3, State: store.StateParked}, {Mark: 0, State: store.StateReceived}, {Mark: 1, State: store.StateBlocked},
 			{Mark: 2, State: store.StateReceived}, {Mark: 4, State: store.StateDiscarded}, {Mark: 5, State: store.StateReceived},
@@ -85,7 +85,7 @@ func TestRowsThatEnterTheirLines(t *testing.T) {
 		}
 	})
 	t.Run("D2_of_receipts_those_that_are_new", func(t *testing.T) {
-		all := lines.Received(of("a", "a"), []store.Verdict{{Kind: store.Seen}, {Kind: store.Fresh}})
+		all := lines.Received(newMarks("a", "a"), []store.Verdict{{Kind: store.Seen}, {Kind: store.Fresh}})
 		if !slices.Equal(all, []lines.Entry{{Line: "a", Mark: 1}}) {
 			t.Errorf("%+v", all)
 		}

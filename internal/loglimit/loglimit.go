@@ -34,7 +34,7 @@ const (
 // Handler is a slog.Handler that limits the number of log lines.
 type Handler struct {
 	next  slog.Handler
-	gates *gates
+	gates *counters
 }
 
 // New returns a handler that passes a limited number of log lines to next. If next is already a Handler, New returns
@@ -43,7 +43,7 @@ func New(next slog.Handler) slog.Handler {
 	if _, bounded := next.(*Handler); bounded {
 		return next
 	}
-	return &Handler{next, &gates{of: map[string]*gate{}}}
+	return &Handler{next, &counters{byName: map[string]*counter{}}}
 }
 
 // Enabled implements slog.Handler.
@@ -89,58 +89,58 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r)
 }
 
-// gates limits the number of lines of a log.
-type gates struct {
-	mutex sync.Mutex
-	of    map[string]*gate // by name; guarded by mutex
+// counters limits the number of lines of a log.
+type counters struct {
+	mutex  sync.Mutex
+	byName map[string]*counter // by name; guarded by mutex
 }
 
-// gate counts the log lines with the same message.
-type gate struct {
-	began    time.Time
-	lines    int
-	reasons  map[string]int // lines by reason
-	unlogged int            // suppressed lines since the last logged line
+// counter counts the log lines with the same message.
+type counter struct {
+	began      time.Time
+	lines      int
+	reasons    map[string]int // lines by reason
+	suppressed int            // suppressed lines since the last logged line
 }
 
 // pass reports whether a log line may be written. The result last means that the next lines will be suppressed. The
 // result unlogged is the number of lines with the same message that were suppressed before.
-func (g *gates) pass(now time.Time, name, why string) (passes, last bool, unlogged int) {
+func (g *counters) pass(now time.Time, name, why string) (passes, last bool, unlogged int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	of := g.gate(now, name)
+	of := g.counterOf(now, name)
 	if now.Sub(of.began) >= Window {
 		of.began, of.lines, of.reasons = now, 0, map[string]int{}
 	}
 	if of.lines >= Most || why != "" && of.reasons[why] >= MostOfReason {
-		of.unlogged++
+		of.suppressed++
 		return false, false, 0
 	}
 	of.lines++
 	of.reasons[why]++
-	unlogged, of.unlogged = of.unlogged, 0
+	unlogged, of.suppressed = of.suppressed, 0
 	return true, of.lines == Most || why != "" && of.reasons[why] == MostOfReason, unlogged
 }
 
-// The method gate returns the counter for the log lines with a message.
-func (g *gates) gate(now time.Time, name string) *gate {
-	if of := g.of[name]; of != nil {
+// counterOf returns the counter for the log lines with a message.
+func (g *counters) counterOf(now time.Time, name string) *counter {
+	if of := g.byName[name]; of != nil {
 		return of
 	}
-	if len(g.of) >= mostNames {
-		for known, of := range g.of {
-			if now.Sub(of.began) >= Window && of.unlogged == 0 {
-				delete(g.of, known)
+	if len(g.byName) >= mostNames {
+		for known, of := range g.byName {
+			if now.Sub(of.began) >= Window && of.suppressed == 0 {
+				delete(g.byName, known)
 			}
 		}
 	}
-	if len(g.of) >= mostNames {
+	if len(g.byName) >= mostNames {
 		name = ""
-		if of := g.of[name]; of != nil {
+		if of := g.byName[name]; of != nil {
 			return of
 		}
 	}
-	of := &gate{began: now, reasons: map[string]int{}}
-	g.of[name] = of
+	of := &counter{began: now, reasons: map[string]int{}}
+	g.byName[name] = of
 	return of
 }

@@ -69,12 +69,12 @@ func TestLinesOfOneNameAreBounded(t *testing.T) {
 			log.Warn(fmt.Sprint("line ", i))
 		}
 		h := log.Handler().(*Handler)
-		if lines, names := strings.Count(said.String(), "\n"), len(h.gates.of); lines != mostNames+Most || names != mostNames+1 {
+		if lines, names := strings.Count(said.String(), "\n"), len(h.gates.byName); lines != mostNames+Most || names != mostNames+1 {
 			t.Errorf("%d lines, %d names", lines, names)
 		}
 		pass(t, Window)
 		log.Warn("another")
-		if names := len(h.gates.of); names > 2 {
+		if names := len(h.gates.byName); names > 2 {
 			t.Errorf("%d names are kept", names)
 		}
 	})

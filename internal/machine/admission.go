@@ -13,18 +13,18 @@ func (m *Machine) admit(it *Item) {
 	if m.end.stopping || l == nil || l.name != it.Lane || l.revoking {
 		return // the message is not acked, so the lane's next owner gets it
 	}
-	it.arrival, it.lane, it.as = m.arrivals, l, AsApplied
+	it.arrival, it.lane, it.markAs = m.arrivals, l, AsApplied
 	if m.config.Receive {
-		it.as = AsReceived
+		it.markAs = AsReceived
 	}
 	if m.config.OneAttempt && it.Before > 0 {
 		it.attempts = it.Before
 	}
 	if r := it.Refused; r != nil {
-		it.as, it.alone = AsParked, true
+		it.markAs, it.runAlone = AsParked, true
 		it.failure = &failure{reason: r.Reason, first: r.Why, last: r.Why}
 		if m.onRefused(it) == EndDeadLetter {
-			it.as = AsDeadLettered
+			it.markAs = AsDeadLettered
 		}
 	}
 	if it.Refused != nil && m.onRefused(it) == EndSkip {
@@ -67,7 +67,7 @@ func (m *Machine) willAsk() bool {
 	}
 	for i := range m.workers {
 		w := &m.workers[i]
-		if len(w.ready) > 0 || w.own[ownLoose].first() != nil || w.own[ownClaims].first() != nil {
+		if len(w.ready) > 0 || w.unorderedLines[ownLoose].firstItem() != nil || w.unorderedLines[ownClaims].firstItem() != nil {
 			return true
 		}
 	}

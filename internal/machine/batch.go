@@ -8,7 +8,7 @@ func (m *Machine) startFlights() {
 	for n := range m.workers {
 		i := m.nth(n)
 		w := &m.workers[i]
-		if w.flight != nil || w.until > m.now || m.store.closed(m.now) || m.oneAtATime() && m.oneWrites() {
+		if w.flight != nil || w.backoffUntil > m.now || m.store.closed(m.now) || m.oneAtATime() && m.oneWrites() {
 			continue
 		}
 		if len(w.ready) == 0 && (m.config.Lanes != NoOrder || m.config.Alone) {
@@ -34,11 +34,11 @@ func (m *Machine) startFlights() {
 func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
 	m.forming = w.number
 	entries, empty = m.collect(w)
-	if len(entries) == 0 && w.before != 0 {
-		w.before = 0
+	if len(entries) == 0 && w.beforeArrival != 0 {
+		w.beforeArrival = 0
 		entries, empty = m.collect(w)
 	}
-	w.before = 0
+	w.beforeArrival = 0
 	m.forming = -1
 	for i := range entries { // no other worker takes over the queues of these items until the batch ends
 		m.rank(entries[i].Item.line)
@@ -47,17 +47,17 @@ func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
 }
 
 func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
-	limit := w.limit
-	if w.before != 0 {
+	limit := w.batchLimit
+	if w.beforeArrival != 0 {
 		limit = m.config.Most
 	}
 	claims := m.claimsNext(w)
 	for len(entries) < limit {
 		it := m.earliest(w, claims)
-		if it == nil || w.before != 0 && it.arrival >= w.before {
+		if it == nil || w.beforeArrival != 0 && it.arrival >= w.beforeArrival {
 			break
 		}
-		alone := it.alone || m.tries(it) || m.config.ClaimsAlone && it.Claim != nil || m.config.Alone && it.as == AsApplied
+		alone := it.runAlone || m.tries(it) || m.config.ClaimsAlone && it.Claim != nil || m.config.Alone && it.markAs == AsApplied
 		if alone && len(entries) > 0 || m.marksTwice(entries, it) || m.sharesFormer(it) {
 			break
 		}
@@ -72,7 +72,7 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 		if entries == nil {
 			entries = make([]Entry, 0, min(limit, len(it.line.items)-it.line.head+1))
 		}
-		entries = append(entries, Entry{Item: it, As: it.as, Unmarked: m.config.Unmarked && it.as == AsApplied && it.Claim == nil, Unknown: it.unknown})
+		entries = append(entries, Entry{Item: it, As: it.markAs, Unmarked: m.config.Unmarked && it.markAs == AsApplied && it.Claim == nil, Unknown: it.unknown})
 		if alone {
 			break
 		}
@@ -84,7 +84,7 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 // not let copies wait for one another, so two copies may fail at the same time. The second copy is marked, and counted,
 // in the next batch.
 func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
-	if !m.config.Unmarked || it.as == AsApplied {
+	if !m.config.Unmarked || it.markAs == AsApplied {
 		return false
 	}
 	for _, en := range entries {
@@ -100,7 +100,7 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 // would wait for all deliveries that were fetched before it, and up to MaxUnacked deliveries may have been fetched. If
 // a batch was split after a failure, the next batches have the same kind.
 func (m *Machine) claimsNext(w *worker) bool {
-	claims := w.claims == (w.before != 0)
+	claims := w.claims == (w.beforeArrival != 0)
 	if m.earliest(w, claims) == nil {
 		return !claims
 	}
@@ -116,16 +116,16 @@ func (m *Machine) earliest(w *worker, claims bool) (best *Item) {
 			best = it
 		}
 	}
-	for n, l := range w.own {
+	for n, l := range w.unorderedLines {
 		if claims == (n == ownClaims) {
-			consider(l.first())
+			consider(l.firstItem())
 		}
 	}
 	if claims != m.claimsReady() {
 		return best
 	}
 	for _, l := range w.ready {
-		consider(l.first())
+		consider(l.firstItem())
 		if mayTry {
 			break
 		}

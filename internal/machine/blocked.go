@@ -10,9 +10,9 @@ import (
 // standBehind stores a message in the inbox because an earlier message of its key or lane is in the inbox. The message
 // is marked in its worker's next batch. The commit that ends the earlier message unblocks the stored message.
 func (m *Machine) standBehind(it *Item) {
-	why := it.failing()
+	why := it.ensureFailure()
 	why.reason, why.after = reasonname.Behind, 0
-	it.as, it.alone = AsBlocked, false
+	it.markAs, it.runAlone = AsBlocked, false
 	m.requeue(it)
 }
 

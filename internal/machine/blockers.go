@@ -45,8 +45,8 @@ func (b *blockers) tidy() {
 	b.heap = kept
 }
 
-// The method first returns the first item that blocks, or nil if no item blocks.
-func (b *blockers) first() *Item {
+// firstItem returns the first item that blocks, or nil if no item blocks.
+func (b *blockers) firstItem() *Item {
 	for len(b.heap) > 0 && !b.heap[0].blocks {
 		heap.Pop(&b.heap).(*Item).listed = false
 	}
@@ -58,7 +58,7 @@ func (b *blockers) first() *Item {
 
 // keeps reports whether an earlier item blocks the item it.
 func (b *blockers) keeps(it *Item) bool {
-	first := b.first()
+	first := b.firstItem()
 	return first != nil && first.arrival < it.arrival
 }
 

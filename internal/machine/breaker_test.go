@@ -15,7 +15,7 @@ func TestTheInboxWhileTheBreakerIsOpen(t *testing.T) {
 			c.BreakerThreshold, c.MaxInMemoryWait, c.IdleExit, c.Poll = 1, 100*time.Millisecond, 300*time.Millisecond, time.Hour
 		})
 		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
-		step[Action](a, 0, a.claimed(1, time.Minute))
+		step[Action](a, 0, a.newClaimed(1, time.Minute))
 		f := a.flights[0]
 		a.flights = nil
 		step[Action](a, 0, Claimed{}) // no row is due
@@ -32,7 +32,7 @@ func TestTheInboxWhileTheBreakerIsOpen(t *testing.T) {
 		if asked := step[ClaimRows](a, 600*time.Millisecond, Timer{}); len(asked) != 1 {
 			t.Fatalf("the inbox is asked %d times when the next try is due", len(asked))
 		}
-		step[Action](a, 0, a.claimed(1, time.Minute))
+		step[Action](a, 0, a.newClaimed(1, time.Minute))
 		a.commit()
 		step[Action](a, 0, Claimed{})
 		step[Action](a, 300*time.Millisecond, Timer{})

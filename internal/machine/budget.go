@@ -14,14 +14,14 @@ type budgetState struct {
 // tellBudget is the minimum interval between reports that retries are delayed.
 const tellBudget = time.Minute
 
-// The method first records the first attempt of a message.
-func (m *Machine) first() {
+// recordFirstAttempt records the first attempt of a message.
+func (m *Machine) recordFirstAttempt() {
 	b := &m.budget
 	b.empty = max(b.empty-m.config.RetryShare, m.now-m.config.RetrySaved)
 }
 
-// plan returns the delay of a retry that, without the budget, would start after wait.
-func (m *Machine) plan(wait time.Duration) time.Duration {
+// planRetry returns the delay of a retry that, without the budget, would start after wait.
+func (m *Machine) planRetry(wait time.Duration) time.Duration {
 	b := &m.budget
 	b.empty = max(b.empty, m.now-m.config.RetrySaved) + m.config.RetryCost
 	put := b.empty - m.now

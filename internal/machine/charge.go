@@ -15,19 +15,19 @@ import (
 // handler did not run, the failure is not an attempt: a later commit writes the row with its reason.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
-		t := it.troubled()
+		t := it.ensureTrouble()
 		f.Free = true
 		m.wait(it, f, m.jitter(m.config.InitialDelay, m.config.MaxInMemoryWait, t.busy))
 		t.busy++
 		return
 	}
-	why := it.failing()
+	why := it.ensureFailure()
 	if why.first == nil {
 		why.first = f.Err
 	}
 	why.last = f.Err
 	if it.trouble != nil {
-		it.trouble.since = 0 // a later wait for other transactions starts at zero
+		it.trouble.waitStart = 0 // a later wait for other transactions starts at zero
 	}
 	if !f.Free {
 		it.attempts++
@@ -92,28 +92,28 @@ func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 		return
 	}
 	if !f.Free {
-		d = m.plan(d)
+		d = m.planRetry(d)
 	}
 	if it.Claim != nil || m.config.Wait && d > m.config.MaxInMemoryWait && !m.config.OneAttempt {
 		m.waitInInbox(it, f, d)
 		return
 	}
 	m.wait(it, f, d)
-	it.charged = true
+	it.nextRunCounts = true
 }
 
 // waitInInbox stores a message in the inbox until its next attempt, so that the message does not wait in
 // memory (case 6). The message is marked in its worker's next batch, and no handler runs for it.
 func (m *Machine) waitInInbox(it *Item, f Failure, d Time) {
 	m.do(Report{Kind: ReportRetry, Item: it, Wait: d, Err: f.Err})
-	why := it.failing()
+	why := it.ensureFailure()
 	why.reason, why.after = f.Reason, d
-	it.as, it.alone = AsWaiting, false
+	it.markAs, it.runAlone = AsWaiting, false
 	m.requeue(it)
 }
 
 func (m *Machine) wait(it *Item, f Failure, d Time) {
-	if m.config.OneAttempt && it.as == AsApplied {
+	if m.config.OneAttempt && it.markAs == AsApplied {
 		m.uncarry(it)
 		m.settle(it, Settlement{Kind: semel.Nack, After: d, Reason: f.Reason, Charged: !f.Free, Err: f.Err})
 		return
@@ -140,7 +140,7 @@ func (m *Machine) endFailed(it *Item, f Failure, then Ending, reason semel.Reaso
 // endAs ends a message that failed permanently. The message is marked in its worker's next batch, and no
 // handler runs for it.
 func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
-	it.failing().reason = reason
+	it.ensureFailure().reason = reason
 	if then == EndPark && m.config.NoRows {
 		then = m.config.OnExhausted
 	}
@@ -149,16 +149,16 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 		m.halt(it)
 		return
 	case EndDiscard:
-		it.as = AsDiscarded
+		it.markAs = AsDiscarded
 	case EndDeadLetter:
-		it.as = AsDeadLettered
+		it.markAs = AsDeadLettered
 		if it.Claim != nil { // a claimed row has no delivery that the source could copy
-			it.as = AsParked
+			it.markAs = AsParked
 		}
 	default:
-		it.as = AsParked
+		it.markAs = AsParked
 	}
-	it.alone = false
+	it.runAlone = false
 	m.requeue(it)
 }
 
@@ -166,10 +166,10 @@ func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 // consumer writes markers, a marker is written.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked && it.Claim == nil {
-		m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate, Err: it.failed().last})
+		m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate, Err: it.failureOrZero().last})
 		return
 	}
-	it.as, it.alone = AsDuplicate, false
+	it.markAs, it.runAlone = AsDuplicate, false
 	m.requeue(it)
 }
 
@@ -223,7 +223,7 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 		return false
 	}
 	told = m.tellWaiting(it, kind, err)
-	t := it.troubled()
+	t := it.ensureTrouble()
 	wait := m.jitter(m.config.BackoffFirst, m.config.MaxInMemoryWait, t.busy)
 	t.busy++
 	until := m.now + wait
@@ -248,14 +248,14 @@ const (
 
 // If an item has waited long enough, tellWaiting reports why the item waits. The result is true if a report was made.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
-	t := it.troubled()
-	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.since == 0 {
-		t.since, t.tellAt, t.waits = m.now, m.now+waitTold, kind
+	t := it.ensureTrouble()
+	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.waitStart == 0 {
+		t.waitStart, t.nextReport, t.waits = m.now, m.now+waitTold, kind
 	}
-	if m.now < t.tellAt {
+	if m.now < t.nextReport {
 		return false
 	}
-	t.tellAt = m.now + waitAgain
-	m.do(Report{Kind: kind, Item: it, N: 1, Wait: m.now - t.since, Err: err})
+	t.nextReport = m.now + waitAgain
+	m.do(Report{Kind: kind, Item: it, N: 1, Wait: m.now - t.waitStart, Err: err})
 	return true
 }

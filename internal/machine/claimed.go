@@ -22,31 +22,31 @@ type claimState struct {
 	// moments contains, in order, the next times at which rows that this process wrote are due.
 	moments  []Time
 	failures int
-	// The field most is the maximum number of rows that are claimed in advance. The maximum grows while all claimed
+	// prefetchLimit is the maximum number of rows that are claimed in advance. The maximum grows while all claimed
 	// rows begin in time.
-	most int
-	// The field fresh contains the claims of rows whose handler has not begun, or may not begin again, in the order in
-	// which they will be released. The field freed contains the claims that are released in the current step.
-	fresh []freshClaim
-	freed []*Item
+	prefetchLimit int
+	// unstartedClaims contains the claims of rows whose handler has not begun, or may not begin again, in the order in
+	// which they will be released. pendingReleases contains the claims that are released in the current step.
+	unstartedClaims []unstartedClaim
+	pendingReleases []*Item
 }
 
-// freshClaim is a claim that is released at a given time, if the item then still has the claim.
-type freshClaim struct {
+// unstartedClaim is a claim that is released at a given time, if the item then still has the claim.
+type unstartedClaim struct {
 	it    *Item
 	until Time
 }
 
 // begunOrGone reports whether the claim must not be released, or must be released at another time.
-func (f *freshClaim) begunOrGone() bool {
+func (f *unstartedClaim) begunOrGone() bool {
 	return f.it.Claim.begun || f.it.state == gone || f.it.Claim.Until != f.until
 }
 
 // mayLeave plans when a claim is released if its handler has not begun by then.
 func (c *claimState) mayLeave(it *Item) {
 	it.Claim.begun = false
-	i, _ := slices.BinarySearchFunc(c.fresh, it.Claim.Until, func(f freshClaim, at Time) int { return cmp.Compare(f.until, at) })
-	c.fresh = slices.Insert(c.fresh, i, freshClaim{it, it.Claim.Until})
+	i, _ := slices.BinarySearchFunc(c.unstartedClaims, it.Claim.Until, func(f unstartedClaim, at Time) int { return cmp.Compare(f.until, at) })
+	c.unstartedClaims = slices.Insert(c.unstartedClaims, i, unstartedClaim{it, it.Claim.Until})
 }
 
 // mayLeaveAgain calls mayLeave for the claims of an ended batch that will run again. Some claims are not released,
@@ -55,7 +55,7 @@ func (c *claimState) mayLeave(it *Item) {
 func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	for _, en := range f.Entries {
 		it := en.Item
-		if it.Claim == nil || it.state != queued || it.as != AsApplied || it.unknown || it.trouble != nil {
+		if it.Claim == nil || it.state != queued || it.markAs != AsApplied || it.unknown || it.trouble != nil {
 			continue
 		}
 		if until != 0 {
@@ -65,8 +65,8 @@ func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
 	}
 }
 
-// The method due records the time at which a row of the inbox is due.
-func (m *Machine) due(at Time) {
+// recordDue records the time at which a row of the inbox is due.
+func (m *Machine) recordDue(at Time) {
 	c := &m.claims
 	if at <= m.now {
 		c.empty, c.wanted = false, true
@@ -101,7 +101,7 @@ func (c *claimState) forgetPassed(now Time) {
 // free releases the claim of a message that did not end.
 func (m *Machine) free(it *Item) {
 	m.counts.Claims.Released++
-	m.claims.freed = append(m.claims.freed, it)
+	m.claims.pendingReleases = append(m.claims.pendingReleases, it)
 }
 
 // loseClaim drops an item because another process has claimed its row, or an operator has changed its row.

@@ -9,7 +9,7 @@ import (
 // startClaim claims due rows if few claimed rows are left to process.
 func (m *Machine) startClaim() {
 	c := &m.claims
-	if !m.config.Inbox || c.under || m.end.stopping || c.until > m.now || m.store.closed(m.now) || c.lane.items > c.most/2 {
+	if !m.config.Inbox || c.under || m.end.stopping || c.until > m.now || m.store.closed(m.now) || c.lane.items > c.prefetchLimit/2 {
 		return
 	}
 	if m.config.OneWriter && m.oneFlies() {
@@ -24,15 +24,15 @@ func (m *Machine) startClaim() {
 	}
 	c.under, c.wanted = true, false
 	c.forgetPassed(m.now)
-	m.do(ClaimRows{Messages: min(messages, c.most-c.lane.items), Bytes: bytes})
+	m.do(ClaimRows{Messages: min(messages, c.prefetchLimit-c.lane.items), Bytes: bytes})
 }
 
-// claimed handles the response to ClaimRows.
-func (m *Machine) claimed(e Claimed) {
+// handleClaimed handles the response to ClaimRows.
+func (m *Machine) handleClaimed(e Claimed) {
 	c := &m.claims
 	c.under = false
 	if len(e.Items) > 0 {
-		m.came()
+		m.recordArrival()
 	}
 	for _, it := range e.Items {
 		m.admitClaim(it)
@@ -68,13 +68,13 @@ func (m *Machine) admitClaim(it *Item) {
 	c := it.Claim
 	m.arrivals++
 	m.counts.Claims.Claimed++
-	it.arrival, it.lane, it.as = m.arrivals, m.claims.lane, AsApplied
-	it.attempts, it.alone = int32(c.Attempts), c.Suspect
+	it.arrival, it.lane, it.markAs = m.arrivals, m.claims.lane, AsApplied
+	it.attempts, it.runAlone = int32(c.Attempts), c.Suspect
 	if c.Suspect {
 		m.counts.Claims.Reclaimed++
 	}
 	if r := it.Refused; r != nil {
-		it.as = AsParked
+		it.markAs = AsParked
 		it.failure = &failure{reason: r.Reason, first: r.Why, last: r.Why}
 	}
 	if m.end.stopping {
@@ -89,23 +89,23 @@ func (m *Machine) admitClaim(it *Item) {
 func (m *Machine) freeLate() {
 	c := &m.claims
 	late := false
-	for n := range c.fresh {
-		switch fresh := &c.fresh[n]; {
+	for n := range c.unstartedClaims {
+		switch fresh := &c.unstartedClaims[n]; {
 		case fresh.begunOrGone():
 		case fresh.until > m.now:
 			c.trim(n)
 			return
 		default:
 			if !late { // only once, even if several claims are late
-				late, c.most = true, max(1, c.most/2)
+				late, c.prefetchLimit = true, max(1, c.prefetchLimit/2)
 			}
 			m.leave(fresh.it)
 		}
 	}
-	if len(c.fresh) > 0 && !late { // all claimed rows began in time
-		c.most = min(c.most*2, max(m.claimsAFlight()*m.config.Workers, fetchChunk))
+	if len(c.unstartedClaims) > 0 && !late { // all claimed rows began in time
+		c.prefetchLimit = min(c.prefetchLimit*2, max(m.claimsAFlight()*m.config.Workers, fetchChunk))
 	}
-	c.trim(len(c.fresh))
+	c.trim(len(c.unstartedClaims))
 }
 
 // claimsAFlight returns the maximum number of claimed rows in a batch.
@@ -118,20 +118,20 @@ func (m *Machine) claimsAFlight() int {
 
 // trim removes the first n elements of fresh.
 func (c *claimState) trim(n int) {
-	clear(c.fresh[:n])
-	if c.fresh = c.fresh[n:]; len(c.fresh) == 0 {
-		c.fresh = nil
+	clear(c.unstartedClaims[:n])
+	if c.unstartedClaims = c.unstartedClaims[n:]; len(c.unstartedClaims) == 0 {
+		c.unstartedClaims = nil
 	}
 }
 
 // unclaim releases the claims in freed.
 func (m *Machine) unclaim() {
-	if len(m.claims.freed) > 0 {
-		a := Unclaim{Items: m.claims.freed}
+	if len(m.claims.pendingReleases) > 0 {
+		a := Unclaim{Items: m.claims.pendingReleases}
 		if slices.Contains(a.Items, m.end.halted) {
 			a.Halted, a.Err = m.end.halted, m.end.err
 		}
 		m.do(a)
-		m.claims.freed, m.claims.empty, m.claims.wanted = nil, false, true // the released rows are due
+		m.claims.pendingReleases, m.claims.empty, m.claims.wanted = nil, false, true // the released rows are due
 	}
 }

@@ -14,9 +14,9 @@ type asking struct {
 	t   *testing.T
 	m   *Machine
 	now Time
-	// The field flights contains the batches in progress. The field asked is the last ClaimRows.
-	flights []*Flight
-	asked   ClaimRows
+	// The field flights contains the batches in progress. lastClaimRows is the last ClaimRows.
+	flights       []*Flight
+	lastClaimRows ClaimRows
 }
 
 func newAsking(t *testing.T, change func(*Config)) *asking {
@@ -37,7 +37,7 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 			a.flights = append(a.flights, b.Flight)
 		}
 		if c, is := action.(ClaimRows); is {
-			a.asked = c
+			a.lastClaimRows = c
 		}
 		if it, is := action.(A); is {
 			found = append(found, it)
@@ -46,8 +46,8 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	return found
 }
 
-// The method claimed returns n claimed rows whose claims expire after left.
-func (a *asking) claimed(n int, left time.Duration) Claimed {
+// newClaimed returns n claimed rows whose claims expire after left.
+func (a *asking) newClaimed(n int, left time.Duration) Claimed {
 	var e Claimed
 	for i := range n {
 		e.Items = append(e.Items, &Item{Lane: InboxLane(), Identity: fmt.Sprint("m", a.now, i), Size: 100, Claim: &Claim{Until: a.now + left}})
@@ -128,7 +128,7 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.Workers, c.Most = 1, 4 })
 		step[Action](a, 0, Timer{})
 		for range 2 { // one row runs, and one row waits
-			if asked := step[ClaimRows](a, 0, a.claimed(1, time.Minute)); len(asked) != 1 {
+			if asked := step[ClaimRows](a, 0, a.newClaimed(1, time.Minute)); len(asked) != 1 {
 				t.Fatalf("%+v", asked)
 			}
 		}
@@ -142,7 +142,7 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 	t.Run("case_6_what_this_process_wrote_is_asked_for_at_its_moment", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.Poll = time.Minute })
 		step[Action](a, 0, Timer{})
-		step[Action](a, 0, a.claimed(1, time.Hour)) // and the machine has asked for rows again
+		step[Action](a, 0, a.newClaimed(1, time.Hour)) // and the machine has asked for rows again
 		f := a.flights[0]
 		a.flights = nil
 		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
@@ -188,7 +188,7 @@ func TestAnInboxThatIsNotToBeAsked(t *testing.T) {
 				t.Error("it is not asked at its moment")
 			}
 		}
-		step[Action](a, 0, a.claimed(1, time.Minute))
+		step[Action](a, 0, a.newClaimed(1, time.Minute))
 		if begun := step[Begin](a, 0, Claimed{Later: time.Second}); len(begun) != 1 {
 			t.Error("what is in memory does not fly")
 		}
@@ -283,7 +283,7 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 		a := newAsking(t, nil)
 		asked := step[ClaimRows](a, 0, Timer{})
 		for _, want := range []int{20, 40} {
-			step[Action](a, 0, a.claimed(asked[0].Messages, time.Minute))
+			step[Action](a, 0, a.newClaimed(asked[0].Messages, time.Minute))
 			for range 10 {
 				a.commit()
 			}
@@ -292,7 +292,7 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 				t.Fatalf("%+v, want %d", asked, want)
 			}
 		}
-		step[Action](a, 0, a.claimed(40, time.Minute)) // ten rows run, and their batch does not end
+		step[Action](a, 0, a.newClaimed(40, time.Minute)) // ten rows run, and their batch does not end
 		freed := step[Unclaim](a, time.Minute, Timer{})
 		if len(freed) != 1 || len(freed[0].Items) != 30 {
 			t.Fatalf("%d are given back", len(freed))
@@ -300,19 +300,19 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 		if n := a.m.Counts().Claims; n.Released != 30 {
 			t.Errorf("%+v", n)
 		}
-		if a.m.claims.most >= 40 {
-			t.Errorf("%d may be claimed ahead after that", a.m.claims.most)
+		if a.m.claims.prefetchLimit >= 40 {
+			t.Errorf("%d may be claimed ahead after that", a.m.claims.prefetchLimit)
 		}
 	})
 	t.Run("law_11_a_worker_that_sticks_gets_none", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.Workers, c.Most = 2, 1 })
 		step[Action](a, 0, Timer{})
-		first := a.claimed(1, time.Minute)
+		first := a.newClaimed(1, time.Minute)
 		begun := step[Begin](a, 0, first)
 		f := begun[0].Flight
 		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
 		step[Action](a, time.Second, Stuck{Flight: f, Item: f.Entries[0].Item})
-		next := a.claimed(1, time.Minute)
+		next := a.newClaimed(1, time.Minute)
 		next.Items[0].Route = first.Items[0].Route
 		if begun := step[Begin](a, 0, next); len(begun) != 1 || begun[0].Flight.Worker == f.Worker {
 			t.Errorf("%+v", begun)
@@ -321,19 +321,19 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 	t.Run("case_10_a_stop_gives_back_what_no_flight_has", func(t *testing.T) {
 		a := newAsking(t, nil)
 		step[Action](a, 0, Timer{})
-		step[Action](a, 0, a.claimed(15, time.Minute))
+		step[Action](a, 0, a.newClaimed(15, time.Minute))
 		freed := step[Unclaim](a, 0, Stop{})
 		if len(freed) != 1 || len(freed[0].Items) != 5 {
 			t.Fatalf("%+v", freed)
 		}
-		if freed := step[Unclaim](a, 0, a.claimed(3, time.Minute)); len(freed) != 1 || len(freed[0].Items) != 3 {
+		if freed := step[Unclaim](a, 0, a.newClaimed(3, time.Minute)); len(freed) != 1 || len(freed[0].Items) != 3 {
 			t.Errorf("what comes after the stop: %+v", freed)
 		}
 	})
 	t.Run("law_5_a_claim_that_is_lost_leaves_without_an_attempt", func(t *testing.T) {
 		a := newAsking(t, nil)
 		step[Action](a, 0, Timer{})
-		step[Action](a, 0, a.claimed(2, time.Minute))
+		step[Action](a, 0, a.newClaimed(2, time.Minute))
 		f := a.flights[0]
 		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.ClaimLost}, {Kind: store.Fresh}}})
 		step[Action](a, 0, Ran{Flight: f, Done: 1})
@@ -361,7 +361,7 @@ func TestAStopWhileTheInboxIsAsked(t *testing.T) {
 			t.Fatalf("the run ends before the answer has come: %+v", done)
 		}
 		var begun, asked, freed int
-		for _, action := range a.m.Step(a.claimed(3, time.Minute), a.now) {
+		for _, action := range a.m.Step(a.newClaimed(3, time.Minute), a.now) {
 			switch action := action.(type) {
 			case Begin:
 				begun++

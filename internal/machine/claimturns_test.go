@@ -20,7 +20,7 @@ func TestClaimsAndDeliveriesTakeTurns(t *testing.T) {
 			came = append(came, &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint("d", i), Size: 1, Before: -1})
 		}
 		step[Action](a, 0, Fetched{Items: came})
-		step[Action](a, 0, a.claimed(15, time.Minute))
+		step[Action](a, 0, a.newClaimed(15, time.Minute))
 		for range n {
 			if len(a.flights) != 1 {
 				t.Fatalf("%d flights", len(a.flights))

@@ -41,7 +41,7 @@ func (m *Machine) rows(f *Flight) []Row {
 		switch it, v := en.Item, f.verdicts[i]; v.Kind {
 		case store.Fresh:
 			if it.Claim != nil || m.keeps(en.As) {
-				why := it.failed()
+				why := it.failureOrZero()
 				rows = append(rows, Row{Entry: i, As: en.ends(), Reason: why.reason, Attempts: m.attempted(en), After: why.after, First: why.first, Last: why.last})
 				rows = m.repeats(rows, i, it, false)
 			}
@@ -55,7 +55,7 @@ func (m *Machine) rows(f *Flight) []Row {
 			if v.Was == store.Applied && !m.config.Keep {
 				continue // duplicates have no row
 			}
-			if !m.own(en, v) {
+			if !m.isOwnMarker(en, v) {
 				rows = append(rows, Row{Entry: i, Repeat: true})
 			}
 			rows = m.repeats(rows, i, it, false)
@@ -65,7 +65,7 @@ func (m *Machine) rows(f *Flight) []Row {
 			}
 			if !v.Known {
 				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: conflictOf(v)})
-			} else if !m.own(en, v) {
+			} else if !m.isOwnMarker(en, v) {
 				rows = append(rows, Row{Entry: i, Conflict: true, Repeat: true})
 			}
 			rows = m.repeats(rows, i, it, true)
@@ -125,7 +125,7 @@ func (m *Machine) asConflict() As {
 // repeats adds, to the item's row, the number of copies that wait for the item. Copies that arrive later are marked and
 // counted by a later batch.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
-	for _, r := range it.riders.all() {
+	for _, r := range it.riders.items() {
 		if it.riders.has(r) && it.copies(r) && !r.counted {
 			r.counted = true
 			rows = append(rows, Row{Entry: i, Conflict: conflict, Repeat: true})
@@ -142,13 +142,13 @@ func (it *Item) copies(rider *Item) bool {
 
 // uncount reverses repeats after a commit that failed.
 func (it *Item) uncount() {
-	for _, r := range it.riders.all() {
+	for _, r := range it.riders.items() {
 		r.counted = false
 	}
 }
 
-// The method ended handles the end of a batch's transaction.
-func (m *Machine) ended(e Ended) {
+// handleEnded handles the end of a batch's transaction.
+func (m *Machine) handleEnded(e Ended) {
 	f := e.Flight
 	w := m.land(f)
 	if e.Outcome == store.NotCommitted {
@@ -158,36 +158,36 @@ func (m *Machine) ended(e Ended) {
 	}
 	switch {
 	case e.Outcome == store.Committed:
-		m.committed(w, f)
+		m.handleCommitted(w, f)
 		if e.Freed {
-			m.due(m.now)
+			m.recordDue(m.now)
 		}
 	case e.Outcome == store.CommitUnknown:
-		m.unknown(w, f, e.Err)
+		m.requeueUnknown(w, f, e.Err)
 	case f.failure != nil:
-		m.failed(w, f)
-	case f.why == store.ClassClaimLost, f.why == store.ClassNone && e.Class == store.ClassClaimLost:
+		m.splitFailed(w, f)
+	case f.class == store.ClassClaimLost, f.class == store.ClassNone && e.Class == store.ClassClaimLost:
 		// A lost claim does not count as an attempt. The next Begin reports which claim was lost. The items whose
 		// claims are valid run again.
 		m.undone(f, f.done)
 		m.requeueAll(f)
-	case f.why != store.ClassNone:
+	case f.class != store.ClassNone:
 		m.undone(f, f.done)
-		m.runAgain(w, f, f.why, f.cause, f.culprit)
+		m.runAgain(w, f, f.class, f.cause, f.culprit)
 	default:
-		m.refused(w, f, e)
+		m.handleRefused(w, f, e)
 	}
 	m.mayLeaveAgain(f, e.Until)
 }
 
-// committed ends the items that the batch ended, and queues the other items again.
-func (m *Machine) committed(w *worker, f *Flight) {
-	m.up()
+// handleCommitted ends the items that the batch ended, and queues the other items again.
+func (m *Machine) handleCommitted(w *worker, f *Flight) {
+	m.endOutage()
 	m.commits++
 	if f.done > 0 {
 		m.trySucceeded()
 	}
-	w.limit = min(w.limit*2, m.config.Most)
+	w.batchLimit = min(w.batchLimit*2, m.config.Most)
 	w.contended = 0
 	m.do(Report{Kind: ReportCommitted, N: len(f.Entries)})
 	for i := len(f.Entries) - 1; i >= 0; i-- {
@@ -206,15 +206,15 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == store.ClaimLost:
 			m.loseClaim(en.Item)
 		case v.Kind == store.Gap:
-			m.gap(f, en.Item, v)
+			m.handleGap(f, en.Item, v)
 		case v.Kind == store.Stale:
-			m.stale(f, en.Item, v)
+			m.endStale(f, en.Item, v)
 		case v.Kind == store.Behind:
 			m.standBehind(en.Item)
 		case v.Kind == store.Old:
-			m.old(en.Item, v.Ahead)
+			m.endExpired(en.Item, v.Ahead)
 		case v.Kind == store.Conflict && m.config.OnConflict == EndHalt:
-			en.Item.failing().reason = conflictOf(v)
+			en.Item.ensureFailure().reason = conflictOf(v)
 			m.halt(en.Item)
 		case v.Kind == store.Conflict && !v.Known && m.config.OnConflict == EndDeadLetter && !en.Item.copied:
 			if t := en.Item.trouble; t != nil {
@@ -227,9 +227,9 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	}
 }
 
-// The method own reports whether the found marker was written by an earlier commit of the same item, whose outcome was
+// isOwnMarker reports whether the found marker was written by an earlier commit of the same item, whose outcome was
 // unknown. If so, the store's answer Seen means that the item itself was applied and is not a duplicate (case 3).
-func (m *Machine) own(en Entry, v store.Verdict) bool {
+func (m *Machine) isOwnMarker(en Entry, v store.Verdict) bool {
 	switch {
 	case !en.Item.unknown:
 		return false
@@ -259,7 +259,7 @@ func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 		case end == source.EndDuplicate:
 			return end, reasonname.None
 		}
-		return end, en.Item.failed().reason
+		return end, en.Item.failureOrZero().reason
 	}
 	return source.EndUnknown, reasonname.None
 }
@@ -268,7 +268,7 @@ func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	switch {
 	case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == EndKeepFirst):
 		return source.EndConflict
-	case v.Kind != store.Fresh && !m.own(en, v):
+	case v.Kind != store.Fresh && !m.isOwnMarker(en, v):
 		return source.EndDuplicate
 	case v.Kind == store.Conflict:
 		return source.EndConflict
@@ -297,16 +297,16 @@ func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 func (m *Machine) conclude(en Entry, v store.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
-	why, end := it.failed(), m.endingOf(en, v)
+	why, end := it.failureOrZero(), m.endingOf(en, v)
 	if v.Kind == store.Fresh && en.ends() == AsDuplicate {
 		m.do(Report{Kind: ReportBackstop, Item: it, Err: why.last})
 	}
 	switch end {
 	case source.EndReceived, source.EndStepped:
-		m.due(m.now)
+		m.recordDue(m.now)
 	case source.EndWaiting:
 		if why.after > 0 || en.As != AsBlocked { // a blocked row is reported by the later commit that unblocks it
-			m.due(m.now + why.after)
+			m.recordDue(m.now + why.after)
 		}
 	}
 	if end == source.EndConflict && v.Former {
@@ -325,17 +325,17 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	m.promote(rest)
 }
 
-// unknown queues the items of a commit with unknown outcome again. A new transaction will show whether the items are
+// requeueUnknown queues the items of a commit with unknown outcome again. A new transaction will show whether the items are
 // marked.
-func (m *Machine) unknown(w *worker, f *Flight, err error) {
+func (m *Machine) requeueUnknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {
 		if v := f.verdicts[i]; v.Kind == store.Fresh || v.Kind == store.Conflict && !v.Known && m.keepsConflict(en.Item, v) {
 			en.Item.doubt(v.Kind == store.Conflict)
 		}
 	}
-	w.limit = quarter(len(f.Entries)) // the batch may have been too large for its timeout
+	w.batchLimit = quarter(len(f.Entries)) // the batch may have been too large for its timeout
 	m.undone(f, f.done)
-	m.contention(w, f)
+	m.backOff(w, f)
 	m.requeueAll(f)
 }

@@ -11,8 +11,8 @@ type riders struct {
 // has reports whether the copy it, an item of the list, still waits.
 func (r *riders) has(it *Item) bool { return it.carrier != nil && it.carrier.riders == r }
 
-// The method all returns the list, including copies that no longer wait.
-func (r *riders) all() []*Item {
+// items returns the list, including copies that no longer wait.
+func (r *riders) items() []*Item {
 	if r == nil {
 		return nil
 	}

@@ -10,15 +10,15 @@ var errOld = errors.New("it is older than what is kept, or nothing tells how old
 
 var errAhead = errors.New("by its time it is from the future, so that nobody could tell later whether it has taken effect: whether it does now, a person decides")
 
-// The method old ends a message that may have been applied before, because its marker may have been removed. After
+// endExpired ends a message that may have been applied before, because its marker may have been removed. After
 // that, the next batch of the message's worker marks the message and does not check its age again.
-func (m *Machine) old(it *Item, ahead bool) {
+func (m *Machine) endExpired(it *Item, ahead bool) {
 	if t := it.trouble; t != nil {
 		t.suspicion = suspicion{} // the handler will not run again
 	}
-	it.failing().last = errOld
+	it.ensureFailure().last = errOld
 	if ahead {
-		it.failing().last = errAhead
+		it.ensureFailure().last = errAhead
 	}
 	m.endAs(it, m.config.OnExpired, reasonname.Expired)
 }

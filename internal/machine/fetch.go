@@ -74,13 +74,13 @@ func (m *Machine) limitFetch() {
 	}
 }
 
-func (m *Machine) fetched(e Fetched) {
+func (m *Machine) handleFetched(e Fetched) {
 	f := &m.fetch
 	f.under = false
 	f.over = f.over || e.End
 	f.empty = len(e.Items) == 0 && !e.More && !e.Failed && !e.Unanswered && (f.ends || !f.canceled)
 	if len(e.Items) > 0 {
-		m.came()
+		m.recordArrival()
 	}
 	for _, it := range e.Items {
 		m.admit(it)

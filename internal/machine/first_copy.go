@@ -91,7 +91,7 @@ func (m *Machine) uncarry(it *Item) { m.promote(m.unload(it)) }
 // unload makes an item give up its identity and returns its waiting copies. The caller must move the returned copies at
 // once.
 func (m *Machine) unload(it *Item) []*Item {
-	m.touched += len(it.riders.all())
+	m.touched += len(it.riders.items())
 	if m.carriers[it.key()] == it {
 		delete(m.carriers, it.key())
 	}
@@ -128,7 +128,7 @@ func (m *Machine) ride(it, carrier *Item) {
 func (m *Machine) shed(carrier *Item) {
 	r := carrier.riders
 	var left []*Item // the waiting copies of the dropped copies
-	for i := 0; i < len(r.all()); {
+	for i := 0; i < len(r.items()); {
 		m.touched++
 		it := r.list[i]
 		if !r.has(it) || !it.lane.revoking && !it.lane.left {
@@ -148,7 +148,7 @@ func (m *Machine) shed(carrier *Item) {
 // hold makes an item wait in memory until the given time. Later items of the same ordered key or lane wait too.
 func (m *Machine) hold(it *Item, until Time) {
 	m.shed(it)
-	it.alone = true
+	it.runAlone = true
 	m.move(it, placement{state: held, until: until})
 }
 
@@ -186,9 +186,9 @@ func (m *Machine) requeue(it *Item) {
 // message is marked only after the copy exists. A crash between copy and marker causes a second copy, but a copy is
 // never missing. The lane of the message waits until the message is marked.
 func (m *Machine) enqueue(it *Item) {
-	if it.as == AsDeadLettered && !it.copied {
+	if it.markAs == AsDeadLettered && !it.copied {
 		m.move(it, placement{state: copying})
-		why := it.failed()
+		why := it.failureOrZero()
 		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: semel.DeadLetter, Reason: why.reason, Err: why.last, Attempts: int(it.attempts)})
 		return
 	}

@@ -20,17 +20,17 @@ type flightState struct {
 	trim     []int
 
 	// The failure of the batch's handlers, if any. If a message caused the failure, the field failure is set. If no
-	// message caused the failure, the field why is set.
+	// message caused the failure, class is set.
 
 	// failure is the failure of a message. The batch is split at the failed message; see rollback.go.
 	failure *Failure
-	// The field why is Contended or Down: all entries run again, and the failure does not count as an attempt. The
+	// class is Contended or Down: all entries run again, and the failure does not count as an attempt. The
 	// field cause is the error, and outside is Failure.Outside.
-	why     store.Class
+	class   store.Class
 	cause   error
 	outside bool
 	// culprit is the index of an entry. If the field failure is set, culprit is the message that failed, or -1 if the
-	// message is unknown. If the field why is set, culprit is the message whose handler got the error; that message is
+	// message is unknown. If class is set, culprit is the message whose handler got the error; that message is
 	// at most suspected.
 	culprit int
 	// suspects is used if failure is set and culprit is unknown: the number of entries, counted from the first, that
@@ -47,15 +47,15 @@ func (f *Flight) holds(l *lane) bool {
 	return false
 }
 
-// The method marked handles the results of writing the markers. For each entry whose marker was new, the handler is
+// handleMarked handles the results of writing the markers. For each entry whose marker was new, the handler is
 // started.
-func (m *Machine) marked(e Marked) {
+func (m *Machine) handleMarked(e Marked) {
 	f := e.Flight
 	if e.Class != store.ClassNone {
-		m.notBegun(e)
+		m.handleNotBegun(e)
 		return
 	}
-	m.opened(f)
+	m.recordBegun(f)
 	f.verdicts = append(f.verdicts[:0], e.Verdicts...)
 	m.sift(f)
 	if len(f.fresh) == 0 || f.empty || f.stopped || m.end.stopping {
@@ -67,35 +67,35 @@ func (m *Machine) marked(e Marked) {
 		if it.rolledBack {
 			m.counts.Rerun++
 		}
-		if it.charged {
+		if it.nextRunCounts {
 			m.counts.Retried++
 		}
-		if it.attempts == 0 && !it.tried {
-			m.first()
+		if it.attempts == 0 && !it.wasTried {
+			m.recordFirstAttempt()
 		}
-		it.rolledBack, it.charged, it.tried = false, false, true
+		it.rolledBack, it.nextRunCounts, it.wasTried = false, false, true
 	}
 	f.running, f.handled = true, true
 	m.do(Run{Flight: f, Fresh: f.fresh, Budget: m.config.BatchTime})
 }
 
-// notBegun ends a batch whose transaction was not opened. A transaction that was not opened does not count as an
+// handleNotBegun ends a batch whose transaction was not opened. A transaction that was not opened does not count as an
 // attempt.
-func (m *Machine) notBegun(e Marked) {
+func (m *Machine) handleNotBegun(e Marked) {
 	f := e.Flight
 	w := m.land(f)
 	switch {
 	case e.CopyBusy:
-		m.up()
+		m.endOutage()
 		if len(f.Entries) == 1 {
 			m.holdBusy(f.Entries[0].Item)
 			break
 		}
-		w.limit = quarter(len(f.Entries))
+		w.batchLimit = quarter(len(f.Entries))
 		m.requeueAll(f)
 	case e.Class == store.ClassContended:
-		m.up()
-		m.contention(w, f)
+		m.endOutage()
+		m.backOff(w, f)
 		m.requeueAll(f)
 	default:
 		m.outages++
@@ -114,7 +114,7 @@ func (m *Machine) sift(f *Flight) {
 		if v.Kind != store.Newer {
 			m.known(en.Item)
 		}
-		if v.Kind != store.Busy && !m.own(en, v) {
+		if v.Kind != store.Busy && !m.isOwnMarker(en, v) {
 			en.Item.uncount()
 		}
 		if en.Item.line.ordered && (mustWait(v) || v.Kind == store.Conflict && m.config.OnConflict == EndHalt) {
@@ -149,8 +149,8 @@ func (m *Machine) sift(f *Flight) {
 // asked again.
 func mustWait(v store.Verdict) bool { return v.Kind == store.Busy || v.Kind == store.Newer }
 
-// ran handles the end of a batch's handlers.
-func (m *Machine) ran(e Ran) {
+// handleRan handles the end of a batch's handlers.
+func (m *Machine) handleRan(e Ran) {
 	f := e.Flight
 	f.running = false
 	m.stick(f, false)
@@ -167,7 +167,7 @@ func (m *Machine) ran(e Ran) {
 		if e.Done < len(f.fresh) && !f.stopped {
 			// The time of the batch was used up. The commit doubles the limit, so the next batch gets about as many
 			// entries as the handlers could process in time.
-			m.workers[f.Worker].limit = max(1, (e.Done+1)/2)
+			m.workers[f.Worker].batchLimit = max(1, (e.Done+1)/2)
 		}
 		m.commit(f)
 		return
@@ -177,12 +177,12 @@ func (m *Machine) ran(e Ran) {
 	f.culprit = -1
 	switch {
 	case e.Class == store.ClassContended || e.Class == store.ClassDown:
-		f.why, f.cause, f.outside, f.failure = e.Class, e.Err, e.Outside, nil
+		f.class, f.cause, f.outside, f.failure = e.Class, e.Err, e.Outside, nil
 		if !e.Whole {
 			f.culprit = f.fresh[e.Done]
 		}
 	case e.Class == store.ClassClaimLost:
-		f.why, f.failure = e.Class, nil
+		f.class, f.failure = e.Class, nil
 	case e.Whole:
 		f.suspects = len(f.fresh)
 	case e.Class == store.ClassAborted:
@@ -196,9 +196,9 @@ func (m *Machine) ran(e Ran) {
 	m.do(Rollback{Flight: f})
 }
 
-// stuck closes the connection of a handler that does not return. The worker and the lanes of the batch wait until the
+// handleStuck closes the connection of a handler that does not return. The worker and the lanes of the batch wait until the
 // handler returns (case 10). For a callback of a commit, the engine has already closed the connection.
-func (m *Machine) stuck(e Stuck) {
+func (m *Machine) handleStuck(e Stuck) {
 	f := e.Flight
 	if !f.running && !e.Committing {
 		return

@@ -12,7 +12,7 @@ import (
 
 // takeFirst removes the first item of a queue.
 func takeFirst(q *queue) {
-	it := q.first()
+	it := q.firstItem()
 	q.remove(it)
 	it.state = gone
 }
@@ -32,7 +32,7 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 			push()
 			takeFirst(&q)
 		}
-		if cap(q.items) > small {
+		if cap(q.items) > maxIdleCapacity {
 			t.Errorf("100 items stand in a queue of %d", cap(q.items))
 		}
 	})
@@ -45,7 +45,7 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 			q.push(it)
 			it.state = gone
 		}
-		if cap(q.items) > small || q.first() != first {
+		if cap(q.items) > maxIdleCapacity || q.firstItem() != first {
 			t.Errorf("one item stands in a queue of %d", cap(q.items))
 		}
 	})
@@ -66,8 +66,8 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 			push()
 			takeFirst(&q)
 		}
-		if cap(q.items) > small || q.first().arrival != arrival-99 {
-			t.Errorf("100 items stand in a queue of %d, the first is %d of %d", cap(q.items), q.first().arrival, arrival)
+		if cap(q.items) > maxIdleCapacity || q.firstItem().arrival != arrival-99 {
+			t.Errorf("100 items stand in a queue of %d, the first is %d of %d", cap(q.items), q.firstItem().arrival, arrival)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestHeldItemsThatLeave(t *testing.T) {
 			}
 			last = it
 		}
-		if len(h) != 0 || cap(h) > small {
+		if len(h) != 0 || cap(h) > maxIdleCapacity {
 			t.Errorf("%d wait still, in a list of %d", len(h), cap(h))
 		}
 	})
@@ -133,7 +133,7 @@ func TestALaneWithManyRidersThatGoes(t *testing.T) {
 		for i := range riders {
 			all = append(all, &Item{Lane: source.Lane{ID: "b", Epoch: 1}, Identity: "carrier"}, &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint(i)})
 		}
-		m.workers[0].limit = 1
+		m.workers[0].batchLimit = 1
 		m.Step(Fetched{Items: all}, 0)
 		m.touched = 0
 		return m
@@ -164,13 +164,13 @@ func TestALaneWithManyRidersThatGoes(t *testing.T) {
 		for _, it := range slices.Backward(items[1:]) {
 			b.remove(it)
 		}
-		if b.first() != items[0] || len(b.heap) > 32 {
+		if b.firstItem() != items[0] || len(b.heap) > 32 {
 			t.Errorf("%d stand there after %d were removed", len(b.heap), riders-1)
 		}
 		b.add(items[5])
 		b.remove(items[0])
-		if b.first() != items[5] || b.count != 1 {
-			t.Errorf("the first is %+v of %d", b.first(), b.count)
+		if b.firstItem() != items[5] || b.count != 1 {
+			t.Errorf("the first is %+v of %d", b.firstItem(), b.count)
 		}
 	})
 }

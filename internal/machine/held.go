@@ -25,7 +25,7 @@ func (h *heldHeap) Pop() any {
 	it := old[len(old)-1]
 	old[len(old)-1] = nil
 	if *h = old[:len(old)-1]; len(*h) == 0 {
-		*h = emptied(old)
+		*h = shrink(old)
 	}
 	return it
 }

@@ -15,15 +15,15 @@ func (m *Machine) room() (messages int, bytes int64) {
 	return m.config.MaxMessages - m.live.count, m.config.MaxBytes - m.bytes
 }
 
-// The method full reports whether nothing is fetched because memory is full.
-func (m *Machine) full() bool {
+// isFull reports whether nothing is fetched because memory is full.
+func (m *Machine) isFull() bool {
 	messages, bytes := m.room()
 	return messages <= 0 || bytes <= 0
 }
 
 // endsFull reports whether the run ends because the memory is full, so that no further message can be
 // fetched.
-func (m *Machine) endsFull() bool { return m.full() && (m.config.IdleExit > 0 || m.config.Bounded) }
+func (m *Machine) endsFull() bool { return m.isFull() && (m.config.IdleExit > 0 || m.config.Bounded) }
 
 // rests reports whether there is nothing to do: there are no items, or only items that wait for a newer release.
 func (m *Machine) rests() bool {
@@ -38,7 +38,7 @@ func (m *Machine) onlyAwaits() bool {
 		return false
 	}
 	for i := range m.workers {
-		if m.workers[i].until > m.now {
+		if m.workers[i].backoffUntil > m.now {
 			return false
 		}
 	}
@@ -51,17 +51,17 @@ func (m *Machine) onlyAwaits() bool {
 // continue.
 func (m *Machine) tellFull() {
 	switch {
-	case m.fetch.full && !m.full():
+	case m.fetch.full && !m.isFull():
 		m.fetch.full = false
 		m.do(Report{Kind: ReportFullEnds})
-	case !m.fetch.full && m.toldNewer > 0 && m.full() && m.rests():
+	case !m.fetch.full && m.toldNewer > 0 && m.isFull() && m.rests():
 		m.fetch.full = true
 		m.do(Report{Kind: ReportFull, N: m.live.count})
 	}
 }
 
-// The method behind returns the lanes that still have items when an idle run ends, in order of arrival.
-func (m *Machine) behind() []Behind {
+// unfinishedLanes returns the lanes that still have items when an idle run ends, in order of arrival.
+func (m *Machine) unfinishedLanes() []Behind {
 	if !m.end.idle {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFe
 // claim is due. An open breaker may delay the next claim.
 func (m *Machine) nothingDue() bool {
 	c := &m.claims
-	return !m.config.Inbox || !c.under && (c.empty && c.until > m.now || m.full())
+	return !m.config.Inbox || !c.under && (c.empty && c.until > m.now || m.isFull())
 }
 
 // mayEndIdle reports whether the consumer would end now because it is idle.

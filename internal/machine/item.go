@@ -12,10 +12,10 @@ type progress struct {
 	lane *lane
 	line *line // nil if the item is skipped
 
-	// The field as says how the next batch marks the item. The row gets the reason and the errors from the field
+	// markAs says how the next batch marks the item. The row gets the reason and the errors from the field
 	// failure.
-	as    As
-	alone bool
+	markAs   As
+	runAlone bool
 	// newer means that ReportNewer was made for the item.
 	newer bool
 	// unknown means that the outcome of the item's last commit is unknown. If the store later finds a marker, the
@@ -23,9 +23,9 @@ type progress struct {
 	unknown bool
 	// rolledBack means that the handler succeeded and was rolled back because of another message.
 	rolledBack bool
-	// The field charged means that the next run counts as another attempt. tried means that the first attempt has been
+	// nextRunCounts means that the next run counts as another attempt. tried means that the first attempt has been
 	// made.
-	charged, tried bool
+	nextRunCounts, wasTried bool
 	// copied means that the dead letter has been written.
 	copied bool
 
@@ -44,16 +44,16 @@ type failure struct {
 	after       Time // delay of an item that is stored in the inbox
 }
 
-// The method failed returns the item's failure, or the zero value if the item has not failed.
-func (it *Item) failed() failure {
+// failureOrZero returns the item's failure, or the zero value if the item has not failed.
+func (it *Item) failureOrZero() failure {
 	if it.failure == nil {
 		return failure{}
 	}
 	return *it.failure
 }
 
-// The method failing returns the item's failure for writing, and creates the failure if the item has none.
-func (it *Item) failing() *failure {
+// ensureFailure returns the item's failure for writing, and creates the failure if the item has none.
+func (it *Item) ensureFailure() *failure {
 	if it.failure == nil {
 		it.failure = &failure{}
 	}
@@ -64,11 +64,11 @@ func (it *Item) failing() *failure {
 // the store.
 type trouble struct {
 	busy int // number of consecutive waits
-	// The field since is the start of the wait. The field tellAt is the time of the next report about the wait.
-	since, tellAt Time
-	waits         ReportKind // kind of the reports about the wait
-	unknown       error      // while the state is awaited: describes the marker that a newer release wrote
-	suspicion     suspicion
+	// waitStart is the start of the wait. nextReport is the time of the next report about the wait.
+	waitStart, nextReport Time
+	waits                 ReportKind // kind of the reports about the wait
+	unknown               error      // while the state is awaited: describes the marker that a newer release wrote
+	suspicion             suspicion
 	// conflicted reports that the last commit, whose outcome is unknown, should have written the row of a conflict, and
 	// no marker.
 	conflicted bool
@@ -79,15 +79,15 @@ type trouble struct {
 func (it *Item) doubt(conflict bool) {
 	it.unknown = true
 	if conflict || it.trouble != nil {
-		it.troubled().conflicted = conflict
+		it.ensureTrouble().conflicted = conflict
 	}
 }
 
 // conflicted reports whether the commit with unknown outcome should have written the row of a conflict.
 func (it *Item) conflicted() bool { return it.trouble != nil && it.trouble.conflicted }
 
-// troubled returns the item's trouble for writing, and creates it if the item has none.
-func (it *Item) troubled() *trouble {
+// ensureTrouble returns the item's trouble for writing, and creates it if the item has none.
+func (it *Item) ensureTrouble() *trouble {
 	if it.trouble == nil {
 		it.trouble = &trouble{}
 	}

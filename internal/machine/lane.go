@@ -12,10 +12,10 @@ type lane struct {
 	left     bool // the lane is lost, so its items cannot be acked
 }
 
-// given adds a lane. If the machine has an older epoch of the lane, that epoch is lost.
-func (m *Machine) given(n source.Lane) {
+// handleGiven adds a lane. If the machine has an older epoch of the lane, that epoch is lost.
+func (m *Machine) handleGiven(n source.Lane) {
 	if old := m.lanes[n.ID]; old != nil {
-		m.lost(old.name)
+		m.removeLane(old.name)
 	}
 	l := &lane{name: n}
 	if m.config.Lanes == Partition {
@@ -25,8 +25,8 @@ func (m *Machine) given(n source.Lane) {
 	m.fetch.active, m.fetch.laned = m.now, true
 }
 
-// revoking drains a lane: items that are not in a batch are dropped, and the items in batches are finished.
-func (m *Machine) revoking(n source.Lane) {
+// handleRevoking drains a lane: items that are not in a batch are dropped, and the items in batches are finished.
+func (m *Machine) handleRevoking(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n || l.revoking {
 		return
@@ -41,9 +41,9 @@ func (m *Machine) revoking(n source.Lane) {
 	}
 }
 
-// The method lost removes a lane immediately. Running handlers of a lost lane continue. The commit of such a handler
+// removeLane removes a lane immediately. Running handlers of a lost lane continue. The commit of such a handler
 // does no harm, because a redelivery finds the marker.
-func (m *Machine) lost(n source.Lane) {
+func (m *Machine) removeLane(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n {
 		return

@@ -71,11 +71,11 @@ func (m *Machine) lineOf(it *Item) *line {
 	case it.Claim != nil && m.config.ClaimsAlone:
 		return m.keyLine(m.claims.lines, it.Route)
 	case it.Claim != nil:
-		return m.looseWorker(it).own[ownClaims]
+		return m.looseWorker(it).unorderedLines[ownClaims]
 	case m.config.Lanes == NoOrder && m.config.Alone: // the handler may take long
 		return m.keyLine(m.lines, it.Route)
 	case m.config.Lanes == NoOrder:
-		return m.looseWorker(it).own[ownLoose]
+		return m.looseWorker(it).unorderedLines[ownLoose]
 	case m.config.Lanes == Partition:
 		return it.lane.line
 	}
@@ -139,7 +139,7 @@ func (m *Machine) rank(l *line) {
 		return
 	}
 	ready := &m.workers[l.worker].ready
-	it := l.first()
+	it := l.firstItem()
 	switch {
 	case it == nil || l.flying > 0 && m.forming != l.worker:
 		if l.place >= 0 {

@@ -32,9 +32,9 @@ type wave struct {
 	came    Time
 }
 
-// came records the arrival time of the next items. Waves older than the oldest item are removed when they are
+// recordArrival records the arrival time of the next items. Waves older than the oldest item are removed when they are
 // more than half of all waves.
-func (m *Machine) came() {
+func (m *Machine) recordArrival() {
 	first := m.arrivals + 1
 	if oldest := m.live.head; oldest != nil {
 		first = oldest.arrival

@@ -72,10 +72,10 @@ func New(c Config) *Machine {
 		formers:  make(map[Name]*Item),
 		workers:  make([]worker, c.Workers),
 	}
-	m.claims.lane, m.claims.lines, m.claims.most = &lane{name: InboxLane()}, make(map[uint64]*line), m.claimsAFlight()
+	m.claims.lane, m.claims.lines, m.claims.prefetchLimit = &lane{name: InboxLane()}, make(map[uint64]*line), m.claimsAFlight()
 	m.budget.empty = -c.RetrySaved
 	for i := range m.workers {
-		m.workers[i] = worker{number: i, limit: c.Most, own: [ownLines]*line{newLine(false), newLine(false)}}
+		m.workers[i] = worker{number: i, batchLimit: c.Most, unorderedLines: [ownLines]*line{newLine(false), newLine(false)}}
 	}
 	return m
 }
@@ -91,27 +91,27 @@ func (m *Machine) Step(e Event, now Time) []Action {
 	}
 	switch e := e.(type) {
 	case Given:
-		m.given(e.Lane)
+		m.handleGiven(e.Lane)
 	case Revoking:
-		m.revoking(e.Lane)
+		m.handleRevoking(e.Lane)
 	case Lost:
-		m.lost(e.Lane)
+		m.removeLane(e.Lane)
 	case Fetched:
-		m.fetched(e)
+		m.handleFetched(e)
 	case Claimed:
-		m.claimed(e)
+		m.handleClaimed(e)
 	case Due:
-		m.due(m.now)
+		m.recordDue(m.now)
 	case Marked:
-		m.marked(e)
+		m.handleMarked(e)
 	case Ran:
-		m.ran(e)
+		m.handleRan(e)
 	case Stuck:
-		m.stuck(e)
+		m.handleStuck(e)
 	case Ended:
-		m.ended(e)
+		m.handleEnded(e)
 	case Settled:
-		m.settled(e)
+		m.handleSettled(e)
 	case Stop:
 		m.stop()
 	case Timer:

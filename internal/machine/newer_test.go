@@ -179,9 +179,9 @@ func TestARunEndsWithMessagesOfANewerReleaseLeft(t *testing.T) {
 		m.store.down = true
 		only(false, "the store is down")
 		m.store.down = false
-		m.workers[0].until = m.now + time.Second
+		m.workers[0].backoffUntil = m.now + time.Second
 		only(false, "a worker waits after contention")
-		m.now = m.workers[0].until
+		m.now = m.workers[0].backoffUntil
 		only(true, "it may start again")
 	})
 	t.Run("law_11_where_the_source_has_ended", func(t *testing.T) {

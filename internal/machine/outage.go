@@ -23,13 +23,13 @@ type downState struct {
 // closed reports whether no batch may begin because the store is down.
 func (s *downState) closed(now Time) bool { return s.down && (s.asks != nil || s.until > now) }
 
-// The method opened records that a transaction has opened.
-func (m *Machine) opened(f *Flight) {
+// recordBegun records that a transaction has opened.
+func (m *Machine) recordBegun(f *Flight) {
 	s := &m.store
 	switch {
 	case !s.down:
 	case !s.full:
-		m.up()
+		m.endOutage()
 	case s.asks == f:
 		s.asks, s.asked = nil, f
 		s.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
@@ -54,7 +54,7 @@ func (m *Machine) goDown(f *Flight, err error, opened bool) {
 	m.do(Report{Kind: ReportNotReady, Part: "store", Wait: wait, Err: err})
 }
 
-func (m *Machine) up() {
+func (m *Machine) endOutage() {
 	if m.store.down {
 		m.store = downState{}
 		m.do(Report{Kind: ReportReady, Part: "store"})
@@ -70,8 +70,8 @@ func (m *Machine) answerDown() {
 		return
 	}
 	for i := range m.workers {
-		for _, q := range m.workers[i].own { // if the consumer never waits, messages have no order
-			for it := q.first(); it != nil; it = q.first() {
+		for _, q := range m.workers[i].unorderedLines { // if the consumer never waits, messages have no order
+			for it := q.firstItem(); it != nil; it = q.firstItem() {
 				wait := s.until - m.now
 				if wait <= 0 { // a batch is testing the store
 					wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)

@@ -16,13 +16,13 @@ type suspicion struct {
 	raised bool
 	// commits and outages are the values of the machine's counters at the time of the last run.
 	commits, outages uint64
-	// The field proven is the number of failures after which the store worked for other messages. When proven reaches
-	// the field enough, the failures count as attempts of the message.
-	proven, enough int
-	err            error
+	// provenFailures is the number of failures after which the store worked for other messages. When the number reaches
+	// provenLimit, the failures count as attempts of the message.
+	provenFailures, provenLimit int
+	err                         error
 }
 
-// The values of suspicion.enough: enoughMet is used if a statement of the message failed. enoughRefused is used if the
+// The values of suspicion.provenLimit: enoughMet is used if a statement of the message failed. enoughRefused is used if the
 // store only refused to commit, which can happen to any message.
 const (
 	enoughMet     = 2
@@ -36,23 +36,23 @@ func ownFault(err error) error {
 
 // suspect records a failure of a message that was alone in its batch.
 func (m *Machine) suspect(it *Item, enough int, err error) {
-	s := &it.troubled().suspicion
-	s.raised, s.enough, s.err = true, enough, err
+	s := &it.ensureTrouble().suspicion
+	s.raised, s.provenLimit, s.err = true, enough, err
 	s.commits, s.outages = m.commits, m.outages
 }
 
 // waitAlone makes a message wait that was alone in its batch when contention or the store ended its
 // transaction. Other lanes continue.
 func (m *Machine) waitAlone(w *worker, it *Item) {
-	it.alone, w.limit = true, 1
-	t := it.troubled()
+	it.runAlone, w.batchLimit = true, 1
+	t := it.ensureTrouble()
 	wait := m.jitter(m.config.BackoffFirst, min(m.config.BackoffMost, m.config.MaxInMemoryWait), t.busy)
 	t.busy++
 	switch {
 	case m.leaving(it):
 		m.leave(it)
 	case m.config.OneAttempt: // in this mode no item waits
-		w.until = m.now + wait
+		w.backoffUntil = m.now + wait
 		m.requeue(it)
 	default:
 		m.hold(it, m.now+wait)
@@ -77,7 +77,7 @@ func (m *Machine) judge(it *Item) (empty, charged bool) {
 		return true, false
 	}
 	s.raised = false
-	if s.proven++; s.proven < s.enough {
+	if s.provenFailures++; s.provenFailures < s.provenLimit {
 		return false, false
 	}
 	it.rolledBack = false

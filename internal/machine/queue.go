@@ -10,14 +10,14 @@ type queue struct {
 	blockers blockers // items after a blocker must not run
 }
 
-// The method first returns the item that may run next, or nil if no item may run.
-func (q *queue) first() *Item {
+// firstItem returns the item that may run next, or nil if no item may run.
+func (q *queue) firstItem() *Item {
 	for q.head < len(q.items) && q.items[q.head].state != queued {
 		q.items[q.head] = nil
 		q.head++
 	}
 	if q.head == len(q.items) {
-		q.items, q.head = emptied(q.items), 0
+		q.items, q.head = shrink(q.items), 0
 		return nil
 	}
 	it := q.items[q.head]
@@ -54,12 +54,12 @@ func (q *queue) push(it *Item) {
 	}
 }
 
-// The constant small is the maximum capacity that an empty queue keeps.
-const small = 1024
+// maxIdleCapacity is the maximum capacity that an empty queue keeps.
+const maxIdleCapacity = 1024
 
-// emptied returns the slice to use after all items have left the queue.
-func emptied(queue []*Item) []*Item {
-	if cap(queue) > small {
+// shrink returns the slice to use after all items have left the queue.
+func shrink(queue []*Item) []*Item {
+	if cap(queue) > maxIdleCapacity {
 		return nil
 	}
 	return queue[:0]
@@ -79,7 +79,7 @@ func (q *queue) tidy() {
 		}
 	}
 	clear(q.items[len(kept):])
-	if n, room := len(kept), cap(kept); 2*n > room || room > max(small, 4*n) {
+	if n, room := len(kept), cap(kept); 2*n > room || room > max(maxIdleCapacity, 4*n) {
 		kept = append(make([]*Item, 0, 2*n+1), kept...)
 	}
 	q.items, q.head = kept, 0

@@ -23,7 +23,7 @@ func TestClaimsOfAnothersAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAsking(t, nil)
 			step[Action](a, 0, Timer{})
-			e := a.claimed(2, time.Minute)
+			e := a.newClaimed(2, time.Minute)
 			c.change(e.Items[1])
 			step[Action](a, 0, e)
 			if n := a.m.Counts().Claims; n.Claimed != 2 || n.Reclaimed != c.want {
@@ -35,7 +35,7 @@ func TestClaimsOfAnothersAreCounted(t *testing.T) {
 		a := newAsking(t, nil)
 		step[Action](a, 0, Timer{})
 		step[Action](a, 0, Stop{})
-		e := a.claimed(1, time.Minute)
+		e := a.newClaimed(1, time.Minute)
 		e.Items[0].Claim.Suspect = true
 		step[Action](a, 0, e)
 		if n := a.m.Counts().Claims; n.Reclaimed != 1 || n.Released != 1 {

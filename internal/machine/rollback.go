@@ -6,11 +6,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failed splits a batch at the message that failed (case 1). If that message is unknown, failed halves the
+// splitFailed splits a batch at the message that failed (case 1). If that message is unknown, failed halves the
 // batch.
-func (m *Machine) failed(w *worker, f *Flight) {
+func (m *Machine) splitFailed(w *worker, f *Flight) {
 	if f.culprit < 0 {
-		w.limit = max(1, f.suspects/2)
+		w.batchLimit = max(1, f.suspects/2)
 		m.undone(f, f.done)
 		m.requeueAll(f)
 		return
@@ -22,9 +22,9 @@ func (m *Machine) failed(w *worker, f *Flight) {
 // message runs alone for its next attempt. The remaining entries run in batches of a quarter of the size.
 func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 	if culprit > 0 {
-		w.before = f.Entries[culprit].Item.arrival
+		w.beforeArrival = f.Entries[culprit].Item.arrival
 	}
-	w.limit = quarter(len(f.Entries))
+	w.batchLimit = quarter(len(f.Entries))
 	m.undone(f, f.done)
 	f.Entries[culprit].Item.rolledBack = false
 	for i := len(f.Entries) - 1; i >= 0; i-- {
@@ -45,8 +45,8 @@ func (m *Machine) undone(f *Flight, done int) {
 	}
 }
 
-// refused handles a commit that the store rejected.
-func (m *Machine) refused(w *worker, f *Flight, e Ended) {
+// handleRefused handles a commit that the store rejected.
+func (m *Machine) handleRefused(w *worker, f *Flight, e Ended) {
 	if e.Class == store.ClassContended || e.Class == store.ClassDown {
 		f.outside = e.Outside
 		m.undone(f, f.done)
@@ -58,7 +58,7 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 		culprit = 0
 	}
 	if culprit < 0 {
-		w.limit = max(1, len(f.Entries)/2)
+		w.batchLimit = max(1, len(f.Entries)/2)
 		m.undone(f, f.done)
 		m.requeueAll(f)
 		return
@@ -76,14 +76,14 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met int) {
 	if why == store.ClassContended {
 		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
-		if t := f.Entries[0].Item.trouble; t == nil || t.suspicion.proven == 0 {
+		if t := f.Entries[0].Item.trouble; t == nil || t.suspicion.provenFailures == 0 {
 			m.serialise()
 		}
 	}
 	// The store only refused to commit, which hardly shows that a message is the cause.
-	refused := f.why == store.ClassNone && met < 0
+	refused := f.class == store.ClassNone && met < 0
 	if met >= 0 && f.ran(met) {
-		f.Entries[met].Item.alone = true
+		f.Entries[met].Item.runAlone = true
 	}
 	full := why == store.ClassDown && f.outside // such as a full disk: every message would fail
 	switch {
@@ -92,10 +92,10 @@ func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met
 	case why == store.ClassContended, !full && m.config.OneAttempt && f.handled:
 		// Returned messages are delivered again in another batch, so the message that caused the failure is
 		// never alone. If the store is down, the next transaction does not open.
-		m.contention(w, f)
+		m.backOff(w, f)
 		m.requeueAll(f)
 	default:
-		w.limit = quarter(len(f.Entries))
+		w.batchLimit = quarter(len(f.Entries))
 		m.standDown(f, err, true)
 	}
 }
@@ -108,7 +108,7 @@ func (m *Machine) runAloneAgain(w *worker, f *Flight, why store.Class, err error
 	}
 	switch {
 	case why == store.ClassContended:
-		m.contention(w, f)
+		m.backOff(w, f)
 	case refused && !m.config.OneAttempt:
 		m.goDown(f, err, true)
 	}

@@ -93,8 +93,8 @@ func (m *Machine) flushSettle() {
 	m.settles.now = nil
 }
 
-// The method settled handles Settled, the response to Settle.
-func (m *Machine) settled(e Settled) {
+// handleSettled handles Settled, the response to Settle.
+func (m *Machine) handleSettled(e Settled) {
 	left := e.Left
 	for i, s := range e.Settle.Items {
 		if len(left) > 0 && left[0] == i {

@@ -33,7 +33,7 @@ func (m *Machine) Size() Size {
 	s.Kept += len(m.lines) + len(m.claims.lines)
 	for i := range m.workers {
 		w := &m.workers[i]
-		for _, l := range w.own {
+		for _, l := range w.unorderedLines {
 			add(l)
 		}
 		s.Kept += len(w.ready) + w.load // items of queues that are assigned to a worker

@@ -34,7 +34,7 @@ func TestSkippedMessagesOfALostLane(t *testing.T) {
 		} {
 			m, lane := skipping(t)
 			m.Step(goes(lane), 0)
-			m.up()
+			m.endOutage()
 			for _, a := range m.Step(Timer{}, 0) {
 				if s, ok := a.(*Settle); ok {
 					t.Errorf("%s: %d messages are settled", name, len(s.Items))

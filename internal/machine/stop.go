@@ -33,7 +33,7 @@ func (m *Machine) stop() {
 // halt ends the consumer because of a message. The message is not acked.
 func (m *Machine) halt(it *Item) {
 	if m.end.halted == nil {
-		why := it.failed()
+		why := it.failureOrZero()
 		m.end.halted, m.end.reason, m.end.err = it, why.reason, why.last
 	}
 	if it.Claim == nil {
@@ -83,7 +83,7 @@ func (m *Machine) leaveIdle() {
 
 func (m *Machine) done() {
 	m.end.done = true
-	m.do(Done{Halted: m.end.halted != nil, Item: m.end.halted, Reason: m.end.reason, Err: m.end.err, Idle: m.end.idle, Behind: m.behind(), Full: m.end.idle && m.full()})
+	m.do(Done{Halted: m.end.halted != nil, Item: m.end.halted, Reason: m.end.reason, Err: m.end.err, Idle: m.end.idle, Behind: m.unfinishedLanes(), Full: m.end.idle && m.isFull()})
 }
 
 // cutOff cancels handlers that did not end within the drain, and closes their connections. A running commit

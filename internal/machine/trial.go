@@ -36,7 +36,7 @@ func (m *Machine) trySucceeded() {
 }
 
 // tries reports whether an item's next batch runs a handler while only one message is tried at a time.
-func (m *Machine) tries(it *Item) bool { return m.oneTry() && it.as == AsApplied }
+func (m *Machine) tries(it *Item) bool { return m.oneTry() && it.markAs == AsApplied }
 
 // mayTry reports whether a handler may begin now. The machine does not wait for a handler that does not return, because
 // its connection was closed.

@@ -26,7 +26,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 		})
 		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		for range 2 {
-			step[Action](a, 0, a.claimed(1, time.Minute))
+			step[Action](a, 0, a.newClaimed(1, time.Minute))
 		}
 		a.fail()
 		a.commit() // records the failure
@@ -49,15 +49,15 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 	})
 	t.Run("C6_nothing_more_is_claimed_while_one_waits_to_be_tried", func(t *testing.T) {
 		a := oneFailed(t)
-		a.asked = ClaimRows{}
+		a.lastClaimRows = ClaimRows{}
 		step[Action](a, 0, Due{})
-		if n := a.asked.Messages; n != 0 {
+		if n := a.lastClaimRows.Messages; n != 0 {
 			t.Errorf("%d are claimed", n)
 		}
 		step[Action](a, 10*time.Second, Timer{})
 		a.fail()
 		a.commit()
-		if n := a.asked.Messages; n != 1 {
+		if n := a.lastClaimRows.Messages; n != 1 {
 			t.Errorf("%d are claimed", n)
 		}
 	})
@@ -65,7 +65,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 		a := newAsking(t, func(c *Config) {
 			c.Lanes, c.Most, c.TrialAfter, c.RetryCost, c.Poll = NoOrder, 4, 1, 10*time.Hour, time.Hour
 		})
-		step[Action](a, 0, a.claimed(4, time.Minute))
+		step[Action](a, 0, a.newClaimed(4, time.Minute))
 		f := a.flights[0]
 		a.flights = nil
 		step[Action](a, 0, Marked{Flight: f, Verdicts: slices.Repeat([]store.Verdict{{Kind: store.Fresh}}, 4)})

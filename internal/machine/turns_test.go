@@ -73,7 +73,7 @@ func TestVersionsOutOfTheirTurn(t *testing.T) {
 	})
 	t.Run("B9_trap_T55_one_that_has_waited_for_as_long_as_it_may_asks_when_it_is_parked", func(t *testing.T) {
 		a := begins(t)
-		e := a.claimed(1, time.Minute)
+		e := a.newClaimed(1, time.Minute)
 		e.Items[0].Version, e.Items[0].Claim.Blocked = &Version{"s", 2}, true
 		step[Action](a, 0, Timer{})
 		step[Action](a, 0, e)
@@ -98,7 +98,7 @@ func TestVersionsOutOfTheirTurn(t *testing.T) {
 		a := begins(t)
 		it := versioned("m", 2)
 		step[Action](a, 0, Fetched{Items: []*Item{it}})
-		it.troubled().suspicion = suspicion{raised: true, enough: 1, proven: 1, commits: a.m.commits, err: errGap}
+		it.ensureTrouble().suspicion = suspicion{raised: true, provenLimit: 1, provenFailures: 1, commits: a.m.commits, err: errGap}
 		a.answer(store.Stale)
 		marked(t, a, AsDiscarded)
 		if it.attempts != 0 {

@@ -19,32 +19,32 @@ var (
 // atOnce is the delay of a row that must be claimed as soon as a worker is free.
 const atOnce = time.Millisecond
 
-// gap handles a version whose predecessor was not applied. If another version of the stream was applied in the same
+// handleGap handles a version whose predecessor was not applied. If another version of the stream was applied in the same
 // batch, the item is marked again. If no other version was applied in the batch, the next batch of the worker stores
 // the item in the inbox, and the commit of the predecessor unblocks the version. A row that has waited for the maximum
 // time is parked. The statement that parks the row checks once more whether the predecessor was applied, because
 // unblocking does not find claimed rows.
 //
 // A version with too many missing predecessors is due at once, so that it is claimed and parked.
-func (m *Machine) gap(f *Flight, it *Item, v store.Verdict) {
+func (m *Machine) handleGap(f *Flight, it *Item, v store.Verdict) {
 	switch {
 	case m.moved(f, it):
 		m.requeue(it)
 	case it.Claim != nil && it.Claim.Blocked:
-		why := it.failing()
+		why := it.ensureFailure()
 		why.reason, why.last = semel.ReasonGap, errGap
 		if m.tooFar(v) {
 			why.last = errFar
 		}
-		it.as, it.alone = AsOverdue, false
+		it.markAs, it.runAlone = AsOverdue, false
 		m.requeue(it)
 	default:
-		why := it.failing()
+		why := it.ensureFailure()
 		why.reason, why.after = semel.ReasonGap, m.config.Gap
 		if m.tooFar(v) {
 			why.after = atOnce
 		}
-		it.as, it.alone = AsBlocked, false
+		it.markAs, it.runAlone = AsBlocked, false
 		m.requeue(it)
 	}
 }
@@ -68,10 +68,10 @@ func (m *Machine) moved(f *Flight, it *Item) bool {
 // moves reports whether a version that ends with the outcome a advances its stream.
 func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsDiscarded }
 
-// The method stale ends a version that is not higher than its stream's last version. If the stream is at the same
+// endStale ends a version that is not higher than its stream's last version. If the stream is at the same
 // version with other content, the message is a conflict. If the higher version was removed from the batch again, the
 // item is marked again, because the stream was not advanced.
-func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
+func (m *Machine) endStale(f *Flight, it *Item, v store.Verdict) {
 	if passedInVain(f, it) {
 		m.requeue(it)
 		return
@@ -80,7 +80,7 @@ func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 		t.suspicion = suspicion{} // the handler will not run again
 	}
 	if v.Known && m.config.OnConflict != EndKeepFirst {
-		it.failing().last = errTaken
+		it.ensureFailure().last = errTaken
 		m.endAs(it, m.config.OnConflict, semel.ReasonConflict)
 		return
 	}

@@ -31,8 +31,8 @@ func version(lane, stream string, n int64) *Item {
 	return &Item{Lane: source.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprint(stream, n), Size: 100, Version: &Version{Stream: stream, Number: n}}
 }
 
-// The method flight returns the current batch.
-func (v versions) flight() *Flight {
+// currentFlight returns the current batch.
+func (v versions) currentFlight() *Flight {
 	v.t.Helper()
 	if len(v.flights) != 1 {
 		v.t.Fatalf("%d flights are open", len(v.flights))
@@ -69,12 +69,12 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 		v := newVersions(t, nil)
 		it := version("a", "s", 2)
 		step[Action](v.asking, 0, Fetched{Items: []*Item{it}})
-		f := v.flight()
+		f := v.currentFlight()
 		if c := v.flies(f, 0, store.Gap); len(c.Trim) != 1 || len(c.Rows) != 0 {
 			t.Errorf("%+v", c)
 		}
 		v.lands(f)
-		f = v.flight()
+		f = v.currentFlight()
 		c := v.flies(f, 0, store.Fresh)
 		if len(c.Rows) != 1 || c.Rows[0].As != AsBlocked || c.Rows[0].After != time.Minute || c.Rows[0].Attempts != 0 || c.Rows[0].Reason != semel.ReasonGap {
 			t.Errorf("%+v", c)
@@ -87,10 +87,10 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 	t.Run("B9_asks_once_more_where_its_stream_has_moved_and_only_there", func(t *testing.T) {
 		v := newVersions(t, nil)
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 2), version("a", "s", 1), version("a", "z", 2)}})
-		first := v.flight()
+		first := v.currentFlight()
 		v.flies(first, 1, store.Gap, store.Fresh, store.Gap)
 		v.lands(first)
-		second := v.flight()
+		second := v.currentFlight()
 		if len(second.Entries) != 2 || second.Entries[0].As != AsApplied || second.Entries[1].As != AsBlocked {
 			t.Errorf("%+v", second.Entries)
 		}
@@ -101,10 +101,10 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 		it.Lane, it.Claim = InboxLane(), &Claim{Until: time.Hour, Blocked: true}
 		step[Action](v.asking, 0, Timer{})
 		step[Action](v.asking, 0, Claimed{Items: []*Item{it}})
-		f := v.flight()
+		f := v.currentFlight()
 		v.flies(f, 0, store.Gap)
 		v.lands(f)
-		c := v.flies(v.flight(), 0, store.Fresh)
+		c := v.flies(v.currentFlight(), 0, store.Fresh)
 		if len(c.Rows) != 1 || c.Rows[0].As != AsOverdue || c.Rows[0].Reason != semel.ReasonGap || c.Rows[0].Last == nil {
 			t.Errorf("%+v", c)
 		}
@@ -114,7 +114,7 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 		step[Action](v.asking, 0, Timer{})
 		step[Action](v.asking, 0, Claimed{})
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1)}})
-		f := v.flight()
+		f := v.currentFlight()
 		v.flies(f, 1, store.Fresh)
 		if asked := step[ClaimRows](v.asking, 0, Ended{Flight: f, Outcome: store.Committed, Culprit: -1, Freed: true}); len(asked) != 1 {
 			t.Errorf("%+v", asked)
@@ -136,12 +136,12 @@ func TestAVersionThatWasPassed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newVersions(t, func(config *Config) { config.OnConflict = c.on })
 			step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1)}})
-			f := v.flight()
+			f := v.currentFlight()
 			if commits := step[Commit](v.asking, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Stale, Known: c.taken}}}); len(commits) != 1 || len(commits[0].Trim) != 1 {
 				t.Fatalf("%+v", commits)
 			}
 			v.lands(f)
-			end := v.flies(v.flight(), 0, store.Fresh)
+			end := v.flies(v.currentFlight(), 0, store.Fresh)
 			if len(end.Rows) != 1 || end.Rows[0].As != c.as || end.Rows[0].Reason != c.why {
 				t.Errorf("%+v", end)
 			}
@@ -154,7 +154,7 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 		v := newVersions(t, nil)
 		busy := &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
 		step[Action](v.asking, 0, Fetched{Items: []*Item{busy, version("a", "s", 1), version("b", "s", 2), version("b", "z", 1)}})
-		f := v.flight()
+		f := v.currentFlight()
 		c := v.flies(f, 0, store.Busy, store.Fresh, store.Fresh, store.Fresh)
 		if len(c.Trim) != 3 || c.Trim[0] != 1 || c.Trim[1] != 2 || c.Trim[2] != 3 {
 			t.Errorf("taken back are %v", c.Trim)
@@ -164,7 +164,7 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 		v := newVersions(t, nil)
 		busy := &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
 		step[Action](v.asking, 0, Fetched{Items: []*Item{busy, version("a", "s", 1), version("b", "s", 2), version("b", "z", 1), version("b", "y", 1)}})
-		c := v.flies(v.flight(), 0, store.Busy, store.Fresh, store.Fresh, store.Fresh, store.Fresh)
+		c := v.flies(v.currentFlight(), 0, store.Busy, store.Fresh, store.Fresh, store.Fresh, store.Fresh)
 		if len(c.Trim) != 4 {
 			t.Errorf("taken back are %v", c.Trim)
 		}
@@ -173,8 +173,8 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 		v := newVersions(t, nil)
 		busy := &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
 		step[Action](v.asking, 0, Fetched{Items: []*Item{busy, version("a", "s", 6), version("b", "s", 1), version("b", "z", 1)}})
-		f := v.flight()
-		f.Entries[1].As, f.Entries[1].Item.as = AsBlocked, AsBlocked
+		f := v.currentFlight()
+		f.Entries[1].As, f.Entries[1].Item.markAs = AsBlocked, AsBlocked
 		if c := v.flies(f, 2, store.Busy, store.Fresh, store.Fresh, store.Fresh); len(c.Trim) != 1 {
 			t.Errorf("taken back are %v", c.Trim)
 		}
@@ -184,12 +184,12 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 		twin := version("b", "s", 1)
 		twin.Identity = "twin"
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1), twin}})
-		f := v.flight()
+		f := v.currentFlight()
 		if c := v.flies(f, 0, store.Fresh, store.Stale); len(c.Trim) != 2 {
 			t.Errorf("taken back are %v", c.Trim)
 		}
 		v.lands(f)
-		for _, en := range v.flight().Entries {
+		for _, en := range v.currentFlight().Entries {
 			if en.As != AsApplied {
 				t.Errorf("%s is marked as %d, and neither has taken effect", en.Item.Identity, en.As)
 			}
@@ -198,9 +198,9 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 	t.Run("B4_also_what_rides_without_a_handler", func(t *testing.T) {
 		v := newVersions(t, nil)
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1), version("b", "s", 2)}})
-		f := v.flight()
+		f := v.currentFlight()
 		f.Entries[1].As = AsDiscarded
-		f.Entries[1].Item.as = AsDiscarded
+		f.Entries[1].Item.markAs = AsDiscarded
 		c := v.flies(f, 0, store.Fresh, store.Fresh)
 		if len(c.Trim) != 2 {
 			t.Errorf("taken back are %v, rows %+v", c.Trim, c.Rows)

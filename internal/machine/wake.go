@@ -24,7 +24,7 @@ func (m *Machine) nextMoment() Time {
 		consider(m.held[0].until)
 	}
 	for i := range m.workers {
-		consider(m.workers[i].until)
+		consider(m.workers[i].backoffUntil)
 	}
 	if m.serial.on {
 		consider(m.serial.until)
@@ -46,8 +46,8 @@ func (m *Machine) nextMoment() Time {
 	if m.config.Inbox && !m.claims.under && !m.end.stopping {
 		consider(m.claims.until)
 	}
-	if len(m.claims.fresh) > 0 {
-		consider(m.claims.fresh[0].until)
+	if len(m.claims.unstartedClaims) > 0 {
+		consider(m.claims.unstartedClaims[0].until)
 	}
 	if len(m.settles.again) > 0 {
 		consider(m.settles.until)

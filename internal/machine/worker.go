@@ -5,24 +5,24 @@ import "slices"
 // worker runs one batch at a time.
 type worker struct {
 	number int
-	// The field own contains the worker's own lines (queues of messages without an order). The field ready contains
+	// unorderedLines contains the worker's own lines (queues of messages without an order). The field ready contains
 	// those other lines of the worker that are ready to run, the earliest first. The field load is the number of items
 	// in the other lines.
-	own    [ownLines]*line
-	ready  lineHeap
-	load   int
-	flight *Flight
+	unorderedLines [ownLines]*line
+	ready          lineHeap
+	load           int
+	flight         *Flight
 	// claims means that the worker's last batch consisted of claimed rows.
 	claims bool
-	// The field limit is the maximum number of entries of the next batch. A failure divides the limit by four. Each
+	// batchLimit is the maximum number of entries of the next batch. A failure divides the limit by four. Each
 	// commit doubles the limit.
-	limit int
-	// The field before, if not 0, limits the next batch to entries with a smaller arrival number. The field is set when
+	batchLimit int
+	// beforeArrival, if not 0, limits the next batch to entries with a smaller arrival number. The field is set when
 	// the entries before a failed message run again.
-	before uint64
-	// The field until is the time at which the worker may start again after contention.
-	until     Time
-	contended int // number of consecutive contentions
+	beforeArrival uint64
+	// backoffUntil is the time at which the worker may start again after contention.
+	backoffUntil Time
+	contended    int // number of consecutive contentions
 }
 
 // The lines (queues) that each worker has. Claimed rows have a separate line, so that messages to be received need not
@@ -94,9 +94,9 @@ func (m *Machine) looseWorker(it *Item) *worker {
 
 func quarter(n int) int { return max(1, n/4) }
 
-// contention makes a worker wait, and take fewer entries for its next batch. Contention does not count as an attempt.
-func (m *Machine) contention(w *worker, f *Flight) {
-	w.limit = quarter(len(f.Entries))
-	w.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)
+// backOff makes a worker wait, and take fewer entries for its next batch. Contention does not count as an attempt.
+func (m *Machine) backOff(w *worker, f *Flight) {
+	w.batchLimit = quarter(len(f.Entries))
+	w.backoffUntil = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)
 	w.contended++
 }

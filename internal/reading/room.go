@@ -49,10 +49,10 @@ func (r *Room) Became(v strictjson.Value) { r.body, r.inner = v.Raw(), v }
 // Body returns the parsed message body. If the body is the last parsed text, or the value passed to Became, Body does
 // not parse the body again.
 func (r *Room) Body(body []byte) (strictjson.Value, error) {
-	if r.body != nil && same(r.body, body) {
+	if r.body != nil && sameMemory(r.body, body) {
 		return r.inner, nil
 	}
-	if r.text == nil || !same(r.text, body) {
+	if r.text == nil || !sameMemory(r.text, body) {
 		_, _ = r.Parse(body) // the error is kept in r.fault
 	}
 	if r.fault != nil {
@@ -65,17 +65,17 @@ func (r *Room) Body(body []byte) (strictjson.Value, error) {
 // Proof returns the empty proof. Proof never parses.
 func (r *Room) Proof(body []byte) strictjson.Proof {
 	switch {
-	case r.body != nil && same(r.body, body):
+	case r.body != nil && sameMemory(r.body, body):
 		return r.inner.Proof()
-	case r.text != nil && r.fault == nil && same(r.text, body):
+	case r.text != nil && r.fault == nil && sameMemory(r.text, body):
 		return r.document.Proof()
 	}
 	return strictjson.Proof{}
 }
 
-// The function same reports whether two slices share the same memory. For equal bytes at another address, same returns
+// sameMemory reports whether two slices share the same memory. For equal bytes at another address, same returns
 // false, because comparing bytes would slow down every message with a separate body.
-func same(a, b []byte) bool {
+func sameMemory(a, b []byte) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 

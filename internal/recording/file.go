@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// The constant form is the version of the file format.
-const form = 1
+// formatVersion is the version of the file format.
+const formatVersion = 1
 
 // begins is the start of every recording, before the version of its format.
 const begins = `{"semel_recording":`
@@ -112,7 +112,7 @@ func (t *Tape) copy(why string, ids bool) (Header, []byte) {
 	defer t.mutex.Unlock()
 	oldest := &t.ring[(t.current+segments+1-t.used)%segments]
 	return Header{
-		Form: form, Consumer: t.name, Build: ThisBuild(), Began: t.began, From: t.began.Add(oldest.began), Until: t.began.Add(t.last),
+		Form: formatVersion, Consumer: t.name, Build: ThisBuild(), Began: t.began, From: t.began.Add(oldest.snapshotTime), Until: t.began.Add(t.last),
 		Why: why, IDs: ids, Config: t.config,
 	}, t.lines()
 }

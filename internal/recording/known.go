@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The type known is the state outside of the machine to which events refer: the current batch of each worker, and the
+// externalState is the state outside of the machine to which events refer: the current batch of each worker, and the
 // settlements (acks, nacks, dead letters) whose result is not known. A recording and a replay update this state in the
 // same way.
-type known struct {
+type externalState struct {
 	Machine *machine.Machine
 	// Flights contains the current batch of each worker. Under contains the Settle actions without a
 	// response, the oldest first.
@@ -19,14 +19,14 @@ type known struct {
 }
 
 // step updates the state after a step.
-func (k *known) step(e machine.Event, actions []machine.Action) {
+func (k *externalState) step(e machine.Event, actions []machine.Action) {
 	switch e := e.(type) {
 	case machine.Marked:
 		if e.Class != store.ClassNone {
-			k.land(e.Flight)
+			k.endFlight(e.Flight)
 		}
 	case machine.Ended:
-		k.land(e.Flight)
+		k.endFlight(e.Flight)
 	case machine.Settled:
 		if i := slices.Index(k.Under, e.Settle); i >= 0 {
 			k.Under = slices.Delete(k.Under, i, i+1)
@@ -42,7 +42,7 @@ func (k *known) step(e machine.Event, actions []machine.Action) {
 	}
 }
 
-func (k *known) land(f *machine.Flight) {
+func (k *externalState) endFlight(f *machine.Flight) {
 	if k.Flights[f.Worker] == f {
 		k.Flights[f.Worker] = nil
 	}

@@ -11,7 +11,7 @@ import (
 // memory as long as the process runs, and each Settled event would search all of them.
 func TestEndedFlightsAndSettlesAreForgotten(t *testing.T) {
 	t.Run("trap_T81_a_settlement_when_it_is_answered_and_a_flight_when_it_lands", func(t *testing.T) {
-		k := known{Flights: make([]*machine.Flight, 2)}
+		k := externalState{Flights: make([]*machine.Flight, 2)}
 		first, second := &machine.Settle{}, &machine.Settle{}
 		k.step(machine.Timer{}, []machine.Action{first, second})
 		k.step(machine.Settled{Settle: first}, nil)

@@ -43,7 +43,7 @@ type watched struct {
 
 // step returns the first law that a step violates, or nil if the step violates no law.
 func (w *watch) step(e machine.Event, now time.Duration, actions []machine.Action) *Broken {
-	w.hear(e)
+	w.recordEvent(e)
 	if now > w.at {
 		w.at, w.still = now, 0
 	}
@@ -51,7 +51,7 @@ func (w *watch) step(e machine.Event, now time.Duration, actions []machine.Actio
 		return &Broken{"law 11", fmt.Sprintf("it spins: %d steps at one instant", w.still)}
 	}
 	for _, a := range actions {
-		if b := w.action(e, a); b != nil {
+		if b := w.checkAction(e, a); b != nil {
 			return b
 		}
 	}
@@ -68,7 +68,7 @@ func (w *watch) begins(actions []machine.Action, worker int) bool {
 	})
 }
 
-func (w *watch) hear(e machine.Event) {
+func (w *watch) recordEvent(e machine.Event) {
 	switch e := e.(type) {
 	case machine.Marked:
 		if e.Class != store.ClassNone {
@@ -82,7 +82,7 @@ func (w *watch) hear(e machine.Event) {
 	}
 }
 
-func (w *watch) action(e machine.Event, a machine.Action) *Broken {
+func (w *watch) checkAction(e machine.Event, a machine.Action) *Broken {
 	switch a := a.(type) {
 	case machine.Begin:
 		f := &w.workers[a.Flight.Worker]
@@ -97,17 +97,17 @@ func (w *watch) action(e machine.Event, a machine.Action) *Broken {
 		}
 		f.ran, f.fresh = true, a.Fresh
 	case machine.Commit:
-		return w.commit(a)
+		return w.checkCommit(a)
 	case *machine.Settle:
-		return w.settle(e, a.Items)
+		return w.checkSettle(e, a.Items)
 	case machine.Over:
 		one := [1]machine.Settlement{a.Settlement}
-		return w.settle(e, one[:])
+		return w.checkSettle(e, one[:])
 	}
 	return nil
 }
 
-func (w *watch) commit(a machine.Commit) *Broken {
+func (w *watch) checkCommit(a machine.Commit) *Broken {
 	f := &w.workers[a.Flight.Worker]
 	if f.failed {
 		return &Broken{"law 3", fmt.Sprintf("flight %d is committed although a handler of it failed", a.Flight.Number)}
@@ -122,8 +122,8 @@ func (w *watch) commit(a machine.Commit) *Broken {
 	return nil
 }
 
-// The method settle checks that a message is acked only in the step of the commit that ended the message.
-func (w *watch) settle(e machine.Event, all []machine.Settlement) *Broken {
+// checkSettle checks that a message is acked only in the step of the commit that ended the message.
+func (w *watch) checkSettle(e machine.Event, all []machine.Settlement) *Broken {
 	ended, _ := e.(machine.Ended)
 	next := 0
 	for i := range all {

@@ -81,7 +81,7 @@ func words(t reflect.Type) *[256]string {
 	return all
 }
 
-// The function open returns the field v as a value that can be set, even if the field is not exported.
-func open(v reflect.Value) reflect.Value {
+// settable returns the field v as a value that can be set, even if the field is not exported.
+func settable(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }

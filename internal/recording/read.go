@@ -16,9 +16,9 @@ import (
 // reader creates values of the machine's types from the JSON that a writer has written. If the JSON does not
 // fit the types, reader panics, and Replay turns the panic into an error.
 type reader struct {
-	known   *known
-	picture bool            // a snapshot of the state is being read
-	met     []reflect.Value // targets of the snapshot's pointers and maps, by number
+	state      *externalState
+	inSnapshot bool            // a snapshot of the state is being read
+	met        []reflect.Value // targets of the snapshot's pointers and maps, by number
 }
 
 // events contains the types of a machine's events, by name.
@@ -31,32 +31,32 @@ var events = func() map[string]reflect.Type {
 	return all
 }()
 
-func (r *reader) event(name string, with any) machine.Event {
+func (r *reader) readEvent(name string, with any) machine.Event {
 	t := events[name]
 	if t == nil {
 		panic(fmt.Errorf("%w: it has an event %q", ErrOtherShape, name))
 	}
 	v := reflect.New(t).Elem()
 	if with != nil {
-		r.into(v, with)
+		r.readValue(v, with)
 	}
 	return v.Interface().(machine.Event)
 }
 
 // restore reads a snapshot (picture) and returns the state of the machine that it describes.
-func (r *reader) restore(picture []any) *known {
-	r.picture = true
-	k := &known{}
-	r.into(reflect.ValueOf(k).Elem(), picture[0])
+func (r *reader) restore(picture []any) *externalState {
+	r.inSnapshot = true
+	k := &externalState{}
+	r.readValue(reflect.ValueOf(k).Elem(), picture[0])
 	for i := 0; i < len(r.met); i++ {
-		r.content(r.met[i], picture[i+1])
+		r.readTarget(r.met[i], picture[i+1])
 	}
-	r.known, r.picture = k, false
+	r.state, r.inSnapshot = k, false
 	_ = k.Machine.Load() // Load panics if the snapshot is damaged
 	return k
 }
 
-func (r *reader) into(v reflect.Value, from any) {
+func (r *reader) readValue(v reflect.Value, from any) {
 	switch v.Type() {
 	case typeRandom:
 		r.random(v, from.([]any))
@@ -85,17 +85,17 @@ func (r *reader) into(v reflect.Value, from any) {
 	case reflect.String:
 		v.SetString(from.(string))
 	case reflect.Struct:
-		r.object(v, from.(map[string]any))
+		r.readObject(v, from.(map[string]any))
 	case reflect.Array, reflect.Slice:
 		all := from.([]any)
 		if v.Kind() == reflect.Slice {
 			v.Set(reflect.MakeSlice(v.Type(), len(all), len(all)))
 		}
 		for i, x := range all {
-			r.into(open(v.Index(i)), x)
+			r.readValue(settable(v.Index(i)), x)
 		}
 	case reflect.Pointer, reflect.Map:
-		r.pointer(v, from)
+		r.readPointer(v, from)
 	default:
 		if from.(bool) {
 			v.Set(reflect.ValueOf(errUnrecorded))
@@ -115,13 +115,13 @@ func number(from any) uint64 {
 	return n
 }
 
-// object reads the fields of a struct in the order in which writer.object wrote them, because the targets of
+// readObject reads the fields of a struct in the order in which writer.object wrote them, because the targets of
 // pointers are numbered in that order.
-func (r *reader) object(v reflect.Value, from map[string]any) {
+func (r *reader) readObject(v reflect.Value, from map[string]any) {
 	met := 0
 	for _, f := range parts(v.Type()) {
 		if x, there := from[f.name]; there {
-			r.into(open(v.Field(f.index)), x)
+			r.readValue(settable(v.Field(f.index)), x)
 			met++
 		}
 	}
@@ -130,12 +130,12 @@ func (r *reader) object(v reflect.Value, from map[string]any) {
 	}
 }
 
-func (r *reader) pointer(v reflect.Value, from any) {
+func (r *reader) readPointer(v reflect.Value, from any) {
 	switch t := v.Type(); {
-	case r.picture:
+	case r.inSnapshot:
 		n := int(number(from))
 		if n == len(r.met)+1 {
-			r.met = append(r.met, empty(t))
+			r.met = append(r.met, newEmpty(t))
 		}
 		if n > 0 {
 			v.Set(r.met[n-1])
@@ -143,30 +143,30 @@ func (r *reader) pointer(v reflect.Value, from any) {
 	case from == nil:
 	case t == typeFlight:
 		pair := from.([]any)
-		v.Set(reflect.ValueOf(r.flight(number(pair[0]), int(number(pair[1])))))
+		v.Set(reflect.ValueOf(r.findFlight(number(pair[0]), int(number(pair[1])))))
 	case t == typeSettle:
-		v.Set(reflect.ValueOf(r.known.Under[number(from)]))
+		v.Set(reflect.ValueOf(r.state.Under[number(from)]))
 	default:
 		if arrival, is := from.(json.Number); is {
-			v.Set(reflect.ValueOf(r.item(number(arrival))))
+			v.Set(reflect.ValueOf(r.findItem(number(arrival))))
 			return
 		}
 		v.Set(reflect.New(t.Elem()))
-		r.into(v.Elem(), from)
+		r.readValue(v.Elem(), from)
 	}
 }
 
-// The method flight returns the worker's batch with the given number or, if that batch has ended, an empty batch.
-func (r *reader) flight(number uint64, worker int) *machine.Flight {
-	if f := r.known.Flights[worker]; f != nil && f.Number == number {
+// findFlight returns the worker's batch with the given number or, if that batch has ended, an empty batch.
+func (r *reader) findFlight(number uint64, worker int) *machine.Flight {
+	if f := r.state.Flights[worker]; f != nil && f.Number == number {
 		return f
 	}
 	return &machine.Flight{Number: number, Worker: worker}
 }
 
-// item returns an item of a current batch.
-func (r *reader) item(arrival uint64) *machine.Item {
-	for _, f := range r.known.Flights {
+// findItem returns an item of a current batch.
+func (r *reader) findItem(arrival uint64) *machine.Item {
+	for _, f := range r.state.Flights {
 		for i := 0; f != nil && i < len(f.Entries); i++ {
 			if it := f.Entries[i].Item; it.Arrival() == arrival {
 				return it
@@ -176,24 +176,24 @@ func (r *reader) item(arrival uint64) *machine.Item {
 	return nil
 }
 
-// The function empty returns a new pointer or map of a type, whose content is read later.
-func empty(t reflect.Type) reflect.Value {
+// newEmpty returns a new pointer or map of a type, whose content is read later.
+func newEmpty(t reflect.Type) reflect.Value {
 	if t.Kind() == reflect.Map {
 		return reflect.MakeMap(t)
 	}
 	return reflect.New(t.Elem())
 }
 
-// content reads the target of a pointer, or the entries of a map.
-func (r *reader) content(v reflect.Value, from any) {
+// readTarget reads the target of a pointer, or the entries of a map.
+func (r *reader) readTarget(v reflect.Value, from any) {
 	if v.Kind() == reflect.Pointer {
-		r.into(v.Elem(), from)
+		r.readValue(v.Elem(), from)
 		return
 	}
 	for pair := range slices.Chunk(from.([]any), 2) {
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		r.into(key, pair[0])
-		r.into(value, pair[1])
+		r.readValue(key, pair[0])
+		r.readValue(value, pair[1])
 		v.SetMapIndex(key, value)
 	}
 }

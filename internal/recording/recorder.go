@@ -37,7 +37,7 @@ type Tape struct {
 	ring    [segments]segment
 	current int // the index of the current segment
 	used    int // the number of segments in use
-	known   known
+	state   externalState
 	watch   watch
 	event   machine.Event // the event of the current step
 	now     time.Duration
@@ -49,9 +49,9 @@ type Tape struct {
 // segment contains a snapshot of the machine's state (picture) and the steps after the snapshot.
 type segment struct {
 	out []byte
-	// The field began is the time of the snapshot. The field body is the offset of the first step.
-	began time.Duration
-	body  int
+	// snapshotTime is the time of the snapshot. stepsOffset is the offset of the first step.
+	snapshotTime time.Duration
+	stepsOffset  int
 }
 
 // New returns a recorder whose ring uses about size bytes for steps. Snapshots of the machine's state need additional
@@ -70,10 +70,10 @@ func (r *Recorder) Tell(law string) {
 // Begin starts the recording of a machine that has made no step yet. The new recording replaces the recording
 // of the previous machine.
 func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) *Tape {
-	t := &Tape{size: r.size, name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
+	t := &Tape{size: r.size, name: name, config: c, began: at, state: externalState{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
 	t.watch.workers = make([]watched, c.Workers)
-	t.writer.known, t.writer.hide = &t.known, &r.hide
-	t.open(0)
+	t.writer.state, t.writer.hide = &t.state, &r.hide
+	t.beginSegment(0)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.tape = t
@@ -84,12 +84,12 @@ func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at t
 func (t *Tape) Event(e machine.Event, now time.Duration) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if s := &t.ring[t.current]; len(s.out)-s.body > t.size/segments {
+	if s := &t.ring[t.current]; len(s.out)-s.stepsOffset > t.size/segments {
 		t.current = (t.current + 1) % segments
-		t.open(t.last)
+		t.beginSegment(t.last)
 	}
 	t.event, t.now = e, now
-	t.write(func(w *writer) { w.event(e, now) })
+	t.appendLines(func(w *writer) { w.writeEvent(e, now) })
 	t.last = now
 }
 
@@ -98,8 +98,8 @@ func (t *Tape) Event(e machine.Event, now time.Duration) {
 func (t *Tape) Actions(all []machine.Action) *Broken {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.write(func(w *writer) { w.actions(all) })
-	t.known.step(t.event, all)
+	t.appendLines(func(w *writer) { w.writeActions(all) })
+	t.state.step(t.event, all)
 	if t.broken {
 		return nil
 	}
@@ -108,17 +108,17 @@ func (t *Tape) Actions(all []machine.Action) *Broken {
 	return b
 }
 
-// The method open begins the current segment with a snapshot of the machine's state.
-func (t *Tape) open(at time.Duration) {
+// beginSegment begins the current segment with a snapshot of the machine's state.
+func (t *Tape) beginSegment(at time.Duration) {
 	s := &t.ring[t.current]
 	t.used = min(t.used+1, segments)
 	s.out = s.out[:0]
-	t.write(func(w *writer) { w.paint(at) })
-	s.began, s.body = at, len(s.out)
+	t.appendLines(func(w *writer) { w.writeSnapshot(at) })
+	s.snapshotTime, s.stepsOffset = at, len(s.out)
 }
 
-// The method write appends lines to the current segment.
-func (t *Tape) write(what func(w *writer)) {
+// appendLines appends lines to the current segment.
+func (t *Tape) appendLines(what func(w *writer)) {
 	s, w := &t.ring[t.current], &t.writer
 	w.out = s.out
 	what(w)
@@ -131,9 +131,9 @@ func (t *Tape) lines() (all []byte) {
 	for i := range t.used {
 		s := &t.ring[(t.current+segments+1-t.used+i)%segments]
 		if i == 0 {
-			all = append(all, s.out[:s.body]...)
+			all = append(all, s.out[:s.stepsOffset]...)
 		}
-		all = append(all, s.out[s.body:]...)
+		all = append(all, s.out[s.stepsOffset:]...)
 	}
 	return all
 }

@@ -31,9 +31,9 @@ func (r *recorded) Step(e machine.Event, now machine.Time) []machine.Action {
 	return actions
 }
 
-// The function under returns a Maker that records every machine of a simulator run. The recording of each machine has
+// recordingMaker returns a Maker that records every machine of a simulator run. The recording of each machine has
 // size bytes.
-func under(size int, all *[]*recorded) simulator.Maker {
+func recordingMaker(size int, all *[]*recorded) simulator.Maker {
 	return func(c machine.Config) simulator.Stepper {
 		r := &recorded{Machine: machine.New(c), recorder: recording.New(size, false), all: all}
 		r.tape = r.recorder.Begin("orders", r.Machine, c, time.Unix(0, 0))
@@ -60,7 +60,7 @@ func TestSimulatedRunsAreReplayedByteForByte(t *testing.T) {
 		lives, midst, steps := 0, 0, 0
 		for seed := uint64(1); seed <= seeds; seed++ {
 			var all []*recorded
-			if r := simulator.Run(seed, under(1<<10, &all), false); r.Broken != nil {
+			if r := simulator.Run(seed, recordingMaker(1<<10, &all), false); r.Broken != nil {
 				t.Fatalf("seed %d breaks %v", seed, r.Broken)
 			}
 			for _, r := range all {

@@ -60,7 +60,7 @@ var ErrOtherShape = errors.New("the machine of the build that recorded it has ot
 
 // player replays one recording.
 type player struct {
-	known  *known
+	state  *externalState
 	watch  watch
 	reader reader
 	writer writer
@@ -111,7 +111,7 @@ func (f *File) Replay(each func(Step)) (result Result, err error) {
 		}
 	}
 	if p.result.Panic == "" {
-		p.result.Load, p.result.Now = p.known.Machine.Load(), p.now
+		p.result.Load, p.result.Now = p.state.Machine.Load(), p.now
 	}
 	return p.result, nil
 }
@@ -121,10 +121,10 @@ func (p *player) begin(text []byte) {
 	var first line
 	decode(text, &first)
 	p.now = first.At
-	p.known = p.reader.restore(first.Picture)
-	p.writer.known, p.writer.hide = p.known, &hider{ids: true} // the recording contains hashes already
-	p.watch.workers = make([]watched, len(p.known.Flights))
-	for i, flight := range p.known.Flights {
+	p.state = p.reader.restore(first.Picture)
+	p.writer.state, p.writer.hide = p.state, &hider{ids: true} // the recording contains hashes already
+	p.watch.workers = make([]watched, len(p.state.Flights))
+	for i, flight := range p.state.Flights {
 		p.watch.workers[i].open = flight != nil
 	}
 }
@@ -138,7 +138,7 @@ func (p *player) play(step [][]byte) (more bool) {
 	if heard.With != nil {
 		decode(heard.With, &with)
 	}
-	event, told := p.reader.event(heard.Event, with), strings.TrimSpace(heard.Event+" "+string(heard.With))
+	event, told := p.reader.readEvent(heard.Event, with), strings.TrimSpace(heard.Event+" "+string(heard.With))
 	p.now = heard.At
 	p.result.Steps++
 	p.result.Unended = len(step) == 1
@@ -149,7 +149,7 @@ func (p *player) play(step [][]byte) (more bool) {
 		return false
 	}
 	p.writer.out = p.writer.out[:0]
-	p.writer.actions(actions)
+	p.writer.writeActions(actions)
 	decided := p.writer.out
 	p.tell(told, show(decided))
 	switch {
@@ -160,7 +160,7 @@ func (p *player) play(step [][]byte) (more bool) {
 		return false
 	}
 	p.result.Bytes += int64(len(decided))
-	p.known.step(event, actions)
+	p.state.step(event, actions)
 	if b := p.watch.step(event, p.now, actions); b != nil && len(p.result.Broken) < mostBroken {
 		p.result.Broken = append(p.result.Broken, At{p.result.Steps, *b})
 	}
@@ -174,7 +174,7 @@ func (p *player) step(e machine.Event) (actions []machine.Action, fault string) 
 			fault = fmt.Sprintf("%v\n%s", r, debug.Stack())
 		}
 	}()
-	return p.known.Machine.Step(e, p.now), ""
+	return p.state.Machine.Step(e, p.now), ""
 }
 
 func (p *player) tell(event string, actions []string) {

@@ -20,16 +20,16 @@ import (
 type writer struct {
 	out   []byte
 	hide  *hider
-	known *known
+	state *externalState
 	sum   [16]byte
 	begun begun
 
-	// The field picture means that a snapshot of the state is being written. Several pointers may have the same target,
+	// inSnapshot means that a snapshot of the state is being written. Several pointers may have the same target,
 	// so a pointer or a map is written as a number, and the targets follow in the order of their numbers. The field
-	// numbers contains the numbers of the targets so far. The field todo contains the targets that are not written yet.
-	picture bool
-	numbers map[unsafe.Pointer]uint64
-	todo    []reflect.Value
+	// numbers contains the numbers of the targets so far. pendingTargets contains the targets that are not written yet.
+	inSnapshot     bool
+	numbers        map[unsafe.Pointer]uint64
+	pendingTargets []reflect.Value
 }
 
 // begun is a Begin action together with the entries of its batch.
@@ -39,89 +39,89 @@ type begun struct {
 	Serial  bool
 }
 
-func (w *writer) text(s string) { w.out = append(w.out, s...) }
+func (w *writer) writeText(s string) { w.out = append(w.out, s...) }
 
-// The method event writes the line of an event.
-func (w *writer) event(e machine.Event, at time.Duration) {
-	w.text(`{"at":`)
+// writeEvent writes the line of an event.
+func (w *writer) writeEvent(e machine.Event, at time.Duration) {
+	w.writeText(`{"at":`)
 	w.out = strconv.AppendInt(w.out, int64(at), 10)
-	w.text(`,"event":"`)
-	w.what(reflect.ValueOf(e))
-	w.text("}\n")
+	w.writeText(`,"event":"`)
+	w.writeTypeAndValue(reflect.ValueOf(e))
+	w.writeText("}\n")
 }
 
-// actions writes the line of a step's actions.
-func (w *writer) actions(all []machine.Action) {
-	w.text(`{"actions":[`)
+// writeActions writes the line of a step's actions.
+func (w *writer) writeActions(all []machine.Action) {
+	w.writeText(`{"actions":[`)
 	for i, a := range all {
 		if i > 0 {
-			w.text(",")
+			w.writeText(",")
 		}
-		w.text(`{"action":"`)
+		w.writeText(`{"action":"`)
 		switch a := a.(type) {
 		case machine.Begin:
 			w.begun = begun{a.Flight, a.Flight.Entries, a.Serial}
-			w.text(`Begin","with":`)
-			w.object(reflect.ValueOf(&w.begun).Elem())
+			w.writeText(`Begin","with":`)
+			w.writeObject(reflect.ValueOf(&w.begun).Elem())
 		case *machine.Settle:
-			w.what(reflect.ValueOf(a).Elem())
+			w.writeTypeAndValue(reflect.ValueOf(a).Elem())
 		default:
-			w.what(reflect.ValueOf(a))
+			w.writeTypeAndValue(reflect.ValueOf(a))
 		}
-		w.text("}")
+		w.writeText("}")
 	}
-	w.text("]}\n")
+	w.writeText("]}\n")
 }
 
-// The method what writes the name of a value's type and, if the type has fields, the value.
-func (w *writer) what(v reflect.Value) {
-	w.text(v.Type().Name())
-	w.text(`"`)
+// writeTypeAndValue writes the name of a value's type and, if the type has fields, the value.
+func (w *writer) writeTypeAndValue(v reflect.Value) {
+	w.writeText(v.Type().Name())
+	w.writeText(`"`)
 	if v.NumField() > 0 {
-		w.text(`,"with":`)
-		w.object(v)
+		w.writeText(`,"with":`)
+		w.writeObject(v)
 	}
 }
 
-// paint writes the line of a snapshot (picture): first the value of known, then the targets of all pointers and maps.
-func (w *writer) paint(at time.Duration) {
+// writeSnapshot writes the line of a snapshot (picture): first the value of known, then the targets of all pointers and maps.
+func (w *writer) writeSnapshot(at time.Duration) {
 	if w.numbers == nil {
 		w.numbers = map[unsafe.Pointer]uint64{}
 	}
-	w.picture = true
-	w.text(`{"at":`)
+	w.inSnapshot = true
+	w.writeText(`{"at":`)
 	w.out = strconv.AppendInt(w.out, int64(at), 10)
-	w.text(`,"picture":[`)
-	w.object(reflect.ValueOf(w.known).Elem())
-	for i := 0; i < len(w.todo); i++ {
-		w.text(",")
-		if v := w.todo[i]; v.Kind() == reflect.Pointer {
-			w.value(v.Elem(), false)
+	w.writeText(`,"picture":[`)
+	w.writeObject(reflect.ValueOf(w.state).Elem())
+	for i := 0; i < len(w.pendingTargets); i++ {
+		w.writeText(",")
+		if v := w.pendingTargets[i]; v.Kind() == reflect.Pointer {
+			w.writeValue(v.Elem(), false)
 		} else {
-			w.entries(v)
+			w.writeEntries(v)
 		}
 	}
-	w.text("]}\n")
+	w.writeText("]}\n")
 	clear(w.numbers)
-	clear(w.todo)
-	w.todo, w.picture = w.todo[:0], false
+	clear(w.pendingTargets)
+	w.pendingTargets, w.inSnapshot = w.pendingTargets[:0], false
 }
 
-func (w *writer) value(v reflect.Value, secret bool) {
+func (w *writer) writeValue(v reflect.Value, secret bool) {
 	switch t := v.Type(); t {
 	case typeRandom: // the state of its PCG consists of two numbers
 		pcg := v.Elem().Field(0).Elem().Elem()
-		w.text("[")
+		w.writeText("[")
 		w.out = strconv.AppendUint(w.out, pcg.Field(0).Uint(), 10)
-		w.text(",")
+		w.writeText(",")
 		w.out = strconv.AppendUint(w.out, pcg.Field(1).Uint(), 10)
-		w.text("]")
+		w.writeText("]")
 		return
 	case typePrint:
-		w.print(v)
+		w.writeFingerprint(v)
 		return
 	case typeReason:
-		w.string(w.hide.reason(semel.Reason(v.String())))
+		w.writeString(w.hide.reason(semel.Reason(v.String())))
 		return
 	}
 	switch v.Kind() {
@@ -131,27 +131,27 @@ func (w *writer) value(v reflect.Value, secret bool) {
 		w.out = strconv.AppendInt(w.out, v.Int(), 10)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		if names := words(v.Type()); names != nil {
-			w.string(names[v.Uint()])
+			w.writeString(names[v.Uint()])
 		} else {
 			w.out = strconv.AppendUint(w.out, v.Uint(), 10)
 		}
 	case reflect.String:
 		if secret && !w.hide.ids {
-			w.hash(maphash.String(w.hide.seed, v.String()))
+			w.writeHash(maphash.String(w.hide.seed, v.String()))
 		} else {
-			w.string(v.String())
+			w.writeString(v.String())
 		}
 	case reflect.Struct:
-		w.object(v)
+		w.writeObject(v)
 	case reflect.Array, reflect.Slice:
-		w.text("[")
+		w.writeText("[")
 		for i := range v.Len() {
-			w.comma(i > 0)
-			w.value(v.Index(i), false)
+			w.writeComma(i > 0)
+			w.writeValue(v.Index(i), false)
 		}
-		w.text("]")
+		w.writeText("]")
 	case reflect.Pointer, reflect.Map:
-		w.pointer(v)
+		w.writePointer(v)
 	default:
 		if v.Type() != typeError {
 			panic(fmt.Sprintf("semel: recordings do not support the type %s", v.Type()))
@@ -160,66 +160,66 @@ func (w *writer) value(v reflect.Value, secret bool) {
 	}
 }
 
-func (w *writer) comma(is bool) {
+func (w *writer) writeComma(is bool) {
 	if is {
-		w.text(",")
+		w.writeText(",")
 	}
 }
 
-// object writes a struct without fields that have the zero value. Empty slices are also left out, because a machine
+// writeObject writes a struct without fields that have the zero value. Empty slices are also left out, because a machine
 // that was restored from a snapshot has nil instead.
-func (w *writer) object(v reflect.Value) {
-	w.text("{")
+func (w *writer) writeObject(v reflect.Value) {
+	w.writeText("{")
 	some := false
 	for _, f := range parts(v.Type()) {
-		if f.inner && !w.picture {
+		if f.inner && !w.inSnapshot {
 			continue
 		}
 		x := v.Field(f.index)
 		if x.IsZero() || x.Kind() == reflect.Slice && x.Len() == 0 {
 			continue
 		}
-		w.comma(some)
+		w.writeComma(some)
 		some = true
-		w.text(`"`)
-		w.text(f.name)
-		w.text(`":`)
-		w.value(x, f.secret)
+		w.writeText(`"`)
+		w.writeText(f.name)
+		w.writeText(`":`)
+		w.writeValue(x, f.secret)
 	}
-	w.text("}")
+	w.writeText("}")
 }
 
-// pointer writes a pointer or a map. In a snapshot of the state (picture), pointer writes the number of the target. In
+// writePointer writes a pointer or a map. In a snapshot of the state (picture), pointer writes the number of the target. In
 // a step, pointer writes:
 //
 //   - the arrival number, for an item of the machine;
 //   - the number and the worker, for a batch;
 //   - the index in known.Under, for a Settle action;
 //   - the target as an object, in all other cases.
-func (w *writer) pointer(v reflect.Value) {
+func (w *writer) writePointer(v reflect.Value) {
 	switch t := v.Type(); {
-	case w.picture:
-		w.out = strconv.AppendUint(w.out, w.number(v), 10)
+	case w.inSnapshot:
+		w.out = strconv.AppendUint(w.out, w.writeNumber(v), 10)
 	case v.IsNil():
-		w.text("null")
+		w.writeText("null")
 	case t == typeItem && (*machine.Item)(v.UnsafePointer()).Arrival() > 0:
 		w.out = strconv.AppendUint(w.out, (*machine.Item)(v.UnsafePointer()).Arrival(), 10)
 	case t == typeFlight:
 		f := (*machine.Flight)(v.UnsafePointer())
-		w.text("[")
+		w.writeText("[")
 		w.out = strconv.AppendUint(w.out, f.Number, 10)
-		w.text(",")
+		w.writeText(",")
 		w.out = strconv.AppendInt(w.out, int64(f.Worker), 10)
-		w.text("]")
+		w.writeText("]")
 	case t == typeSettle:
-		w.out = strconv.AppendInt(w.out, int64(slices.Index(w.known.Under, (*machine.Settle)(v.UnsafePointer()))), 10)
+		w.out = strconv.AppendInt(w.out, int64(slices.Index(w.state.Under, (*machine.Settle)(v.UnsafePointer()))), 10)
 	default:
-		w.object(v.Elem())
+		w.writeObject(v.Elem())
 	}
 }
 
-// number returns the number of the target of a pointer or a map, or 0 for nil. A new target gets the next free number.
-func (w *writer) number(v reflect.Value) uint64 {
+// writeNumber returns the number of the target of a pointer or a map, or 0 for nil. A new target gets the next free number.
+func (w *writer) writeNumber(v reflect.Value) uint64 {
 	if v.IsNil() {
 		return 0
 	}
@@ -228,57 +228,57 @@ func (w *writer) number(v reflect.Value) uint64 {
 	if n == 0 {
 		n = uint64(len(w.numbers)) + 1
 		w.numbers[at] = n
-		if v.Kind() == reflect.Pointer { // the method entries reuses the variable of v for the next entry of a map
+		if v.Kind() == reflect.Pointer { // writeEntries reuses the variable of v for the next entry of a map
 			v = reflect.NewAt(v.Type().Elem(), at)
 		}
-		w.todo = append(w.todo, v)
+		w.pendingTargets = append(w.pendingTargets, v)
 	}
 	return n
 }
 
-// entries writes a map as a list of keys and values in turn.
-func (w *writer) entries(v reflect.Value) {
-	w.text("[")
-	v = open(v)
+// writeEntries writes a map as a list of keys and values in turn.
+func (w *writer) writeEntries(v reflect.Value) {
+	w.writeText("[")
+	v = settable(v)
 	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	some := false
 	for all := v.MapRange(); all.Next(); some = true { // key and value are reused, so that no memory is allocated for an entry
 		key.SetIterKey(all)
 		value.SetIterValue(all)
-		w.comma(some)
-		w.value(key, false)
-		w.text(",")
-		w.value(value, false)
+		w.writeComma(some)
+		w.writeValue(key, false)
+		w.writeText(",")
+		w.writeValue(value, false)
 	}
-	w.text("]")
+	w.writeText("]")
 }
 
-// print writes the version of a fingerprint and a hash of its sum, because the machine only compares sums.
-func (w *writer) print(v reflect.Value) {
+// writeFingerprint writes the version of a fingerprint and a hash of its sum, because the machine only compares sums.
+func (w *writer) writeFingerprint(v reflect.Value) {
 	p := (*semel.Fingerprint)(unsafe.Pointer(v.UnsafeAddr()))
 	w.sum = p.Sum // the hash takes the address, so a local copy would need an allocation
-	w.text("[")
+	w.writeText("[")
 	w.out = strconv.AppendUint(w.out, uint64(p.Version), 10)
 	if w.sum != ([16]byte{}) {
-		w.text(",")
-		w.hash(maphash.Bytes(w.hide.seed, w.sum[:]))
+		w.writeText(",")
+		w.writeHash(maphash.Bytes(w.hide.seed, w.sum[:]))
 	}
-	w.text("]")
+	w.writeText("]")
 }
 
-func (w *writer) hash(n uint64) {
-	w.text(`"`)
+func (w *writer) writeHash(n uint64) {
+	w.writeText(`"`)
 	w.out = strconv.AppendUint(w.out, n, 16)
-	w.text(`"`)
+	w.writeText(`"`)
 }
 
-// string writes a string. A string that is not valid UTF-8 is written in Go's quotes, because JSON would replace the
+// writeString writes a string. A string that is not valid UTF-8 is written in Go's quotes, because JSON would replace the
 // invalid bytes, so that different strings could become equal.
-func (w *writer) string(s string) {
+func (w *writer) writeString(s string) {
 	if strings.IndexFunc(s, special) < 0 {
-		w.text(`"`)
-		w.text(s)
-		w.text(`"`)
+		w.writeText(`"`)
+		w.writeText(s)
+		w.writeText(`"`)
 		return
 	}
 	if s != strings.ToValidUTF8(s, "") {

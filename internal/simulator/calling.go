@@ -19,18 +19,18 @@ type provider struct {
 	// known maps each idempotency key that the provider remembers to the time of the key's first charge.
 	known map[string]time.Duration
 	// The checker uses charged, denied, keys and made. The field charged has the number of charges of each identity.
-	// The field denied has the number of reports, by the provider or a person, that an identity was not charged.
-	charged, denied map[string]int
-	// The field keys has the first key that was used for each identity. The field made has the number of calls for each
+	// denials has the number of reports, by the provider or a person, that an identity was not charged.
+	charges, denials map[string]int
+	// firstKeys has the first key that was used for each identity. callCounts has the number of calls for each
 	// identity.
-	keys map[string]string
-	made map[string]int
+	firstKeys  map[string]string
+	callCounts map[string]int
 	// underWay contains the calls whose handlers have not returned.
 	underWay []*call
 }
 
 func newProvider() *provider {
-	return &provider{known: map[string]time.Duration{}, charged: map[string]int{}, denied: map[string]int{}, keys: map[string]string{}, made: map[string]int{}}
+	return &provider{known: map[string]time.Duration{}, charges: map[string]int{}, denials: map[string]int{}, firstKeys: map[string]string{}, callCounts: map[string]int{}}
 }
 
 // call is a call of a handler to the provider.
@@ -58,7 +58,7 @@ func (f *flight) beginOutside() {
 	w, c := f.p.w, f.claim()
 	f.startedAt = w.now
 	f.tx = &model.Transaction{Open: true, By: f.p, Committing: true}
-	v := f.known[0]
+	v := f.claimVerdicts[0]
 	if v.Kind == 0 {
 		calls := f.of.Entries[0].As == machine.AsApplied
 		if calls {
@@ -72,15 +72,15 @@ func (f *flight) beginOutside() {
 		if c.Row.Stands(c.Token()) && (!lost || w.choices.Flip()) {
 			v.Kind = store.Fresh
 			if calls {
-				f.started = c.Row.StartCall(c.Token(), w.clock())
+				f.callStart = c.Row.StartCall(c.Token(), w.storeClock())
 				if !lost {
 					c.Ends = max(c.Ends, w.now+w.Plan.Lease)
 				}
 			}
-			c.Row.Leases(w.at(), w.Plan.Lease)
+			c.Row.Leases(w.storeTime(), w.Plan.Lease)
 		}
 		if lost {
-			w.fault("answer of a start lost", "f%d", f.of.Number)
+			w.recordFault("answer of a start lost", "f%d", f.of.Number)
 			f.fail(store.ClassDown)
 			return
 		}
@@ -90,7 +90,7 @@ func (f *flight) beginOutside() {
 		return
 	}
 	f.mayFreeze()
-	f.p.soon(func() {
+	f.p.scheduleSoon(func() {
 		f.phase = begun
 		f.p.feed(machine.Marked{Flight: f.of, Verdicts: slices.Clone(f.verdicts)})
 	})
@@ -103,9 +103,9 @@ func (f *flight) mayFreeze() {
 	}
 }
 
-// The method keep extends the lease of a claim under which a call is made. If the lease has ended by the clock of the
+// extendLease extends the lease of a claim under which a call is made. If the lease has ended by the clock of the
 // process, the process gives the claim up, even if no other process has claimed the row.
-func (f *flight) keep(c *model.Claim) {
+func (f *flight) extendLease(c *model.Claim) {
 	w := f.p.w
 	lost := c.Deaf > 0
 	if lost {
@@ -121,7 +121,7 @@ func (f *flight) keep(c *model.Claim) {
 	case !c.Row.Stands(c.Token()):
 		f.lost = true
 	default:
-		c.Row.Leases(w.at(), w.Plan.Lease)
+		c.Row.Leases(w.storeTime(), w.Plan.Lease)
 		if !lost {
 			c.Ends = w.now + w.Plan.Lease
 		}
@@ -138,22 +138,22 @@ func (f *flight) callOut() {
 	}
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	step := f.claim().Calls.Next(f.started, w.Plan.Rule(), w.now-f.startedAt, f.claim().Ends-w.now)
+	step := f.claim().Calls.Next(f.callStart, w.Plan.Rule(), w.now-f.startedAt, f.claim().Ends-w.now)
 	w.checkStep(f, step)
 	switch step {
 	case calls.Leave:
-		f.p.soon(f.leaveCall)
+		f.p.scheduleSoon(f.leaveCall)
 	case calls.Nothing:
 		w.coverage.Add("fault", "a call is not made again whose end is not recorded")
-		f.p.soon(f.charged)
+		f.p.scheduleSoon(f.endCharged)
 	case calls.GiveUp:
 		m.Doubt()
-		f.p.soon(func() {
+		f.p.scheduleSoon(func() {
 			f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown, Free: true, Err: errHandler})
 		})
 	case calls.Ask:
 		m.Doubt()
-		f.p.later(w.choices.Wait(f.pace()), func() { f.asked(m) })
+		f.p.schedule(w.choices.Wait(f.pace()), func() { f.handleLookup(m) })
 	default:
 		f.callProvider(m)
 	}
@@ -165,18 +165,18 @@ func (f *flight) leaveCall() {
 	f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
 }
 
-// The method asked handles the provider's answer to the question whether earlier calls were charged.
-func (f *flight) asked(m *model.Message) {
+// handleLookup handles the provider's answer to the question whether earlier calls were charged.
+func (f *flight) handleLookup(m *model.Message) {
 	w := f.p.w
 	switch {
 	case w.hurt(plan.TroubleUnknown):
-		w.fault("the provider cannot tell", "%s", m.Name())
+		w.recordFault("the provider cannot tell", "%s", m.Name())
 		m.Failed++
 		f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Reason: semel.ReasonOutcomeUnknown, Err: errHandler})
-	case w.provider.charged[m.ID] > 0:
+	case w.provider.charges[m.ID] > 0:
 		w.coverage.Add("fault", "the provider says that it happened")
 		f.claim().Calls.Happened()
-		f.charged()
+		f.endCharged()
 	default:
 		w.coverage.Add("fault", "the provider says that it did not happen")
 		w.deny(m)
@@ -188,8 +188,8 @@ func (f *flight) asked(m *model.Message) {
 	}
 }
 
-// The method charged handles the end of a handler whose call was charged.
-func (f *flight) charged() {
+// endCharged handles the end of a handler whose call was charged.
+func (f *flight) endCharged() {
 	entry := f.call.Fresh[0]
 	f.tx.Effects = append(f.tx.Effects, model.Effect{Entry: entry, Message: f.message(entry)})
 	f.done = 1
@@ -202,15 +202,15 @@ func (f *flight) callProvider(m *model.Message) {
 	it := f.of.Entries[0].Item
 	out := &call{f: f, claim: c, token: c.Token(), message: m, key: callKey(it, m)}
 	c.Calls.Making()
-	w.called(out)
+	w.checkCall(out)
 	f.mayFreeze()
 	if m.Conduct == model.Sticks && m.Times > 0 {
 		m.Fail()
 		m.Doubt()
 		if w.choices.Flip() {
-			w.after(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
+			w.schedule(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
 		}
-		f.stick(func() { f.returned(out, true, nil, f.blame(m)) })
+		f.stick(func() { f.handleReturn(out, true, nil, f.blame(m)) })
 		return
 	}
 	if w.hurt(plan.TroubleUnknown) {
@@ -218,16 +218,16 @@ func (f *flight) callProvider(m *model.Message) {
 		return
 	}
 	arrival := w.choices.Wait(w.Plan.Timeout * 3 / 4)
-	w.after(arrival, func() { w.arrive(out) })
-	f.p.later(arrival+time.Microsecond, func() {
+	w.schedule(arrival, func() { w.arrive(out) })
+	f.p.schedule(arrival+time.Microsecond, func() {
 		if out.refused {
-			f.returned(out, false, &semel.HandlerError{Decision: out.failure.Decision, Reason: out.failure.Reason, Err: errHandler}, &out.failure)
+			f.handleReturn(out, false, &semel.HandlerError{Decision: out.failure.Decision, Reason: out.failure.Reason, Err: errHandler}, &out.failure)
 			return
 		}
-		f.returned(out, false, nil, nil)
+		f.handleReturn(out, false, nil, nil)
 	})
 	if w.hurt(plan.TroubleCrash) {
-		f.p.later(w.choices.Wait(arrival), func() { f.p.die("crash", "while a call is under way") })
+		f.p.schedule(w.choices.Wait(arrival), func() { f.p.die("crash", "while a call is under way") })
 	}
 }
 
@@ -235,10 +235,10 @@ func (f *flight) callProvider(m *model.Message) {
 func (f *flight) callInVain(out *call) {
 	w := f.p.w
 	arrives := w.choices.Flip()
-	w.fault("answer of a call lost", "f%d, it arrives: %v", f.of.Number, arrives)
+	w.recordFault("answer of a call lost", "f%d, it arrives: %v", f.of.Number, arrives)
 	out.message.Doubt()
 	if arrives {
-		w.after(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
+		w.schedule(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
 	}
 	failure := machine.Failure{Class: store.ClassRetry, Err: errHandler}
 	err := errHandler
@@ -246,9 +246,9 @@ func (f *flight) callInVain(out *call) {
 		failure.Decision = semel.DecideUnknown
 		err = semel.Unknown(errHandler)
 	}
-	f.p.later(w.choices.Wait(w.Plan.Timeout), func() {
+	f.p.schedule(w.choices.Wait(w.Plan.Timeout), func() {
 		out.message.Failed++
-		f.returned(out, false, err, &failure)
+		f.handleReturn(out, false, err, &failure)
 	})
 }
 
@@ -268,7 +268,7 @@ func (w *world) remembers(key string) bool {
 func (w *world) arrive(c *call) {
 	m, p := c.message, w.provider
 	if w.hurt(plan.TroubleHandler) { // for example because it is overloaded
-		w.fault("the provider refuses before it looks at the key", "%s", m.Name())
+		w.recordFault("the provider refuses before it looks at the key", "%s", m.Name())
 		m.Doubt()
 		m.Failed++
 		c.refused, c.failure = true, machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
@@ -284,16 +284,16 @@ func (w *world) arrive(c *call) {
 		return
 	}
 	p.known[c.key] = w.now
-	p.charged[m.ID]++
-	w.note("charged: %s", m.Name())
+	p.charges[m.ID]++
+	w.logLine("charged: %s", m.Name())
 	w.checkCharge(m)
 }
 
 // deny records a report that a message was not charged.
-func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }
+func (w *world) deny(m *model.Message) { w.provider.denials[m.ID]++ }
 
-// The method returned handles the return of a handler from its call.
-func (f *flight) returned(out *call, late bool, err error, failure *machine.Failure) {
+// handleReturn handles the return of a handler from its call.
+func (f *flight) handleReturn(out *call, late bool, err error, failure *machine.Failure) {
 	w := f.p.w
 	w.provider.underWay = slices.DeleteFunc(w.provider.underWay, func(c *call) bool { return c == out })
 	switch {
@@ -311,7 +311,7 @@ func (f *flight) returned(out *call, late bool, err error, failure *machine.Fail
 		f.ranTo(failure)
 		return
 	}
-	f.charged()
+	f.endCharged()
 }
 
 // decideOutside draws the result of ending a claim without a transaction.
@@ -320,14 +320,14 @@ func (f *flight) decideOutside(a machine.Commit) {
 	switch {
 	case len(a.Rows) == 0:
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1})
+		f.sendEnded(machine.Ended{Outcome: store.Committed, Culprit: -1})
 	case w.store.Down:
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: store.CommitUnknown, Culprit: -1})
+		f.sendEnded(machine.Ended{Outcome: store.CommitUnknown, Culprit: -1})
 	case f.claimsLost(a):
-		w.fault("end of a call refused because of its claim", "f%d", f.of.Number)
+		w.recordFault("end of a call refused because of its claim", "f%d", f.of.Number)
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
+		f.sendEnded(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
 	case w.hurt(plan.TroubleUnknown) || w.hurt(plan.TroubleCommit):
 		f.unknown(a)
 	default:
@@ -335,6 +335,6 @@ func (f *flight) decideOutside(a machine.Commit) {
 		if !f.p.over && f.p.diesAt(faults.CommitReplyLost) {
 			return
 		}
-		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.freed})
+		f.sendEnded(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.unblocked})
 	}
 }

@@ -18,13 +18,13 @@ type checker struct {
 	w *world
 
 	lanes   map[source.Lane]*laneState
-	hands   []*handed
+	hands   []*itemState
 	arrival int
 
 	fetching, sourceEnded bool
 	// sourceFails is true if the last Fetch failed.
 	sourceFails bool
-	asked       asked
+	lastFetch   fetchState
 	claims      claimsKnown
 	stopping    bool
 	stopAt      time.Duration
@@ -62,24 +62,24 @@ type laneState struct {
 type handState struct {
 	// The field stale is true if the lane was lost, so that the delivery must not be acked or nacked.
 	stale bool
-	// The field in is the store that has the committed end of the delivery.
-	in *model.Store
+	// endStore is the store that has the committed end of the delivery.
+	endStore *model.Store
 	// flight is the open batch that contains the delivery, or nil if no batch contains it.
 	flight *machine.Flight
 	// The field asked is true while a Settle (ack, nack or dead letter) for the delivery is in progress; told is true
 	// after the response.
-	asked, told bool
-	// The field left is true if the last Settle reported that the delivery is not acked or nacked.
-	left bool
+	settling, settled bool
+	// settleFailed is true if the last Settle reported that the delivery is not acked or nacked.
+	settleFailed bool
 	// handled is true if the store has the marker of the delivery, or its effect without a marker. applied is
 	// true if the store has the effect of its handler.
 	handled, applied bool
 	// copying is true while the dead letter of the delivery is being written. copied is true after the machine got the
 	// event that the dead letter was written.
 	copying, copied bool
-	// The field known is true if a committed batch found that the delivery is a copy or a conflict. newer is true if
+	// isCopy is true if a committed batch found that the delivery is a copy or a conflict. newer is true if
 	// the last batch found a marker of a newer release.
-	known, newer bool
+	isCopy, hasNewerMarker bool
 
 	// conflicted is true if the row that may have been committed is the row of a conflict.
 	conflicted bool
@@ -91,67 +91,67 @@ type handState struct {
 
 func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format, args...) }
 
-func (c *checker) given(l source.Lane) { c.lanes[l] = &laneState{} }
+func (c *checker) recordGiven(l source.Lane) { c.lanes[l] = &laneState{} }
 
-// The method lost is called before the machine gets the event that a lane is lost.
-func (c *checker) lost(l source.Lane) {
+// checkLost is called before the machine gets the event that a lane is lost.
+func (c *checker) checkLost(l source.Lane) {
 	if s := c.lanes[l]; s != nil {
 		s.gone = true
 	}
 	for _, h := range c.hands {
 		if h.item.Lane == l {
-			c.part(h)
+			c.dropDelivery(h)
 		}
 	}
 }
 
-// part is called when the machine drops a delivery that may not be acked or nacked yet.
-func (c *checker) part(h *handed) {
-	if !h.stale && !h.told {
-		c.w.store.Parted[identity(h.item)]++
+// dropDelivery is called when the machine drops a delivery that may not be acked or nacked yet.
+func (c *checker) dropDelivery(h *itemState) {
+	if !h.stale && !h.settled {
+		c.w.store.Parted[identityOf(h.item)]++
 	}
 	h.stale = true
 }
 
-// partAll calls part for all deliveries when the process ends.
-func (c *checker) partAll() {
+// dropAllDeliveries calls part for all deliveries when the process ends.
+func (c *checker) dropAllDeliveries() {
 	for _, h := range c.hands {
-		c.part(h)
+		c.dropDelivery(h)
 	}
 }
 
-// event is called before the machine gets an event.
-func (c *checker) event(e machine.Event) {
+// checkEvent is called before the machine gets an event.
+func (c *checker) checkEvent(e machine.Event) {
 	c.metDown = false
 	switch e := e.(type) {
 	case machine.Fetched:
-		c.fetched(e)
+		c.checkFetched(e)
 	case machine.Claimed:
-		c.claimed(e)
+		c.checkClaimed(e)
 	case machine.Due:
-		c.claims.news++
+		c.claims.triggers++
 	case machine.Revoking:
 		c.lanes[e.Lane].revoking = true
 	case machine.Stop:
 		c.stopping, c.stopAt = true, c.w.now
-		c.p.later(c.p.config.Drain+time.Second, func() {
+		c.p.schedule(c.p.config.Drain+time.Second, func() {
 			c.broke("law 11", "a stop has not ended a second after its drain of %v", c.p.config.Drain)
 		})
 	case machine.Stuck:
 		c.mustKill = e.Flight
 	case machine.Marked:
-		c.begun(e)
+		c.checkBegun(e)
 	case machine.Ended:
 		c.leaveFlight(e.Flight)
-		c.ended(e)
+		c.checkEnded(e)
 	case machine.Settled:
-		c.settled(e)
+		c.checkSettled(e)
 	}
 }
 
-func (c *checker) fetched(e machine.Fetched) {
+func (c *checker) checkFetched(e machine.Fetched) {
 	c.fetching = false
-	c.answered(e)
+	c.checkFetchResult(e)
 	c.sourceEnded = c.sourceEnded || e.End
 	c.sourceFails = e.Failed || e.Unanswered && c.sourceFails
 	for _, i := range e.Items {
@@ -165,10 +165,10 @@ func (c *checker) fetched(e machine.Fetched) {
 	}
 }
 
-// begun is called before the machine gets the store's answers for the markers of a batch.
-func (c *checker) begun(e machine.Marked) {
+// checkBegun is called before the machine gets the store's answers for the markers of a batch.
+func (c *checker) checkBegun(e machine.Marked) {
 	if e.Class == store.ClassNone {
-		c.marked(e)
+		c.checkMarked(e)
 		if c.known.probe == e.Flight { // the transaction has begun
 			c.known.probe, c.known.until = nil, c.w.now
 		}
@@ -184,22 +184,22 @@ func (c *checker) begun(e machine.Marked) {
 	}
 }
 
-// The method ended is called before the machine gets the event how a batch ended.
-func (c *checker) ended(e machine.Ended) {
+// checkEnded is called before the machine gets the event how a batch ended.
+func (c *checker) checkEnded(e machine.Ended) {
 	f := c.p.last
 	c.metDown = e.Class == store.ClassDown || f.failed && f.failure.Class == store.ClassDown
 	c.suspect(f, e)
 	if e.Outcome == store.Committed {
 		c.commits++
-		c.learned(f)
+		c.recordCommit(f)
 		c.succeeded(f)
 		c.expect(f)
 		if e.Freed {
-			c.claims.news += 2
+			c.claims.triggers += 2
 		}
 		return
 	}
-	c.undone(f)
+	c.recordRollback(f)
 	switch {
 	case e.Outcome == store.CommitUnknown:
 		c.doubts(f)
@@ -211,22 +211,22 @@ func (c *checker) ended(e machine.Ended) {
 	}
 }
 
-// The method learned is called when the machine gets the event that a batch was committed.
-func (c *checker) learned(f *flight) {
+// recordCommit is called when the machine gets the event that a batch was committed.
+func (c *checker) recordCommit(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
-		h.newer = v.Kind == store.Newer
-		if early(v) {
+		h.hasNewerMarker = v.Kind == store.Newer
+		if cannotRunNow(v) {
 			c.outOfTurn(f, i)
 			continue
 		}
 		if v.Kind == store.Conflict {
 			h.suspicion = suspicion{} // the handler will not run again
-			h.must = 0                // the message must end as a conflict
+			h.requiredOutcome = 0     // the message must end as a conflict
 		}
 		again := newConflict(v) && c.p.config.OnConflict == machine.EndDeadLetter && !h.copied
 		if v.Kind != store.Fresh && v.Kind != store.Busy && v.Kind != store.Newer && v.Kind != store.ClaimLost && !again {
-			h.known = true
+			h.isCopy = true
 		}
 	}
 }
@@ -243,23 +243,23 @@ func (c *checker) leaveFlight(f *machine.Flight) {
 	}
 }
 
-func (c *checker) settled(e machine.Settled) {
+func (c *checker) checkSettled(e machine.Settled) {
 	for i, s := range e.Settle.Items {
 		h := handOf(s.Item)
-		h.asked, h.told, h.left = false, true, false
+		h.settling, h.settled, h.settleFailed = false, true, false
 		for _, l := range e.Left {
 			if l == i {
-				h.told, h.left = false, true
+				h.settled, h.settleFailed = false, true
 			}
 		}
-		if s.Kind == semel.DeadLetter && h.told {
-			h.told, h.copied, h.copying = false, true, false
+		if s.Kind == semel.DeadLetter && h.settled {
+			h.settled, h.copied, h.copying = false, true, false
 		}
 	}
 }
 
-// The method after is called after the machine's actions for an event were carried out.
-func (c *checker) after(e machine.Event) {
+// checkAfterEvent is called after the machine's actions for an event were carried out.
+func (c *checker) checkAfterEvent(e machine.Event) {
 	if c.mustKill != nil {
 		if f := c.p.find(c.mustKill); f != nil && !f.killed {
 			c.broke("law 11", "a stuck handler of f%d is not killed", f.of.Number)
@@ -275,7 +275,7 @@ func (c *checker) after(e machine.Event) {
 	c.checkBreaker()
 	c.checkHeld()
 	c.checkSize(e)
-	c.reports(e)
+	c.checkReportCounts(e)
 	c.checkLeaving()
 	c.checkAsking()
 	c.checkSkipped()
@@ -289,7 +289,7 @@ func (c *checker) forget() {
 	}
 	kept := c.hands[:0]
 	for _, h := range c.hands {
-		if !h.told {
+		if !h.settled {
 			kept = append(kept, h)
 		}
 	}
@@ -301,7 +301,7 @@ func (c *checker) unsettled() (messages int, bytes int64) {
 	for _, h := range c.hands {
 		// In a revoked lane, the machine has dropped the deliveries that are not in a batch.
 		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
-		if !h.told && !h.stale && (!leaving || h.asked || h.flight != nil) {
+		if !h.settled && !h.stale && (!leaving || h.settling || h.flight != nil) {
 			messages++
 			bytes += int64(h.item.Size)
 		}
@@ -314,7 +314,7 @@ func (c *checker) checkCounts() {
 	got, want := c.p.machine.Counts(), c.counts
 	want.Deliveries = int64(c.claims.delivered)
 	want.Failed = got.Failed // only Done says which message halted the machine
-	if got != want || ended(got) > got.Deliveries || got.Failed > 0 && !c.mayHalt() {
+	if got != want || countEnded(got) > got.Deliveries || got.Failed > 0 && !c.mayHalt() {
 		c.broke("counts", "they are %+v and should be %+v", got, want)
 	}
 }
@@ -323,8 +323,8 @@ func (c *checker) mayHalt() bool {
 	return machine.EndHalt == c.p.config.OnExhausted || machine.EndHalt == c.p.config.OnConflict || machine.EndHalt == c.p.config.OnBadIdentity
 }
 
-// The function ended returns the number of ended deliveries.
-func ended(c machine.Counts) int64 {
+// countEnded returns the number of ended deliveries.
+func countEnded(c machine.Counts) int64 {
 	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed
 }
 

@@ -149,7 +149,7 @@ func TestACopyOfAConflictIsProvenByItsRow(t *testing.T) {
 		w := newWorld(chance.FromSeed(1), Real)
 		w.store = model.NewStore()
 		c := &checker{p: &process{w: w}, w: w}
-		h := &handed{delivery: &model.Delivery{Message: &model.Message{ID: "a"}}}
+		h := &itemState{delivery: &model.Delivery{Message: &model.Message{ID: "a"}}}
 		h.item = &machine.Item{Handle: h, Print: semel.Fingerprint{Version: 1, Sum: [16]byte{2}}}
 		s := &machine.Settlement{Item: h.item, Kind: semel.Ack, Ending: source.EndDuplicate}
 		w.store.Markers["a"] = model.Marker{Print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}, Outcome: store.Applied}

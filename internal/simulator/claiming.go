@@ -17,12 +17,12 @@ const mostStarts = 3
 
 // claiming is what a process knows about its claims of inbox rows.
 type claiming struct {
-	// The field held contains the claims of the process.
-	held []*model.Claim
+	// claims contains the claims of the process.
+	claims []*model.Claim
 	// unsure contains the tokens of claim calls whose responses were lost.
 	unsure []uint64
-	// The field freed contains the claims that must be released.
-	freed []*model.Claim
+	// pendingReleases contains the claims that must be released.
+	pendingReleases []*model.Claim
 }
 
 // newToken returns an unused token.
@@ -34,7 +34,7 @@ func (w *world) newToken() uint64 {
 // claimRows claims rows as the consumer does: first the rows of earlier calls whose responses were lost.
 func (p *process) claimRows(a machine.ClaimRows) {
 	w, began := p.w, p.w.now
-	p.soon(func() {
+	p.scheduleSoon(func() {
 		p.releaseFreed()
 		s := w.store
 		answer := machine.Claimed{}
@@ -43,7 +43,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 		case s.Down:
 			answer.Failed = true
 		case len(p.inbox.unsure) > 0:
-			taken = s.Holds(p.inbox.unsure[0], w.at())
+			taken = s.Holds(p.inbox.unsure[0], w.storeTime())
 			if p.inbox.unsure = p.inbox.unsure[1:]; len(taken) > 0 {
 				w.coverage.Add("fault", "what a lost claim took is found")
 				break
@@ -54,10 +54,10 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			lost := w.hurt(plan.TroubleClaim)
 			if !lost || w.choices.Flip() {
 				w.cutAhead()
-				taken = s.Take(a, token, w.at(), w.Plan.Lease)
+				taken = s.Take(a, token, w.storeTime(), w.Plan.Lease)
 			}
 			if lost {
-				w.fault("claim fails", "%d rows taken", len(taken))
+				w.recordFault("claim fails", "%d rows taken", len(taken))
 				p.inbox.unsure = append(p.inbox.unsure, token)
 				answer.Failed, taken = true, nil
 			}
@@ -65,15 +65,15 @@ func (p *process) claimRows(a machine.ClaimRows) {
 		for _, c := range taken {
 			c.Ends, c.Steps = c.Row.Until-s.Ahead, c.Row.Steps
 			p.goesOn(c.Row)
-			p.inbox.held = append(p.inbox.held, c)
-			answer.Items = append(answer.Items, p.claimed(c, began))
+			p.inbox.claims = append(p.inbox.claims, c)
+			answer.Items = append(answer.Items, p.newClaimedItem(c, began))
 		}
-		p.soon(func() { p.feed(answer) })
+		p.scheduleSoon(func() { p.feed(answer) })
 	})
 }
 
-// claimed converts a claim to an item of the machine. The parameter began is the time before the call of the store.
-func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
+// newClaimedItem converts a claim to an item of the machine. The parameter began is the time before the call of the store.
+func (p *process) newClaimedItem(c *model.Claim, began time.Duration) *machine.Item {
 	m := c.Row.Message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,
 		Claim: &machine.Claim{Attempts: c.Row.Attempts, Suspect: c.Suspect, Blocked: c.Blocked, Until: began + p.w.Plan.Lease*2/3 - p.started}}
@@ -87,8 +87,8 @@ func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 		it.Refused = &machine.Refusal{Reason: reasonname.Kills}
 		p.w.coverage.Add("fault", "what kills its process is parked")
 	}
-	h := &handed{delivery: &model.Delivery{Message: m, Lane: p.w.inboxLane}, item: it, claim: c}
-	h.attempts, h.alone = c.Row.Attempts, c.Suspect
+	h := &itemState{delivery: &model.Delivery{Message: m, Lane: p.w.inboxLane}, item: it, claim: c}
+	h.attempts, h.runAlone = c.Row.Attempts, c.Suspect
 	it.Handle = h
 	return it
 }
@@ -96,14 +96,14 @@ func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 // unclaim releases claims.
 func (p *process) unclaim(a machine.Unclaim) {
 	for _, it := range a.Items {
-		p.inbox.freed = append(p.inbox.freed, handOf(it).claim)
+		p.inbox.pendingReleases = append(p.inbox.pendingReleases, handOf(it).claim)
 	}
-	p.soon(p.releaseFreed)
+	p.scheduleSoon(p.releaseFreed)
 }
 
 func (p *process) releaseFreed() {
-	freed := p.inbox.freed
-	p.inbox.freed = nil
+	freed := p.inbox.pendingReleases
+	p.inbox.pendingReleases = nil
 	if len(freed) == 0 {
 		return
 	}
@@ -113,16 +113,16 @@ func (p *process) releaseFreed() {
 	}
 	for _, c := range freed {
 		if !lost {
-			c.Free(p, p.w.at())
+			c.Free(p, p.w.storeTime())
 		}
 		p.forgetClaim(c)
 	}
 }
 
 func (p *process) forgetClaim(c *model.Claim) {
-	for i, held := range p.inbox.held {
+	for i, held := range p.inbox.claims {
 		if held == c {
-			p.inbox.held = append(p.inbox.held[:i], p.inbox.held[i+1:]...)
+			p.inbox.claims = append(p.inbox.claims[:i], p.inbox.claims[i+1:]...)
 			return
 		}
 	}
@@ -133,16 +133,16 @@ func (p *process) releaseAll() {
 	if p.w.store.Down {
 		return
 	}
-	for _, c := range p.inbox.held {
-		c.Free(p, p.w.at())
+	for _, c := range p.inbox.claims {
+		c.Free(p, p.w.storeTime())
 	}
-	p.inbox.held = nil
+	p.inbox.claims = nil
 }
 
 // keepLeases extends the leases of claims in batches, except the leases of handlers that exceed their timeout.
 func (p *process) keepLeases() {
 	w := p.w
-	p.later(w.Plan.Lease/3, func() {
+	p.schedule(w.Plan.Lease/3, func() {
 		if !w.store.Down {
 			for _, f := range p.flights {
 				if f.phase != beginning && !f.stuck {
@@ -160,11 +160,11 @@ func (f *flight) renew() (until time.Duration) {
 	w := f.p.w
 	for _, e := range f.of.Entries {
 		c := handOf(e.Item).claim
-		if c == nil || !c.Row.Stands(c.Token()) || c.Row.Until <= w.at() {
+		if c == nil || !c.Row.Stands(c.Token()) || c.Row.Until <= w.storeTime() {
 			continue
 		}
-		if !w.store.Down && c.Row.Until-w.at() < w.Plan.Lease*2/3 {
-			c.Row.Leases(w.at(), w.Plan.Lease)
+		if !w.store.Down && c.Row.Until-w.storeTime() < w.Plan.Lease*2/3 {
+			c.Row.Leases(w.storeTime(), w.Plan.Lease)
 			c.Ends = w.now + w.Plan.Lease
 		}
 		if end := c.Row.Until - w.store.Ahead - w.Plan.Lease/3 - f.p.started; until == 0 || end < until {
@@ -181,9 +181,9 @@ func (f *flight) extend() {
 		switch {
 		case c == nil || f.verdicts[i].Kind != store.Fresh:
 		case f.outside():
-			f.keep(c)
-		case c.Row.Stands(c.Token()) && c.Row.Until > w.at():
-			c.Row.Leases(w.at(), w.Plan.Lease)
+			f.extendLease(c)
+		case c.Row.Stands(c.Token()) && c.Row.Until > w.storeTime():
+			c.Row.Leases(w.storeTime(), w.Plan.Lease)
 			w.coverage.Add("fault", "lease extended")
 		default:
 			f.lost = true
@@ -194,7 +194,7 @@ func (f *flight) extend() {
 // lookAhead does the work before the transaction of a batch: it claims rows again whose commit has an unknown outcome,
 // and records the start of suspected rows. The result says whether the batch may continue.
 func (f *flight) lookAhead() bool {
-	if f.known != nil {
+	if f.claimVerdicts != nil {
 		return true
 	}
 	w := f.p.w
@@ -208,7 +208,7 @@ func (f *flight) lookAhead() bool {
 				return false
 			}
 		case c.Suspect && !c.Started && e.As == machine.AsApplied:
-			if c.Row.Stands(c.Token()) && c.Row.Until > w.at() {
+			if c.Row.Stands(c.Token()) && c.Row.Until > w.storeTime() {
 				c.Row.Started++
 				c.Started = true
 			} else {
@@ -216,7 +216,7 @@ func (f *flight) lookAhead() bool {
 			}
 		}
 	}
-	f.known = known
+	f.claimVerdicts = known
 	return true
 }
 
@@ -231,14 +231,14 @@ func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) boo
 		for _, old := range c.Tokens[:from] {
 			if c.Row.Stands(old) {
 				c.Row.Token = c.Token()
-				c.Row.Leases(w.at(), w.Plan.Lease)
+				c.Row.Leases(w.storeTime(), w.Plan.Lease)
 				break
 			}
 		}
 	}
 	switch {
 	case lost:
-		w.fault("answer of a retake lost", "f%d", f.of.Number)
+		w.recordFault("answer of a retake lost", "f%d", f.of.Number)
 		f.fail(store.ClassDown)
 		return false
 	case c.Row.Stands(c.Token()):
@@ -256,9 +256,9 @@ func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) boo
 func (f *flight) look(i int) store.Verdict {
 	c := handOf(f.of.Entries[i].Item).claim
 	switch {
-	case f.known[i].Kind != 0:
-		return f.known[i]
-	case c.Row.Stands(c.Token()) && c.Row.Until > f.p.w.at() && (!f.p.w.Plan.Twins || f.p.w.store.WaitsFor(c.Row)):
+	case f.claimVerdicts[i].Kind != 0:
+		return f.claimVerdicts[i]
+	case c.Row.Stands(c.Token()) && c.Row.Until > f.p.w.storeTime() && (!f.p.w.Plan.Twins || f.p.w.store.WaitsFor(c.Row)):
 		return store.Verdict{Kind: store.Fresh}
 	}
 	return store.Verdict{Kind: store.ClaimLost}
@@ -280,10 +280,10 @@ func (f *flight) split(rows []machine.Row) (ends, others []machine.Row) {
 func (f *flight) send(a machine.Commit) {
 	for i := range a.Rows {
 		if c := handOf(f.of.Entries[a.Rows[i].Entry].Item).claim; c != nil {
-			if f.sent == nil {
-				f.sent = map[int]uint64{}
+			if f.endedTokens == nil {
+				f.endedTokens = map[int]uint64{}
 			}
-			f.sent[a.Rows[i].Entry], f.callEnd = c.Token(), c.Calls.Outcome()
+			f.endedTokens[a.Rows[i].Entry], f.callEnd = c.Token(), c.Calls.Outcome()
 		}
 	}
 }
@@ -293,7 +293,7 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 	ends, _ := f.split(a.Rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
-		if !c.Row.Stands(f.sent[ends[i].Entry]) {
+		if !c.Row.Stands(f.endedTokens[ends[i].Entry]) {
 			return true
 		}
 		if f.p.w.Plan.Twins && !f.p.w.store.WaitsFor(c.Row) {
@@ -310,16 +310,16 @@ func (w *world) notify() {
 	}
 	for _, p := range w.living() {
 		if w.choices.Flip() {
-			p.soon(func() { p.feed(machine.Due{}) })
+			p.scheduleSoon(func() { p.feed(machine.Due{}) })
 		}
 	}
 }
 
-// The method at returns the time of the store's clock.
-func (w *world) at() time.Duration { return w.now + w.store.Ahead }
+// storeTime returns the time of the store's clock.
+func (w *world) storeTime() time.Duration { return w.now + w.store.Ahead }
 
-// clock returns the store's clock as a time.Time.
-func (w *world) clock() time.Time { return model.Moment(w.at()) }
+// storeClock returns the store's clock as a time.Time.
+func (w *world) storeClock() time.Time { return model.Moment(w.storeTime()) }
 
 // cutAhead shortens the delays of all rows that were written while the clock was ahead. Before rows are claimed,
 // cutAhead is called.
@@ -331,16 +331,16 @@ func (w *world) cutAhead() {
 		if !r.Waits() || r.Follows() {
 			continue
 		}
-		if by := r.Cut(w.at()); by > 0 {
-			w.fault("a row that was dated ahead waits from now", "%s, by %v", r.Key.ID, by)
+		if by := r.Cut(w.storeTime()); by > 0 {
+			w.recordFault("a row that was dated ahead waits from now", "%s, by %v", r.Key.ID, by)
 		}
 		w.arose("trap T113")
 		end := r.Due
 		if r.Token != 0 {
 			end = r.Until
 		}
-		if end > w.at()+r.Waiting+timing.ClockSlack {
-			w.broke("trap T113", "the row of %s waits for %v, and was to wait for %v", r.Key.ID, end-w.at(), r.Waiting)
+		if end > w.storeTime()+r.Waiting+timing.ClockSlack {
+			w.broke("trap T113", "the row of %s waits for %v, and was to wait for %v", r.Key.ID, end-w.storeTime(), r.Waiting)
 		}
 	}
 }
@@ -351,7 +351,7 @@ func (w *world) wrongClocks(times int) {
 	if !w.Plan.Clocks || times == 0 {
 		return
 	}
-	w.after(w.choices.Wait(w.Plan.Span/2), func() {
+	w.schedule(w.choices.Wait(w.Plan.Span/2), func() {
 		if w.calm || w.quiet {
 			return
 		}
@@ -360,7 +360,7 @@ func (w *world) wrongClocks(times int) {
 			ahead = -ahead
 		}
 		w.setClock(ahead)
-		w.after(w.choices.Wait(w.Plan.Span/3), func() {
+		w.schedule(w.choices.Wait(w.Plan.Span/3), func() {
 			w.setClock(0)
 			w.wrongClocks(times - 1)
 		})
@@ -373,7 +373,7 @@ func (w *world) setClock(ahead time.Duration) {
 	if w.store.Ahead == ahead {
 		return
 	}
-	w.fault("the store's clock jumps", "to %v ahead", ahead)
+	w.recordFault("the store's clock jumps", "to %v ahead", ahead)
 	for _, each := range w.worlds() {
 		each.store.Ahead, each.store.Jumped = ahead, true
 		for _, r := range each.store.Inbox {

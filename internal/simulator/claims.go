@@ -18,9 +18,9 @@ type claimsKnown struct {
 	asking bool
 	// The field empty is true if the last claim got no row.
 	empty bool
-	// The field asks is the number of requests to claim rows. The field news is the number of reasons for such a
+	// requests is the number of requests to claim rows. triggers is the number of reasons for such a
 	// request, apart from the passage of time.
-	asks, news int
+	requests, triggers int
 	// halts is true if a claim was released early because its message halts the consumer.
 	halts bool
 	// waits is the number of rows that this process wrote with a delay.
@@ -29,8 +29,8 @@ type claimsKnown struct {
 	delivered int
 }
 
-// asksInbox checks that the machine may claim rows of the inbox now. The parameter a is the machine's action.
-func (c *checker) asksInbox(a machine.ClaimRows) {
+// checkClaimRows checks that the machine may claim rows of the inbox now. The parameter a is the machine's action.
+func (c *checker) checkClaimRows(a machine.ClaimRows) {
 	conf := c.p.config
 	messages, bytes := c.unsettled()
 	switch {
@@ -54,17 +54,17 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 	}
 	c.takesInBreak(a.Messages, a)
 	c.claims.asking = true
-	c.claims.asks++
-	if most := 20 + int(2*c.p.time()/conf.Poll) + 2*c.claims.news; c.claims.asks > most {
-		c.broke("law 11", "the inbox is asked %d times in %v, and %d would do", c.claims.asks, c.p.time(), most)
+	c.claims.requests++
+	if most := 20 + int(2*c.p.time()/conf.Poll) + 2*c.claims.triggers; c.claims.requests > most {
+		c.broke("law 11", "the inbox is asked %d times in %v, and %d would do", c.claims.requests, c.p.time(), most)
 	}
 }
 
-// The method claimed is called before the machine gets claimed rows.
-func (c *checker) claimed(e machine.Claimed) {
+// checkClaimed is called before the machine gets claimed rows.
+func (c *checker) checkClaimed(e machine.Claimed) {
 	c.claims.asking = false
 	if c.claims.empty = len(e.Items) == 0 && !e.Failed; !c.claims.empty {
-		c.claims.news++
+		c.claims.triggers++
 	}
 	for _, it := range e.Items {
 		h := handOf(it)
@@ -79,8 +79,8 @@ func (c *checker) claimed(e machine.Claimed) {
 	}
 }
 
-// unclaimed checks that the released claims have not ended and are not in a batch.
-func (c *checker) unclaimed(a machine.Unclaim) {
+// checkUnclaim checks that the released claims have not ended and are not in a batch.
+func (c *checker) checkUnclaim(a machine.Unclaim) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "an Unclaim of nothing")
 	}
@@ -89,7 +89,7 @@ func (c *checker) unclaimed(a machine.Unclaim) {
 		switch {
 		case h.claim == nil:
 			c.broke("protocol", "%s was delivered and is given back as a claim", trace.Item(it))
-		case h.told:
+		case h.settled:
 			c.broke("law 5", "%s is given back after its end", trace.Item(it))
 		case h.flight != nil:
 			c.broke("law 5", "%s is given back while f%d is open", trace.Item(it), h.flight.Number)
@@ -98,7 +98,7 @@ func (c *checker) unclaimed(a machine.Unclaim) {
 		case !c.stopping && c.p.time() < it.Claim.Until:
 			c.broke("law 4", "%s is given back before its time", trace.Item(it))
 		}
-		h.told = true
+		h.settled = true
 		c.counts.Claims.Released++
 	}
 }
@@ -108,19 +108,19 @@ func (c *checker) lostClaim(it *machine.Item) {
 	h := handOf(it)
 	c.arose("law 5")
 	switch {
-	case h.claim == nil || h.told || h.flight != nil:
+	case h.claim == nil || h.settled || h.flight != nil:
 		c.broke("protocol", "%s is let go of", trace.Item(it))
-	case h.claim.Row.Stands(h.claim.Token()) && h.claim.Row.Until > c.w.at()+c.w.Plan.Lease && !c.w.store.Jumped:
+	case h.claim.Row.Stands(h.claim.Token()) && h.claim.Row.Until > c.w.storeTime()+c.w.Plan.Lease && !c.w.store.Jumped:
 		c.broke("law 5", "%s is let go of, and its claim stands", trace.Item(it))
 	}
-	h.told = true
+	h.settled = true
 	c.counts.Claims.Lost++
 	c.p.forgetClaim(h.claim)
 }
 
-// claimOver checks the end of a claim: the store must contain the end, and the process must have had the claim (laws 2
+// checkClaimOver checks the end of a claim: the store must contain the end, and the process must have had the claim (laws 2
 // and 5).
-func (c *checker) claimOver(s *machine.Settlement) {
+func (c *checker) checkClaimOver(s *machine.Settlement) {
 	h := handOf(s.Item)
 	m := h.delivery.Message
 	c.prove(h)
@@ -128,7 +128,7 @@ func (c *checker) claimOver(s *machine.Settlement) {
 	case h.claim == nil:
 		c.broke("protocol", "%s was delivered and ends as a claim", m.Name())
 		return
-	case h.told:
+	case h.settled:
 		c.broke("law 9", "the claim of %s ends twice", m.Name())
 	case h.flight != nil:
 		c.broke("law 2", "the claim of %s ends while f%d is open", m.Name(), h.flight.Number)
@@ -143,7 +143,7 @@ func (c *checker) claimOver(s *machine.Settlement) {
 		c.broke(why, "%s (%s) ends as %s", m.Name(), trace.Word(model.ConductNames[:], m.Conduct), s.Ending.String())
 	}
 	c.arose("law 5")
-	h.told = true
+	h.settled = true
 	c.countClaim(s.Ending)
 	c.p.forgetClaim(h.claim)
 }
@@ -170,7 +170,7 @@ func (c *checker) countClaim(e source.End) {
 
 // claimEntry checks that the batch of a claim begins before the claim's time limit. After the time limit, the lease is
 // no longer extended, and another process may have the row.
-func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
+func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *itemState) {
 	switch {
 	case h.claim == nil:
 		return
@@ -202,7 +202,7 @@ func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, the
 	case there && r.As != f.endsAs(i):
 		c.broke("law 12", "the claim of entry %d of f%d ends as %s, and its entry is %s", i, f.of.Number, trace.Word(trace.AsNames[:], r.As), trace.Word(trace.AsNames[:], e.As))
 	case there && r.Attempts != attempts:
-		c.charged(h, r.Attempts)
+		c.checkAttempts(h, r.Attempts)
 	case there && r.As == machine.AsWaiting && r.After <= 0:
 		c.broke("law 11", "entry %d of f%d waits for %v", i, f.of.Number, r.After)
 	}
@@ -223,7 +223,7 @@ func (c *checker) inboxIdle(full bool) {
 		c.broke("D3", "it ends idle, and the inbox did not say that nothing is due")
 	}
 	due := func(r *model.Row) bool {
-		return r.By == c.p && r.Waits() && r.Token == 0 && r.Due+5*time.Millisecond+4*c.w.Plan.Lag < c.w.at()
+		return r.By == c.p && r.Waits() && r.Token == 0 && r.Due+5*time.Millisecond+4*c.w.Plan.Lag < c.w.storeTime()
 	}
 	if i := slices.IndexFunc(c.w.store.Inbox, due); i >= 0 && c.claims.waits <= mostMoments {
 		c.broke("D3", "it ends idle, and %s, which it wrote, has been due for %v", c.w.store.Inbox[i].Key.ID, c.w.now-c.w.store.Inbox[i].Due)
@@ -250,7 +250,7 @@ func begins(names, done []string) bool {
 }
 
 // stepSetAside checks whether a claim was parked because the steps of its process were changed (C11).
-func (c *checker) stepSetAside(h *handed) {
+func (c *checker) stepSetAside(h *itemState) {
 	if c.w.Plan.Steps == 0 {
 		return
 	}

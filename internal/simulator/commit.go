@@ -19,12 +19,12 @@ func (f *flight) commit(a machine.Commit) {
 	f.phase, f.trim = committing, a.Trim
 	f.tx.Committing = true
 	f.send(a)
-	w.after(w.choices.Wait(w.Plan.Lag), func() {
+	w.schedule(w.choices.Wait(w.Plan.Lag), func() {
 		if f.p.over && w.choices.Flip() || !f.p.over && f.p.diesAt(faults.BeforeCommit) {
 			w.end(f.tx)
 			return
 		}
-		f.within(func() { f.decide(a) })
+		f.runInGeneration(func() { f.decide(a) })
 	})
 }
 
@@ -48,24 +48,24 @@ func (f *flight) decide(a machine.Commit) {
 		if refusal.Outcome == store.CommitUnknown {
 			f.loseCounts(a)
 		}
-		f.answer(refusal)
+		f.sendEnded(refusal)
 	case f.claimsLost(a):
-		w.fault("commit refused because of a claim", "f%d", f.of.Number)
+		w.recordFault("commit refused because of a claim", "f%d", f.of.Number)
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
+		f.sendEnded(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
 	case w.hurt(plan.TroubleUnknown):
 		f.unknown(a)
 	case w.hurt(plan.TroubleCommit):
 		class := []store.Class{store.ClassContended, store.ClassDown}[w.choices.Below(2)]
-		w.fault("commit fails", "f%d %s", f.of.Number, class.String())
+		w.recordFault("commit fails", "f%d %s", f.of.Number, class.String())
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: class, Culprit: -1})
+		f.sendEnded(machine.Ended{Outcome: store.NotCommitted, Class: class, Culprit: -1})
 	default:
 		f.apply(a)
 		if !f.p.over && f.p.diesAt(faults.CommitReplyLost) {
 			return
 		}
-		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.freed})
+		f.sendEnded(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.unblocked})
 	}
 }
 
@@ -87,7 +87,7 @@ func (f *flight) refusal() (machine.Ended, bool) {
 	for _, x := range f.tx.Effects {
 		if x.Message.Conduct == model.FailsAtCommit && f.acts(x.Entry, x.Message) {
 			x.Message.Fail()
-			w.fault("commit refused", "f%d because of %s", f.of.Number, x.Message.Name())
+			w.recordFault("commit refused", "f%d because of %s", f.of.Number, x.Message.Name())
 			e.Class = []store.Class{store.ClassPermanent, store.ClassRetry}[x.Message.Number%2]
 			if w.Plan.Named {
 				e.Culprit = x.Entry
@@ -110,7 +110,7 @@ func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 		return e, false
 	}
 	r := rows[w.choices.Below(len(rows))]
-	w.fault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).Name())
+	w.recordFault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).Name())
 	if w.choices.Flip() {
 		e.Class = store.ClassPermanent
 	}
@@ -122,7 +122,7 @@ func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 
 func (f *flight) late(x model.Effect) machine.Ended {
 	x.Message.Fail()
-	f.p.w.fault("commit refused as if by others or the store", "f%d because of %s", f.of.Number, x.Message.Name())
+	f.p.w.recordFault("commit refused as if by others or the store", "f%d because of %s", f.of.Number, x.Message.Name())
 	e := machine.Ended{Outcome: store.NotCommitted, Class: store.ClassContended, Culprit: -1}
 	if x.Message.Conduct == model.AlwaysDown {
 		e.Class = store.ClassDown
@@ -142,7 +142,7 @@ func (f *flight) unknown(a machine.Commit) {
 	if w.choices.Flip() {
 		wait = w.choices.Wait(time.Second)
 	}
-	w.fault("commit unknown", "f%d, commits: %v, after %v", f.of.Number, commits, wait)
+	w.recordFault("commit unknown", "f%d, commits: %v, after %v", f.of.Number, commits, wait)
 	f.loseCounts(a)
 	settle := func() {
 		if commits && f.claimsLost(a) {
@@ -161,13 +161,13 @@ func (f *flight) unknown(a machine.Commit) {
 	if wait == 0 {
 		settle()
 	} else {
-		w.after(wait, settle)
+		w.schedule(wait, settle)
 	}
 	class := store.ClassDown
 	if f.outside() {
 		class = store.ClassNone
 	}
-	f.answer(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
+	f.sendEnded(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
 }
 
 // unheard records that the process did not learn when its waiting rows can be claimed.
@@ -187,24 +187,24 @@ func (f *flight) apply(a machine.Commit) {
 	f.enterLines(rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
-		c.Row.Calls.End(f.callEnd, store.Token(f.sent[ends[i].Entry]))
+		c.Row.Calls.End(f.callEnd, store.Token(f.endedTokens[ends[i].Entry]))
 		f.checkClaimEnd(c, &ends[i])
-		w.store.EndClaim(c, &ends[i], f.p, w.now, w.at())
-		f.freed = w.store.Advance(c.Row, f.p, w.at()) || f.freed
+		w.store.EndClaim(c, &ends[i], f.p, w.now, w.storeTime())
+		f.unblocked = w.store.Advance(c.Row, f.p, w.storeTime()) || f.unblocked
 	}
 	f.moveStreams(a)
-	f.p.check.committed(f)
+	f.p.check.checkCommitted(f)
 	f.checkTwins()
 	w.receive(f.tx)
-	w.closed(f.tx)
+	w.releaseLocks(f.tx)
 	w.notify()
 }
 
 // rowOf converts a row of a commit to a row of the store.
 func (f *flight) rowOf(r *machine.Row) *model.Row {
 	i := f.of.Entries[r.Entry].Item
-	is := &model.Row{Key: f.keyOf(*r), As: r.As, Reason: r.Reason, Message: f.message(r.Entry), Print: i.Print, Changed: f.p.w.now, Attempts: r.Attempts, By: f.p, Quiet: f.quiet(r.Entry)}
-	is.Dates(f.p.w.at(), r.After)
+	is := &model.Row{Key: f.keyOf(*r), As: r.As, Reason: r.Reason, Message: f.message(r.Entry), Print: i.Print, Changed: f.p.w.now, Attempts: r.Attempts, By: f.p, Quiet: f.isReplayWithoutEffects(r.Entry)}
+	is.Dates(f.p.w.storeTime(), r.After)
 	if r.Reason == reasonname.Expired {
 		is.From = handOf(i).delivery
 	}
@@ -215,9 +215,9 @@ func (f *flight) rowOf(r *machine.Row) *model.Row {
 func (f *flight) keyOf(r machine.Row) model.RowKey {
 	i := f.of.Entries[r.Entry].Item
 	if r.Conflict {
-		return model.RowKey{ID: identity(i), Conflict: true, Print: i.Print}
+		return model.RowKey{ID: identityOf(i), Conflict: true, Print: i.Print}
 	}
-	return model.RowKey{ID: identity(i)}
+	return model.RowKey{ID: identityOf(i)}
 }
 
 // loseCounts records the duplicates that a commit with an unknown outcome may not have counted.
@@ -229,10 +229,10 @@ func (f *flight) loseCounts(a machine.Commit) {
 	}
 }
 
-// The method answer sends the machine the event how a batch ended.
-func (f *flight) answer(e machine.Ended) {
+// sendEnded sends the machine the event how a batch ended.
+func (f *flight) sendEnded(e machine.Ended) {
 	e.Flight = f.of
-	f.p.soon(func() {
+	f.p.scheduleSoon(func() {
 		e.Until = f.renew()
 		f.drop()
 		if e.Outcome == store.Committed {
@@ -255,17 +255,17 @@ func (f *flight) moveStreams(a machine.Commit) {
 		}
 		m := f.message(i)
 		asked[m.Stream] = true
-		if at := &s.Stream(m.Stream).At; f.following[i] && m.Version == at.Version+1 && f.ends(i, a) {
+		if at := &s.Stream(m.Stream).At; f.nextVersions[i] && m.Version == at.Version+1 && f.ends(i, a) {
 			*at = model.Place{Version: m.Version, Print: e.Item.Print}
 		}
 	}
 	for i := range f.of.Entries { // in the order of the entries, so that the run depends only on the seed
 		if name := f.message(i).Stream; asked[name] {
 			delete(asked, name)
-			f.freed = s.FreeTurns(name, f.p, f.p.w.at()) || f.freed
+			f.unblocked = s.FreeTurns(name, f.p, f.p.w.storeTime()) || f.unblocked
 		}
 	}
-	if f.freed {
+	if f.unblocked {
 		f.p.w.coverage.Add("fault", "rows freed")
 	}
 }
@@ -290,7 +290,7 @@ func (f *flight) enterLines(rows []machine.Row) {
 		if line == "" || r.Repeat || r.Conflict || !slices.Contains([]machine.As{machine.AsReceived, machine.AsWaiting, machine.AsBlocked, machine.AsParked}, r.As) {
 			continue
 		}
-		f.freed = f.p.w.store.Enter(f.p.w.store.Rows[f.keyOf(r)], line, f.p.w.now) || f.freed
+		f.unblocked = f.p.w.store.Enter(f.p.w.store.Rows[f.keyOf(r)], line, f.p.w.now) || f.unblocked
 	}
 }
 
@@ -306,6 +306,6 @@ func (w *world) step(m *model.Message, print semel.Fingerprint) {
 	if s := w.store.Stream(m.Stream); m.Version > 0 && s.At.Version+1 == m.Version {
 		s.At = model.Place{Version: m.Version, Print: print}
 		w.ledger[m.Stream] = m.Version
-		w.store.FreeTurns(m.Stream, nil, w.at())
+		w.store.FreeTurns(m.Stream, nil, w.storeTime())
 	}
 }

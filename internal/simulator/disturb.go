@@ -18,7 +18,7 @@ func (w *world) disturb() {
 	if w.Plan.Has[kind] {
 		w.trouble(kind)
 	}
-	w.after(w.choices.Wait(w.Plan.Span/8), w.disturb)
+	w.schedule(w.choices.Wait(w.Plan.Span/8), w.disturb)
 }
 
 // trouble causes one fault of the given kind. Faults of a single call are drawn during that call.
@@ -28,12 +28,12 @@ func (w *world) trouble(kind plan.Trouble) {
 		points := faults.Points()
 		w.armed = crash{points[w.choices.Below(len(points))], w.choices.Below(3)}
 	case plan.TroubleStop:
-		w.stop()
+		w.stopProcess()
 	case plan.TroubleRevoke:
 		w.revoke(w.someLane())
 	case plan.TroubleLose:
 		if l := w.someLane(); l.Held {
-			w.fault("lane lost", "%s", l.ID)
+			w.recordFault("lane lost", "%s", l.ID)
 			w.lose(l)
 		}
 	case plan.TroubleOutage:
@@ -42,8 +42,8 @@ func (w *world) trouble(kind plan.Trouble) {
 		w.elsewhere(w.Messages[w.choices.Below(len(w.Messages))], 800*time.Millisecond)
 	case plan.TroubleTimer:
 		if p := w.someone(); p != nil {
-			w.fault("early timer", "")
-			p.hear(func() { p.feed(machine.Timer{}) })
+			w.recordFault("early timer", "")
+			p.runWhenThawed(func() { p.feed(machine.Timer{}) })
 		}
 	case plan.TroublePerson:
 		w.person()
@@ -66,8 +66,8 @@ func (w *world) riders() {
 	}
 	for _, f := range p.flights {
 		for _, h := range p.check.hands {
-			if l := h.delivery.Lane; l.Held && !l.Revoking && !h.told && !h.stale && f.carries(h) {
-				w.fault("lane of a rider revoked", "%s", l.ID)
+			if l := h.delivery.Lane; l.Held && !l.Revoking && !h.settled && !h.stale && f.carries(h) {
+				w.recordFault("lane of a rider revoked", "%s", l.ID)
 				w.revoke(l)
 				return
 			}
@@ -76,7 +76,7 @@ func (w *world) riders() {
 }
 
 // carries reports whether the batch contains a copy of a delivery from another lane.
-func (f *flight) carries(h *handed) bool {
+func (f *flight) carries(h *itemState) bool {
 	for i, e := range f.of.Entries {
 		if f.message(i).ID == h.delivery.Message.ID && e.Item.Lane != h.item.Lane {
 			return true
@@ -85,16 +85,16 @@ func (f *flight) carries(h *handed) bool {
 	return false
 }
 
-// The method stop of world stops a process normally; the process starts again later.
-func (w *world) stop() {
+// stopProcess of world stops a process normally; the process starts again later.
+func (w *world) stopProcess() {
 	if p := w.someone(); p != nil && !p.check.stopping {
-		w.fault("stop", "")
-		p.hear(p.stop)
+		w.recordFault("stop", "")
+		p.runWhenThawed(p.sendStop)
 	}
 }
 
-// The method stop of process sends a Stop to the machine, but only once.
-func (p *process) stop() {
+// sendStop of process sends a Stop to the machine, but only once.
+func (p *process) sendStop() {
 	if !p.check.stopping {
 		p.feed(machine.Stop{})
 	}
@@ -106,12 +106,12 @@ func (w *world) outage() {
 		return
 	}
 	long := w.choices.Wait(6 * time.Second)
-	w.fault("store down", "for %v", long)
+	w.recordFault("store down", "for %v", long)
 	w.takeStore()
 	number := w.store.Outages
-	w.after(long, func() {
+	w.schedule(long, func() {
 		if w.store.Down && w.store.Outages == number {
-			w.note("store up")
+			w.logLine("store up")
 			for _, each := range w.worlds() {
 				each.store.Down = false
 			}
@@ -167,7 +167,7 @@ func (p *process) die(name, format string, args ...any) {
 	if p.over {
 		return
 	}
-	p.w.fault(name, format, args...)
+	p.w.recordFault(name, format, args...)
 	if p.w.main != nil {
 		p.w.coverage.Add("fault", "a sender dies")
 	}
@@ -186,22 +186,22 @@ func (w *world) abandon(t *model.Transaction) {
 	linger := time.Duration(0)
 	if w.choices.Chance(3) {
 		linger = w.choices.Wait(2 * time.Second)
-		w.fault("transaction lingers", "%v", linger)
+		w.recordFault("transaction lingers", "%v", linger)
 	}
-	w.after(linger, func() { w.end(t) })
+	w.schedule(linger, func() { w.end(t) })
 }
 
 // end rolls back t if t is open, and wakes the transactions that wait for its locks.
 func (w *world) end(t *model.Transaction) {
 	if t.Open {
-		w.closed(t)
+		w.releaseLocks(t)
 	}
 }
 
-// closed releases the locks of t.
-func (w *world) closed(t *model.Transaction) {
+// releaseLocks releases the locks of t.
+func (w *world) releaseLocks(t *model.Transaction) {
 	for _, look := range w.store.End(t) {
-		w.after(time.Microsecond, look)
+		w.schedule(time.Microsecond, look)
 	}
 }
 
@@ -209,7 +209,7 @@ func (w *world) closed(t *model.Transaction) {
 func (p *process) afterLife() {
 	w := p.w
 	w.seats[p.seat] = nil
-	p.check.partAll()
+	p.check.dropAllDeliveries()
 	if p.ending.Idle || p.check.over {
 		p.releaseAll()
 	}
@@ -224,9 +224,9 @@ func (p *process) afterLife() {
 		w.live.wrapUp()
 	case w.quiet && !w.calm && p.ending.Idle: // a new process would be idle again
 	case !w.calm || !w.Source.AllSettled() || w.goesOnFor():
-		w.after(w.choices.Wait(w.Plan.Span/8), func() { w.begin(p.seat) })
+		w.schedule(w.choices.Wait(w.Plan.Span/8), func() { w.begin(p.seat) })
 	case w.store.AnyWaits(): // a process that ends idle leaves rows that can be claimed later
-		w.after(200*time.Millisecond, func() { w.begin(p.seat) })
+		w.schedule(200*time.Millisecond, func() { w.begin(p.seat) })
 	case len(w.living()) == 0:
 		w.finish()
 	default:
@@ -235,9 +235,9 @@ func (p *process) afterLife() {
 	}
 }
 
-// The method ended handles the machine's Done, with which the process ends normally.
-func (w *world) ended(p *process) {
-	p.check.done(p.ending)
+// handleDone handles the machine's Done, with which the process ends normally.
+func (w *world) handleDone(p *process) {
+	p.check.checkDone(p.ending)
 	if p.ending.Halted {
 		w.halts++
 	}
@@ -269,31 +269,31 @@ func (p *process) freeze() {
 	if w.main != nil {
 		w.coverage.Add("fault", "a sender is frozen")
 	}
-	w.fault("process frozen", "for %v, a member for %v", long, session)
-	w.after(min(session, long), func() {
+	w.recordFault("process frozen", "for %v, a member for %v", long, session)
+	w.schedule(min(session, long), func() {
 		if !p.frozen || p.over || long < session {
 			return
 		}
 		for _, l := range w.Source.Lanes {
 			if l.Held && l.Owner == p {
-				w.fault("lane of a frozen process lost", "%s", l.ID)
+				w.recordFault("lane of a frozen process lost", "%s", l.ID)
 				w.lose(l)
 			}
 		}
 	})
-	w.after(min(idle, long), func() {
+	w.schedule(min(idle, long), func() {
 		if p.frozen && !p.over && idle <= long {
 			w.endIdle(p)
 		}
 	})
-	w.after(long, p.thaw)
+	w.schedule(long, p.thaw)
 }
 
 // endIdle ends the transactions of a process that were idle for too long.
 func (w *world) endIdle(p *process) {
 	for _, f := range p.flights {
 		if f.tx != nil && f.tx.Open && !f.tx.Committing {
-			w.fault("idle transaction ended", "f%d", f.of.Number)
+			w.recordFault("idle transaction ended", "f%d", f.of.Number)
 			f.tx.Cut = true
 			w.end(f.tx)
 		}
@@ -305,7 +305,7 @@ func (p *process) thaw() {
 	if !p.frozen {
 		return
 	}
-	p.w.note("life goes on after a freeze, with %d occurrences", len(p.late))
+	p.w.logLine("life goes on after a freeze, with %d occurrences", len(p.late))
 	for i := 0; i < len(p.late) && !p.over; i++ {
 		p.late[i]()
 	}

@@ -52,8 +52,8 @@ func (w *world) elsewhere(m *model.Message, most time.Duration) {
 		w.store.Write(t, model.Mark{ID: m.Former, As: as, Print: print, At: w.now})
 	}
 	long, commits := w.choices.Wait(most), w.choices.Often(3)
-	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.Name(), trace.Word(trace.AsNames[:], as), long, commits)
-	w.after(long, func() {
+	w.recordFault("copy elsewhere", "%s %s for %v, commits: %v", m.Name(), trace.Word(trace.AsNames[:], as), long, commits)
+	w.schedule(long, func() {
 		if !t.Open {
 			return
 		}
@@ -76,7 +76,7 @@ func (w *world) commitElsewhere(t *model.Transaction, m *model.Message, as machi
 	}
 	w.store.Apply(t, nil, rows, func(r *machine.Row) *model.Row {
 		is := &model.Row{Key: model.RowKey{ID: m.ID}, As: r.As, Message: m, Print: t.Marks[0].Print, Changed: w.now}
-		is.Dates(w.at(), w.dueElsewhere(r.As))
+		is.Dates(w.storeTime(), w.dueElsewhere(r.As))
 		return is
 	})
 	w.receive(t)
@@ -84,7 +84,7 @@ func (w *world) commitElsewhere(t *model.Transaction, m *model.Message, as machi
 		w.step(m, t.Marks[0].Print)
 	}
 	w.notify()
-	w.note("committed elsewhere: %s %s", m.Name(), trace.Word(trace.AsNames[:], as))
+	w.logLine("committed elsewhere: %s %s", m.Name(), trace.Word(trace.AsNames[:], as))
 }
 
 // asElsewhere returns the outcome with which another process can mark a version. If the other process must wait for a
@@ -154,10 +154,10 @@ func (w *world) drawPast() {
 		}
 		w.store.Markers[m.ID] = model.Marker{Outcome: v, Print: print, At: m.Age}
 		if v == model.Newer {
-			w.after(w.choices.Wait(longestNewer), func() { w.endNewer(m) })
+			w.schedule(w.choices.Wait(longestNewer), func() { w.endNewer(m) })
 			continue
 		}
-		w.write(m, v)
+		w.writeOutcome(m, v)
 	}
 }
 
@@ -175,7 +175,7 @@ func (w *world) endNewer(m *model.Message) {
 	switch w.choices.Below(3) {
 	case 0:
 		delete(w.store.Markers, m.ID)
-		w.note("the newer release takes the marker of %s back", m.Name())
+		w.logLine("the newer release takes the marker of %s back", m.Name())
 		return
 	case 1:
 		marker.Outcome = store.Applied
@@ -186,12 +186,12 @@ func (w *world) endNewer(m *model.Message) {
 		marker.Outcome = store.Parked
 	}
 	w.store.Markers[m.ID] = marker
-	w.write(m, marker.Outcome)
-	w.note("the newer release ends %s as %s", m.Name(), marker.Outcome)
+	w.writeOutcome(m, marker.Outcome)
+	w.logLine("the newer release ends %s as %s", m.Name(), marker.Outcome)
 }
 
-// The method write writes the effect or the row that belongs to another process's marker.
-func (w *world) write(m *model.Message, o store.Outcome) {
+// writeOutcome writes the effect or the row that belongs to another process's marker.
+func (w *world) writeOutcome(m *model.Message, o store.Outcome) {
 	if o == store.Applied {
 		w.store.Effects[m.ID]++
 		w.past[m.ID] = true
@@ -199,11 +199,11 @@ func (w *world) write(m *model.Message, o store.Outcome) {
 		return
 	}
 	r := &model.Row{Key: model.RowKey{ID: m.ID}, As: machine.AsParked, Message: m, Print: w.store.Markers[m.ID].Print}
-	r.Dates(w.at(), 0)
+	r.Dates(w.storeTime(), 0)
 	switch o {
 	case store.Waiting:
 		r.As = machine.AsWaiting
-		r.Dates(w.at(), w.choices.Wait(w.Plan.Span))
+		r.Dates(w.storeTime(), w.choices.Wait(w.Plan.Span))
 	case store.Discarded:
 		r.As = machine.AsDiscarded
 	case store.DeadLettered:
@@ -218,8 +218,8 @@ func (w *world) olderRelease(m *model.Message, most time.Duration) {
 	t := &model.Transaction{Open: true}
 	w.store.Write(t, model.Mark{ID: m.Former, As: machine.AsApplied, Print: formerPrint(m)})
 	long, commits := w.choices.Wait(most), w.choices.Often(3)
-	w.fault("copy in the release before", "%s for %v, commits: %v", m.Name(), long, commits)
-	w.after(long, func() {
+	w.recordFault("copy in the release before", "%s for %v, commits: %v", m.Name(), long, commits)
+	w.schedule(long, func() {
 		if !t.Open {
 			return
 		}
@@ -227,7 +227,7 @@ func (w *world) olderRelease(m *model.Message, most time.Duration) {
 			t.Effects = append(t.Effects, model.Effect{Message: m})
 			w.store.Apply(t, nil, nil, nil)
 			w.past[m.ID] = true // the previous release writes no intents
-			w.note("committed in the release before: %s", m.Name())
+			w.logLine("committed in the release before: %s", m.Name())
 		}
 		w.end(t)
 	})
@@ -310,18 +310,18 @@ func (w *world) reap() {
 	if w.Plan.Keep == 0 || w.law != nil || w.finished {
 		return
 	}
-	w.after(w.Plan.Keep/4+w.choices.Wait(w.Plan.Keep), w.reap)
+	w.schedule(w.Plan.Keep/4+w.choices.Wait(w.Plan.Keep), w.reap)
 	to := w.cutoff()
 	if w.store.Down || to <= w.store.Low {
 		return
 	}
 	w.store.Low = to
-	w.note("low-water mark at %v", to)
+	w.logLine("low-water mark at %v", to)
 	if !w.calm && w.choices.Chance(6) {
-		w.fault("the reaper dies before it removes anything", "")
+		w.recordFault("the reaper dies before it removes anything", "")
 		return
 	}
-	w.after(w.choices.Wait(w.Plan.Lag), func() { w.slice(w.choices.Between(1, 8)) })
+	w.schedule(w.choices.Wait(w.Plan.Lag), func() { w.slice(w.choices.Between(1, 8)) })
 }
 
 // slice removes some of the old markers, and schedules its next call.
@@ -337,9 +337,9 @@ func (w *world) slice(most int) {
 	switch {
 	case len(due) <= most:
 	case !w.calm && w.choices.Chance(10):
-		w.fault("the reaper dies between two slices", "")
+		w.recordFault("the reaper dies between two slices", "")
 	default:
-		w.after(w.choices.Wait(w.Plan.Lag), func() { w.slice(most) })
+		w.schedule(w.choices.Wait(w.Plan.Lag), func() { w.slice(most) })
 	}
 }
 
@@ -347,7 +347,7 @@ func (w *world) slice(most int) {
 func (w *world) remove(id string) {
 	s := w.store
 	w.coverage.Add("fault", "marker removed")
-	w.note("removed: %s", id)
+	w.logLine("removed: %s", id)
 	s.Gone[id] = model.Removed{Marker: s.Markers[id], Times: s.Gone[id].Times + 1}
 	delete(s.Markers, id)
 	s.Changes[id]++

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method settle checks a Settle action (acks, nacks and dead letters).
-func (c *checker) settle(a *machine.Settle) {
+// checkSettle checks a Settle action (acks, nacks and dead letters).
+func (c *checker) checkSettle(a *machine.Settle) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "a Settle of nothing")
 	}
@@ -21,19 +21,19 @@ func (c *checker) settle(a *machine.Settle) {
 		m := h.delivery.Message
 		c.prove(h)
 		switch {
-		case h.asked || h.told:
+		case h.settling || h.settled:
 			c.broke("law 9", "%s is settled twice", m.Name())
 		case h.flight != nil:
 			c.broke("law 2", "%s is settled while f%d is open", m.Name(), h.flight.Number)
 		case h.stale:
 			c.broke("protocol", "%s is settled after its lane was gone", m.Name())
-		case s.Again != h.left:
-			c.broke("protocol", "%s is settled with again: %v, and should be with %v", m.Name(), s.Again, h.left)
+		case s.Again != h.settleFailed:
+			c.broke("protocol", "%s is settled with again: %v, and should be with %v", m.Name(), s.Again, h.settleFailed)
 		case s.Kind == semel.Nack:
 			c.handedBack(s)
-			c.handBack(s, h)
+			c.checkHandBack(s, h)
 		case s.Kind == semel.DeadLetter:
-			c.deadLetter(s, h)
+			c.checkDeadLetter(s, h)
 		case s.Ending == source.EndUnknown:
 			c.broke("protocol", "%s is acknowledged without an end", m.Name())
 		case c.skips(m):
@@ -45,7 +45,7 @@ func (c *checker) settle(a *machine.Settle) {
 			})
 			c.knownToActive(h)
 		}
-		h.asked, h.copying = true, s.Kind == semel.DeadLetter
+		h.settling, h.copying = true, s.Kind == semel.DeadLetter
 		if !s.Again {
 			c.count(s.Ending)
 			c.inItsStore(h, func() { c.countedOnRow(s) })
@@ -53,8 +53,8 @@ func (c *checker) settle(a *machine.Settle) {
 	}
 }
 
-// handBack checks that a nacked delivery has not ended.
-func (c *checker) handBack(s *machine.Settlement, h *handed) {
+// checkHandBack checks that a nacked delivery has not ended.
+func (c *checker) checkHandBack(s *machine.Settlement, h *itemState) {
 	lane := c.lanes[s.Item.Lane]
 	switch {
 	case s.Ending != source.EndUnknown:
@@ -64,16 +64,16 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 	}
 }
 
-// deadLetter checks a message that becomes a dead letter: the policy must allow that, and the message must not
+// checkDeadLetter checks a message that becomes a dead letter: the policy must allow that, and the message must not
 // have ended yet.
-func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
+func (c *checker) checkDeadLetter(s *machine.Settlement, h *itemState) {
 	m := h.delivery.Message
 	switch {
 	case s.Ending != source.EndUnknown || h.copied:
 		c.broke("protocol", "%s is copied to the dead letters after its end", m.Name())
 	case !s.Again && s.Attempts != h.attempts:
-		c.charged(h, s.Attempts)
-	case !c.mayDeadLetter(m) && !(h.endsAsOld() && h.must == machine.AsDeadLettered):
+		c.checkAttempts(h, s.Attempts)
+	case !c.mayDeadLetter(m) && !(h.endsAsOld() && h.requiredOutcome == machine.AsDeadLettered):
 		c.broke("law 4", "%s (%s) is copied to the dead letters", m.Name(), trace.Word(model.ConductNames[:], m.Conduct))
 	}
 }
@@ -81,7 +81,7 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 // countedOnRow checks that a duplicate of a message is counted on the row of the message, if it has a row (case 8).
 // After a commit with an unknown outcome, the machine cannot know whether the duplicate is counted on the row.
 func (c *checker) countedOnRow(s *machine.Settlement) {
-	id := identity(s.Item)
+	id := identityOf(s.Item)
 	m, marked := c.w.store.Marked(handOf(s.Item).delivery.Message)
 	if s.Ending != source.EndDuplicate || !marked || c.w.store.Passed[id] {
 		return
@@ -141,7 +141,7 @@ func (c *checker) count(e source.End) {
 
 // evidence checks that the store contains the outcome that a settlement reports (law 2), and that the message may end
 // with this outcome.
-func (c *checker) evidence(s *machine.Settlement, h *handed) {
+func (c *checker) evidence(s *machine.Settlement, h *itemState) {
 	m := h.delivery.Message
 	c.arose("law 2")
 	if s.Ending == source.EndDuplicate {
@@ -153,7 +153,7 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	if s.Ending == source.EndDuplicate && c.othersContent(s.Item) {
 		c.broke("law 10", "%s is settled as a duplicate, and its identity has another content", m.Name())
 	}
-	forgotten := s.Again && c.w.store.WasRemoved(identity(s.Item)) // the broker has the settlement already, but its response was lost
+	forgotten := s.Again && c.w.store.WasRemoved(identityOf(s.Item)) // the broker has the settlement already, but its response was lost
 	if !forgotten && !c.proven(s, h) {
 		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.Name(), s.Ending.String())
 	}
@@ -168,11 +168,11 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 // othersContent reports whether the store has the identity of an item only with other content.
 func (c *checker) othersContent(i *machine.Item) bool {
 	m, marked := c.w.store.Marked(handOf(i).delivery.Message)
-	return !c.p.config.Unmarked && marked && !c.w.store.Passed[identity(i)] && !c.w.store.WasRemoved(identity(i)) && model.Conflicts(m.Print, i.Print) && c.w.store.Rows[model.RowKey{ID: identity(i), Conflict: true, Print: i.Print}] == nil
+	return !c.p.config.Unmarked && marked && !c.w.store.Passed[identityOf(i)] && !c.w.store.WasRemoved(identityOf(i)) && model.Conflicts(m.Print, i.Print) && c.w.store.Rows[model.RowKey{ID: identityOf(i), Conflict: true, Print: i.Print}] == nil
 }
 
-func (c *checker) proven(s *machine.Settlement, h *handed) bool {
-	st, id := c.w.store, identity(s.Item)
+func (c *checker) proven(s *machine.Settlement, h *itemState) bool {
+	st, id := c.w.store, identityOf(s.Item)
 	marker, marked := st.Marked(h.delivery.Message)
 	parted := marked && model.Conflicts(marker.Print, s.Item.Print)
 	if st.Passed[id] {
@@ -212,9 +212,9 @@ func (c *checker) copied(i *machine.Item) bool {
 }
 
 // wrongEnd returns the law that an end breaks, or "" if the end breaks no law.
-func (c *checker) wrongEnd(e source.End, h *handed) string {
+func (c *checker) wrongEnd(e source.End, h *itemState) string {
 	m := h.delivery.Message
-	if h.must != 0 && ends[h.must] == e {
+	if h.requiredOutcome != 0 && ends[h.requiredOutcome] == e {
 		return ""
 	}
 	switch e {
@@ -297,9 +297,9 @@ func (c *checker) mayEnd(m *model.Message, then machine.Ending) bool {
 }
 
 // allowed checks that the marker of an entry has an outcome that is allowed for its message.
-func (c *checker) allowed(as machine.As, h *handed) {
+func (c *checker) allowed(as machine.As, h *itemState) {
 	m := h.delivery.Message
-	if h.mustTry && h.must == 0 && (as == machine.AsParked || as == machine.AsDeadLettered) {
+	if h.mustTry && h.requiredOutcome == 0 && (as == machine.AsParked || as == machine.AsDeadLettered) {
 		c.broke("C19", "%s is to end as %s, and the breaker was open when it failed", m.Name(), trace.Word(trace.AsNames[:], as))
 	}
 	switch as {

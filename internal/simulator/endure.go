@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The constant long is the duration of an outage that lasts until the end of its phase.
-const long = 2 * time.Minute
+// longOutage is the duration of an outage that lasts until the end of its phase.
+const longOutage = 2 * time.Minute
 
 // endure runs the phase between the phase with faults and the calm phase. A single fault lasts for the whole phase: the
 // store stays down, or a handler does not return. Work that does not depend on the fault must continue, and a stop must
@@ -32,17 +32,17 @@ func (w *world) endure() {
 	}
 	switch {
 	case w.Plan.Away:
-		w.fault("store away without end", "")
+		w.recordFault("store away without end", "")
 		w.takeStore()
 		if w.Plan.Config.OneAttempt { // all messages are nacked, and the broker delivers them again
 			w.mostSteps *= 20
 		}
-		w.after(long, w.endEndurance)
+		w.schedule(longOutage, w.endEndurance)
 	case w.stuckForGood() > 0:
 		if w.Plan.Config.Inbox || w.sender != nil { // the machine claims and releases the rows for the stuck worker again and again
 			w.mostSteps *= 20
 		}
-		w.after(w.patienceOfAll(), w.endEndurance)
+		w.schedule(w.patienceOfAll(), w.endEndurance)
 	default:
 		w.beCalm()
 	}
@@ -55,7 +55,7 @@ func (w *world) endEndurance() {
 		drain = max(drain, each.Plan.Config.Drain)
 		each.endAll(w.Plan.Away)
 	}
-	w.after(drain+2*time.Second, w.beCalm)
+	w.schedule(drain+2*time.Second, w.beCalm)
 }
 
 // endAll checks the deliveries that do not depend on the fault, and stops all processes. The parameter away is true if
@@ -86,7 +86,7 @@ func (w *world) stuckForGood() (n int) {
 func (c *checker) sticks(f *machine.Flight) { c.stuck = append(c.stuck, f) }
 
 // alive reports whether the machine must still process or ack a delivery.
-func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
+func (c *checker) alive(h *itemState) bool { return !h.settled && !h.stale }
 
 // othersWentOn checks that all deliveries that need not wait for a stuck handler have ended (laws 7 and 8).
 func (c *checker) othersWentOn() {
@@ -116,7 +116,7 @@ func (c *checker) stuckWorkers() map[int]bool {
 
 // waitForStuck returns the deliveries that wait for a stuck handler: the deliveries in the handler's batch, and the
 // deliveries that wait for deliveries in that batch.
-func (c *checker) waitForStuck() map[*handed]bool {
+func (c *checker) waitForStuck() map[*itemState]bool {
 	o := newObstacles(c.stuckWorkers())
 	for _, f := range c.stuck {
 		for _, e := range f.Entries {
@@ -128,7 +128,7 @@ func (c *checker) waitForStuck() map[*handed]bool {
 
 // waitForSource returns the deliveries that are being acked, nacked or dead-lettered, including the deliveries of the
 // Settle a, and the deliveries that wait for them: copies, and later messages of the same key or lane as a dead letter.
-func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
+func (c *checker) waitForSource(a *machine.Settle) map[*itemState]bool {
 	o := newObstacles(nil)
 	add := func(it *machine.Item, copying bool) {
 		switch {
@@ -139,7 +139,7 @@ func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 		}
 	}
 	for _, h := range c.hands {
-		if c.alive(h) && (h.asked || h.left) {
+		if c.alive(h) && (h.settling || h.settleFailed) {
 			add(h.item, h.copying)
 		}
 	}
@@ -162,7 +162,7 @@ func newObstacles(workers map[int]bool) *obstacles {
 }
 
 func (o *obstacles) addCopies(it *machine.Item) {
-	o.ids[identity(it)], o.ids[formerOf(it)] = true, true
+	o.ids[identityOf(it)], o.ids[formerOf(it)] = true, true
 }
 
 func (o *obstacles) add(c *checker, it *machine.Item) {
@@ -173,8 +173,8 @@ func (o *obstacles) add(c *checker, it *machine.Item) {
 }
 
 // keep reports whether a delivery must wait for an obstacle.
-func (o *obstacles) keep(c *checker, h *handed) bool {
-	if o.ids[identity(h.item)] || o.ids[formerOf(h.item)] {
+func (o *obstacles) keep(c *checker, h *itemState) bool {
+	if o.ids[identityOf(h.item)] || o.ids[formerOf(h.item)] {
 		return true
 	}
 	if l, ordered := c.lineOf(h.item); ordered {
@@ -185,8 +185,8 @@ func (o *obstacles) keep(c *checker, h *handed) bool {
 
 // waitFor returns the deliveries that wait for an obstacle, directly or because an earlier message of their line (queue
 // of a key or lane), or another copy, waits.
-func (c *checker) waitFor(o *obstacles) map[*handed]bool {
-	found := map[*handed]bool{}
+func (c *checker) waitFor(o *obstacles) map[*itemState]bool {
+	found := map[*itemState]bool{}
 	for more := len(o.ids) > 0; more; {
 		more = false
 		for _, h := range c.hands {
@@ -208,7 +208,7 @@ func (c *checker) asksOn() {
 	}
 	waiting, stuck := false, c.waitForStuck()
 	for _, h := range c.hands {
-		waiting = waiting || c.alive(h) && !stuck[h] && !h.asked && h.flight == nil
+		waiting = waiting || c.alive(h) && !stuck[h] && !h.settling && h.flight == nil
 	}
 	patience := 2*conf.BackoffMost + conf.MaxInMemoryWait + 10*c.w.Plan.Lag
 	switch {
@@ -226,7 +226,7 @@ func (c *checker) asksOn() {
 func (w *world) beCalm() {
 	w.calm = true
 	w.calmEnds = w.now + w.patienceOfAll()
-	w.note("calm")
+	w.logLine("calm")
 	w.setClock(0)
 	for _, each := range w.worlds() {
 		each.store.Down = false
@@ -270,7 +270,7 @@ func (w *world) patience() time.Duration {
 // finish checks the end of a run: all messages are acked or dead-lettered, and the machine has ended.
 func (w *world) finish() {
 	if w.over = true; w.sender != nil && !w.sender.over {
-		w.note("only the sender goes on")
+		w.logLine("only the sender goes on")
 		w.sender.wrapUp()
 		return
 	}
@@ -283,7 +283,7 @@ func (w *world) finish() {
 // conclude compares the final state of the store with the history of the run.
 func (w *world) conclude() {
 	w.finished = true
-	w.note("finished")
+	w.logLine("finished")
 	for _, m := range w.Messages {
 		if w.checkForeign(m); !m.Foreign || w.Plan.Config.OnFiltered != machine.EndSkip {
 			w.checkMessage(m)

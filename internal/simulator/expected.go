@@ -23,7 +23,7 @@ func (c *checker) expect(f *flight) {
 			h.expected = source.EndStepped // the lost commit completed the step, and other processes continued with the next step
 		}
 		if h.expected == source.EndReceived || h.expected == source.EndWaiting || h.expected == source.EndStepped {
-			c.claims.news += 2 // the row can be claimed now or after its delay
+			c.claims.triggers += 2 // the row can be claimed now or after its delay
 			c.claims.waits++
 		}
 		if h.stale {
@@ -33,11 +33,11 @@ func (c *checker) expect(f *flight) {
 }
 
 // endOf returns how an entry must end, or EndUnknown if the entry must run again.
-func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
+func (c *checker) endOf(as machine.As, v store.Verdict, h *itemState) source.End {
 	conf := c.p.config
 	conflict := v.Kind == store.Conflict
 	switch {
-	case v.Kind == store.Busy, v.Kind == store.Newer, v.Kind == store.ClaimLost, early(v), conflict && conf.OnConflict == machine.EndHalt:
+	case v.Kind == store.Busy, v.Kind == store.Newer, v.Kind == store.ClaimLost, cannotRunNow(v), conflict && conf.OnConflict == machine.EndHalt:
 		return source.EndUnknown
 	case newConflict(v) && conf.OnConflict == machine.EndDeadLetter && !h.copied:
 		return source.EndUnknown
@@ -51,7 +51,7 @@ func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 
 // ownOutcome reports whether an existing marker comes from the item's own commit of unknown outcome, or is a
 // consequence of that commit.
-func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
+func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *itemState) bool {
 	if v.Former || h.conflicted {
 		return false
 	}
@@ -95,9 +95,9 @@ func (c *checker) doubts(f *flight) {
 
 // The checker calls its method marked with the store's answers for the markers of a batch. If the answer is Fresh, the
 // commit with the unknown outcome has not written that marker.
-func (c *checker) marked(e machine.Marked) {
+func (c *checker) checkMarked(e machine.Marked) {
 	for i, v := range e.Verdicts {
-		if v.Kind == store.Fresh || early(v) {
+		if v.Kind == store.Fresh || cannotRunNow(v) {
 			handOf(e.Flight.Entries[i].Item).doubt = false
 		}
 	}
@@ -105,11 +105,11 @@ func (c *checker) marked(e machine.Marked) {
 
 // ending checks the end of an acked delivery: it must follow from the commit of its batch, or the delivery must be a
 // copy of a delivery that ended with its commit.
-func (c *checker) ending(s *machine.Settlement, h *handed) {
+func (c *checker) ending(s *machine.Settlement, h *itemState) {
 	m := h.delivery.Message
 	want := h.expected
 	if want == source.EndUnknown && h.endsAsOld() {
-		want = ends[h.must]
+		want = ends[h.requiredOutcome]
 	}
 	if want == source.EndUnknown {
 		want = source.EndDuplicate // the delivery ended with its copy, or a constraint reported the duplicate
@@ -123,9 +123,9 @@ func (c *checker) ending(s *machine.Settlement, h *handed) {
 	}
 }
 
-// The method report counts the reports, and checks that a failure does not count as an attempt of a message that cannot
+// checkReport counts the reports, and checks that a failure does not count as an attempt of a message that cannot
 // have caused the failure.
-func (c *checker) report(a machine.Report) {
+func (c *checker) checkReport(a machine.Report) {
 	if int(a.Kind) < len(c.told) {
 		c.told[a.Kind]++
 	}
@@ -136,7 +136,7 @@ func (c *checker) report(a machine.Report) {
 			c.breakerSaid(a)
 		}
 	case machine.ReportRetry:
-		c.retry(a)
+		c.checkRetry(a)
 	case machine.ReportTrial:
 		c.trialBegins(a)
 	case machine.ReportTrialEnds:
@@ -144,7 +144,7 @@ func (c *checker) report(a machine.Report) {
 	case machine.ReportClaimLost:
 		c.lostClaim(a.Item)
 	case machine.ReportFull:
-		c.fullOfNewer(a)
+		c.checkFullReport(a)
 	case machine.ReportNewer:
 		c.heldForNewer(a)
 	case machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended:
@@ -154,21 +154,21 @@ func (c *checker) report(a machine.Report) {
 	}
 }
 
-func (c *checker) retry(a machine.Report) {
+func (c *checker) checkRetry(a machine.Report) {
 	h := handOf(a.Item)
 	inInbox := h.claim != nil || c.p.config.Wait
 	h.waitsInInbox = h.waitsInInbox || (a.Wait > c.p.config.MaxInMemoryWait || h.claim != nil && !h.unwritten) && inInbox
 	if !h.unwritten {
-		c.planned(a.Wait)
+		c.checkRetryDelay(a.Wait)
 	}
-	if a.Wait > c.p.config.MaxInMemoryWait && a.Wait > c.retries.put && !inInbox {
+	if a.Wait > c.p.config.MaxInMemoryWait && a.Wait > c.retries.lastDelay && !inInbox {
 		c.broke("case 6", "%s waits %v in memory; the most is %v", trace.Item(a.Item), a.Wait, c.p.config.MaxInMemoryWait)
 	}
 	c.arose("case 6")
 	if h.unwritten {
 		return
 	}
-	h.again = true
+	h.nextRunCounts = true
 	c.prove(h)
 	if m := h.delivery.Message; m.Harmless && m.Charged == 0 {
 		c.broke("law 7", "%s is charged with a failure, and it can have none (%v)", m.Name(), a.Err)
@@ -178,8 +178,8 @@ func (c *checker) retry(a machine.Report) {
 // exact contains the kinds of reports whose number follows from one event alone.
 var exact = [...]machine.ReportKind{machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended, machine.ReportBackstop, machine.ReportStuck}
 
-// reports checks that the machine reported an event the expected number of times.
-func (c *checker) reports(e machine.Event) {
+// checkReportCounts checks that the machine reported an event the expected number of times.
+func (c *checker) checkReportCounts(e machine.Event) {
 	var want [len(trace.ReportNames)]int
 	switch e := e.(type) {
 	case machine.Stuck:
@@ -282,7 +282,7 @@ func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	waits := c.waitForSource(a)
 	for _, h := range c.hands {
 		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
-		settles := c.skips(h.delivery.Message) || h.asked || h.left
+		settles := c.skips(h.delivery.Message) || h.settling || h.settleFailed
 		if c.alive(h) && !settles && !waits[h] && (!leaving || h.flight != nil) {
 			n++
 		}
@@ -296,11 +296,11 @@ func (c *checker) checkSkipped() {
 	if c.over || c.stopping || c.halting() || c.p.config.OnFiltered != machine.EndSkip {
 		return
 	}
-	var waits *handed
+	var waits *itemState
 	others := 0
 	for _, h := range c.hands {
 		switch {
-		case !c.alive(h) || h.asked || h.left || c.behindCopy(h):
+		case !c.alive(h) || h.settling || h.settleFailed || c.behindCopy(h):
 		case !c.skips(h.delivery.Message):
 			others++
 		case !c.lanes[h.item.Lane].revoking:
@@ -320,9 +320,9 @@ func (c *checker) checkSkipped() {
 
 // behindCopy reports whether a delivery that was in no batch yet waits for an earlier message of its key or lane whose
 // dead letter is being written. A delivery that waits in this way does not use the store.
-func (c *checker) behindCopy(h *handed) bool {
+func (c *checker) behindCopy(h *itemState) bool {
 	l, ordered := c.lineOf(h.item)
-	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {
+	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *itemState) bool {
 		before, _ := c.lineOf(g.item)
 		return g.copying && c.alive(g) && before == l && g.arrival < h.arrival
 	})

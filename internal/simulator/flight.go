@@ -49,34 +49,34 @@ type flight struct {
 	ranAt      time.Duration
 	trim       []int
 	lost       bool // true if an extension of the leases found a lost claim
-	// The field known contains the store's answers about claims from the time before the transaction, or nil if the
+	// claimVerdicts contains the store's answers about claims from the time before the transaction, or nil if the
 	// claims were not checked yet.
-	known []store.Verdict
-	// The field following contains the entries that had the next version of their stream when the markers were written.
-	// The field freed is true if the commit has unblocked rows.
-	following []bool
-	freed     bool
-	// The field started is the store's response to the start of the call. The field callEnd is the outcome of the call
-	// when its claim ends. The field sent has the tokens of ended claims, by entry.
-	started   store.CallStarted
-	startedAt time.Duration
-	callEnd   store.CallOutcome
-	sent      map[int]uint64
+	claimVerdicts []store.Verdict
+	// nextVersions contains the entries that had the next version of their stream when the markers were written.
+	// unblocked is true if the commit has unblocked rows.
+	nextVersions []bool
+	unblocked    bool
+	// callStart is the store's response to the start of the call. The field callEnd is the outcome of the call
+	// when its claim ends. endedTokens has the tokens of ended claims, by entry.
+	callStart   store.CallStarted
+	startedAt   time.Duration
+	callEnd     store.CallOutcome
+	endedTokens map[int]uint64
 }
 
-func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
+func handOf(i *machine.Item) *itemState { return i.Handle.(*itemState) }
 
 func (f *flight) message(entry int) *model.Message {
 	return handOf(f.of.Entries[entry].Item).delivery.Message
 }
 
-// The method open begins the transaction of a batch.
-func (p *process) open(a machine.Begin) {
+// beginBatch begins the transaction of a batch.
+func (p *process) beginBatch(a machine.Begin) {
 	f := &flight{p: p, of: a.Flight, serial: a.Serial, generation: p.generation}
 	p.flights = append(p.flights, f)
-	p.soon(func() { f.begin(p.w.now + markLock) })
+	p.scheduleSoon(func() { f.begin(p.w.now + markLock) })
 	if p.w.hurt(plan.TroubleRevoke) {
-		p.soon(p.w.riders)
+		p.scheduleSoon(p.w.riders)
 	}
 }
 
@@ -85,7 +85,7 @@ func (f *flight) fail(c store.Class) { f.refuse(machine.Marked{Class: c}) }
 
 func (f *flight) refuse(e machine.Marked) {
 	e.Flight = f.of
-	f.p.soon(func() {
+	f.p.scheduleSoon(func() {
 		f.drop()
 		f.p.feed(e)
 	})
@@ -99,7 +99,7 @@ func (f *flight) drop() {
 
 // begin begins a batch in its generation.
 func (f *flight) begin(deadline time.Duration) {
-	f.within(func() { f.lock(deadline) })
+	f.runInGeneration(func() { f.lock(deadline) })
 }
 
 // lock takes the locks for the markers. If other transactions have these locks, lock waits until the deadline.
@@ -111,7 +111,7 @@ func (f *flight) lock(deadline time.Duration) {
 	}
 	if w.hurt(plan.TroubleBegin) {
 		c := []store.Class{store.ClassContended, store.ClassDown}[w.choices.Below(2)]
-		w.fault("begin fails", "%s", c.String())
+		w.recordFault("begin fails", "%s", c.String())
 		f.fail(c)
 		return
 	}
@@ -131,7 +131,7 @@ func (f *flight) lock(deadline time.Duration) {
 		})
 		return
 	}
-	busy, held := f.busy(), f.streamsHeld()
+	busy, held := f.lockedEntries(), f.streamsHeld()
 	if (len(busy) > 0 || held) && w.now < deadline {
 		f.waitForLocks(deadline)
 		return
@@ -151,11 +151,11 @@ func (f *flight) lock(deadline time.Duration) {
 	f.mark(busy)
 }
 
-// The method busy returns the entries whose identity is locked by another transaction.
-func (f *flight) busy() []int {
+// lockedEntries returns the entries whose identity is locked by another transaction.
+func (f *flight) lockedEntries() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
-		holder := f.p.w.store.Holder(identity(e.Item), formerOf(e.Item))
+		holder := f.p.w.store.Holder(identityOf(e.Item), formerOf(e.Item))
 		if e.Unmarked || holder == nil || handOf(e.Item).claim != nil {
 			continue
 		}
@@ -209,14 +209,14 @@ func (f *flight) mark(busy []int) {
 	if f.p.diesAt(faults.AfterMark) {
 		return
 	}
-	f.p.soon(func() {
+	f.p.scheduleSoon(func() {
 		f.phase = begun
 		f.p.feed(machine.Marked{Flight: f.of, Verdicts: slices.Clone(f.verdicts)})
 	})
 }
 
-// The function identity returns the name of an item's identity in the store.
-func identity(i *machine.Item) string { return handOf(i).delivery.Message.ID }
+// identityOf returns the name of an item's identity in the store.
+func identityOf(i *machine.Item) string { return handOf(i).delivery.Message.ID }
 
 // kill closes the connection. The handler of the batch continues until it returns.
 func (f *flight) kill() {
@@ -230,9 +230,9 @@ func (f *flight) kill() {
 
 func (f *flight) rollback() {
 	f.phase = rollingBack
-	f.p.soon(func() {
+	f.p.scheduleSoon(func() {
 		f.p.w.end(f.tx)
-		f.p.soon(func() {
+		f.p.scheduleSoon(func() {
 			f.drop()
 			f.p.feed(machine.Ended{Flight: f.of, Outcome: store.NotCommitted, Culprit: -1})
 		})
@@ -275,7 +275,7 @@ func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 // asks reports whether the store must check the stream of an entry: if the message is to be applied or
 // skipped, or if it must wait for earlier versions. A reclaimed row that has ended needs no marker.
 func (f *flight) asks(i int) bool {
-	if f.message(i).Version == 0 || f.known[i].Kind != 0 {
+	if f.message(i).Version == 0 || f.claimVerdicts[i].Kind != 0 {
 		return false
 	}
 	switch f.of.Entries[i].As {
@@ -299,7 +299,7 @@ func (f *flight) streamsHeld() bool {
 // depends on the earlier entries of the batch.
 func (f *flight) turns() {
 	now := map[string]model.Place{}
-	f.following = make([]bool, len(f.of.Entries))
+	f.nextVersions = make([]bool, len(f.of.Entries))
 	for i, e := range f.of.Entries {
 		if !f.asks(i) {
 			continue
@@ -311,7 +311,7 @@ func (f *flight) turns() {
 			at = s.At
 			f.p.w.store.Hold(m.Stream, f.tx)
 		}
-		if f.following[i] = v.Kind == store.Fresh && e.As != machine.AsBlocked && e.As != machine.AsOverdue && m.Version == at.Version+1; f.following[i] {
+		if f.nextVersions[i] = v.Kind == store.Fresh && e.As != machine.AsBlocked && e.As != machine.AsOverdue && m.Version == at.Version+1; f.nextVersions[i] {
 			at = model.Place{Version: m.Version, Print: e.Item.Print}
 		} else if v.Kind == store.Fresh && (e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded && m.Version > at.Version) {
 			*v = outOfTurn(m.Version, e.Item.Print, at)

@@ -46,7 +46,7 @@ func (f *flight) next() {
 		f.stick(func() { f.ranTo(f.blame(m)) })
 		return
 	}
-	f.p.later(w.choices.Wait(f.pace()), func() { f.handled(entry, m) })
+	f.p.schedule(w.choices.Wait(f.pace()), func() { f.handled(entry, m) })
 }
 
 // pace returns the longest duration of one handler.
@@ -57,16 +57,16 @@ func (f *flight) pace() time.Duration {
 // stick lets a handler exceed its timeout. The handler ends some time after it was killed or cancelled.
 func (f *flight) stick(end func()) {
 	w := f.p.w
-	w.fault("handler sticks", "f%d", f.of.Number)
+	w.recordFault("handler sticks", "f%d", f.of.Number)
 	f.stuck = true
-	f.p.later(w.Plan.Timeout, func() {
+	f.p.schedule(w.Plan.Timeout, func() {
 		f.p.feed(machine.Stuck{Flight: f.of})
 		if !w.calm && !w.quiet && w.choices.Chance(3) {
-			w.fault("handler sticks without end", "f%d", f.of.Number)
+			w.recordFault("handler sticks without end", "f%d", f.of.Number)
 			f.p.check.sticks(f.of)
 			return
 		}
-		f.p.later(w.choices.Wait(3*time.Second), func() {
+		f.p.schedule(w.choices.Wait(3*time.Second), func() {
 			f.stuck = false
 			end()
 		})
@@ -75,7 +75,7 @@ func (f *flight) stick(end func()) {
 
 // handled handles the return of a handler.
 func (f *flight) handled(entry int, m *model.Message) {
-	if !f.writes(entry, m, f.stepOf(entry)) {
+	if !f.writeIntents(entry, m, f.stepOf(entry)) {
 		return
 	}
 	switch {
@@ -155,7 +155,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 	if f.p.diesAt(faults.AfterEffect) {
 		return
 	}
-	f.p.soon(func() {
+	f.p.scheduleSoon(func() {
 		f.phase = ran
 		f.p.feed(e)
 	})
@@ -163,7 +163,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 
 // runWhole runs a handler for the whole batch, which cannot say which message failed.
 func (f *flight) runWhole() {
-	f.p.later(f.p.w.choices.Wait(f.pace()), func() {
+	f.p.schedule(f.p.w.choices.Wait(f.pace()), func() {
 		for _, entry := range f.call.Fresh {
 			m := f.message(entry)
 			if m.Times == 0 || m.Conduct == model.FailsAtCommit || m.FailsLate() {
@@ -185,7 +185,7 @@ func (f *flight) wholeSucceeded() {
 		f.ranTo(&machine.Failure{Class: store.ClassDown, Err: errHandler})
 	default:
 		for _, entry := range f.call.Fresh {
-			if !f.writes(entry, f.message(entry), "") {
+			if !f.writeIntents(entry, f.message(entry), "") {
 				return
 			}
 		}
@@ -233,9 +233,9 @@ func (w *world) deploy() {
 		if w.calm || w.quiet {
 			return
 		}
-		w.fault("the steps are changed", "to %q", w.stepNames())
+		w.recordFault("the steps are changed", "to %q", w.stepNames())
 		for _, p := range w.living() {
-			p.hear(p.stop)
+			p.runWhenThawed(p.sendStop)
 		}
 	})
 }

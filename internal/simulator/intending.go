@@ -50,9 +50,9 @@ func (w *world) drawSender() plan.Plan {
 	return p
 }
 
-// The method cause returns the message of an entry as the handler gets it, with headers that differ between attempts
+// handlerMessage returns the message of an entry as the handler gets it, with headers that differ between attempts
 // and copies.
-func (f *flight) cause(entry int, m *model.Message) *semel.Message {
+func (f *flight) handlerMessage(entry int, m *model.Message) *semel.Message {
 	h := handOf(f.of.Entries[entry].Item)
 	trace := fmt.Sprintf("00-%d-%d-%d", h.delivery.Position, h.delivery.Count, h.arrival)
 	cause := causeOf(m, semel.Header{Name: "traceparent", Value: []byte(trace)})
@@ -120,15 +120,15 @@ func (w *world) intend(t *model.Transaction, m *model.Message, step string, caus
 	return nil
 }
 
-// The method writes writes the intents of a handler before the handler returns. The result says whether the handler can
+// writeIntents writes the intents of a handler before the handler returns. The result says whether the handler can
 // continue.
-func (f *flight) writes(entry int, m *model.Message, step string) bool {
+func (f *flight) writeIntents(entry int, m *model.Message, step string) bool {
 	w := f.p.w
 	if w.sender == nil || f.tx.Cut || f.tx.Broken || w.store.Down {
 		return true
 	}
-	f.tx.Quiet = f.quiet(entry)
-	failure := w.intend(f.tx, m, step, f.cause(entry, m))
+	f.tx.Quiet = f.isReplayWithoutEffects(entry)
+	failure := w.intend(f.tx, m, step, f.handlerMessage(entry, m))
 	if failure == nil {
 		return true
 	}
@@ -145,7 +145,7 @@ func (w *world) receive(t *model.Transaction) {
 	for _, n := range t.Intents {
 		m := s.drawIntent(n)
 		r := &model.Row{Key: model.RowKey{ID: n.ID}, As: machine.AsReceived, Message: m, Print: n.Print, Changed: w.now, OfReplay: n.Quiet}
-		r.Dates(w.at(), 0)
+		r.Dates(w.storeTime(), 0)
 		outcome := store.Waiting
 		if n.Parked {
 			w.coverage.Add("fault", "an intent is written suppressed")
@@ -178,9 +178,9 @@ func (w *world) drawIntent(n model.Intent) *model.Message {
 
 // suppress lets a person suppress an intent that waits and is not claimed.
 func (w *world) suppress(r *model.Row) {
-	w.fault("a person suppresses", "%s", r.Key.ID)
+	w.recordFault("a person suppresses", "%s", r.Key.ID)
 	r.As, r.Reason, r.By, r.Changed = machine.AsParked, reasonname.Suppressed, nil, w.now
-	r.Sends = w.provider.charged[r.Message.ID] + len(r.Starts) // a call that has started may still arrive
+	r.Sends = w.provider.charges[r.Message.ID] + len(r.Starts) // a call that has started may still arrive
 	w.store.Remember(r.Key.ID, store.Parked, model.Marker{Print: r.Print, At: w.now})
 }
 
@@ -215,15 +215,15 @@ func (w *world) goesOnFor() bool {
 	return w.main != nil && !w.main.over || w.stillReplays() || w.rebuildGoesOn()
 }
 
-// The type cause identifies an intent: by the message that caused the intent, the step of the message, and the
+// intentKey identifies an intent: by the message that caused the intent, the step of the message, and the
 // recipient.
-type cause struct {
+type intentKey struct {
 	id, step, recipient string
 	print               semel.Fingerprint
 }
 
-func intentCause(n *model.Intent) cause {
-	return cause{n.Of.ID, n.Step, string(n.Message.Key), n.Of.Print}
+func intentKeyOf(n *model.Intent) intentKey {
+	return intentKey{n.Of.ID, n.Step, string(n.Message.Key), n.Of.Print}
 }
 
 // clashes records that the message's intents exist with other content, so that the message may fail
@@ -239,7 +239,7 @@ func (w *world) clashes(m *model.Message) {
 // wroteIntent checks that an intent has the same id in each attempt, for each copy and in each process (E2).
 func (w *world) wroteIntent(n model.Intent) {
 	w.arose("E2")
-	of := intentCause(&n)
+	of := intentKeyOf(&n)
 	of.print = semel.Fingerprint{} // the id depends on the identity of the message, not on its content
 	first, known := w.ids[of]
 	if !known {
@@ -307,10 +307,10 @@ func (w *world) checkIntents() {
 	if w.sender == nil {
 		return
 	}
-	there := map[cause]*model.Row{}
+	there := map[intentKey]*model.Row{}
 	for _, r := range w.sender.store.Inbox {
 		m := r.Message
-		of := cause{id: m.Of.ID, step: m.OfStep, recipient: string(m.Intent.Key)}
+		of := intentKey{id: m.Of.ID, step: m.OfStep, recipient: string(m.Intent.Key)}
 		if there[of] != nil {
 			w.broke("E2", "%s has two intents for %s", m.Of.Name(), of.recipient)
 		}
@@ -323,7 +323,7 @@ func (w *world) checkIntents() {
 				continue
 			}
 			for _, n := range w.intentsOf(m, step) {
-				if there[cause{id: m.ID, step: step, recipient: n.Recipient}] == nil {
+				if there[intentKey{id: m.ID, step: step, recipient: n.Recipient}] == nil {
 					w.broke("E1", "%s took effect, and its intent for %s is not there", m.Name(), n.Recipient)
 				}
 			}
@@ -341,7 +341,7 @@ func (w *world) stepsOf(m *model.Message) []string {
 
 // checkSent checks an intent at the end of a run: the intent was sent, or it waits for a person (E2).
 func (w *world) checkSent(r *model.Row) {
-	charged := w.sender.provider.charged[r.Message.ID]
+	charged := w.sender.provider.charges[r.Message.ID]
 	switch {
 	case r.Waits():
 		w.broke("E2", "the intent %s waits, and nobody will send it", r.Message.Name())

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// commit checks a COMMIT before it reaches the store.
-func (c *checker) commit(a machine.Commit) {
+// checkCommit checks a COMMIT before it reaches the store.
+func (c *checker) checkCommit(a machine.Commit) {
 	f := c.inPhase(a, a.Flight, begun, ran)
 	if f == nil {
 		return
@@ -23,7 +23,7 @@ func (c *checker) commit(a machine.Commit) {
 		c.broke("law 3", "f%d commits what a failed handler left", a.Flight.Number)
 	}
 	for _, i := range a.Trim {
-		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != store.Fresh && !early(f.verdicts[i]) {
+		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != store.Fresh && !cannotRunNow(f.verdicts[i]) {
 			c.broke("protocol", "%s trims entry %d, which it did not mark", trace.Action(a), i)
 			return
 		}
@@ -35,7 +35,7 @@ func (c *checker) commit(a machine.Commit) {
 	for i, e := range a.Flight.Entries {
 		trimmed := slices.Contains(a.Trim, i)
 		switch {
-		case early(f.verdicts[i]) && !trimmed:
+		case cannotRunNow(f.verdicts[i]) && !trimmed:
 			c.broke("law 1", "f%d commits the marker of entry %d, which is out of its turn", a.Flight.Number, i)
 		case f.verdicts[i].Kind != store.Fresh || e.As != machine.AsApplied:
 		case slices.Contains(handled, i) && trimmed:
@@ -44,11 +44,11 @@ func (c *checker) commit(a machine.Commit) {
 			c.broke("law 1", "f%d commits the marker of entry %d without its effect", a.Flight.Number, i)
 		}
 	}
-	c.rows(f, a)
+	c.checkRows(f, a)
 }
 
-// rows checks the rows of a commit: each message that continues in the inbox gets exactly one row.
-func (c *checker) rows(f *flight, a machine.Commit) {
+// checkRows checks the rows of a commit: each message that continues in the inbox gets exactly one row.
+func (c *checker) checkRows(f *flight, a machine.Commit) {
 	rowOf := map[int]machine.Row{}
 	for _, r := range a.Rows {
 		if r.Entry < 0 || r.Entry >= len(f.verdicts) {
@@ -70,13 +70,13 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 			c.broke("law 12", "entry %d of f%d is trimmed and has a row", i, a.Flight.Number)
 		}
 		if !trimmed {
-			c.row(f, i, e, r, there)
+			c.checkRow(f, i, e, r, there)
 		}
 	}
 }
 
-// The method row checks the inbox row of one entry. The parameter there is false if the entry has no row.
-func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
+// checkRow checks the inbox row of one entry. The parameter there is false if the entry has no row.
+func (c *checker) checkRow(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	if handOf(e.Item).claim != nil {
 		c.claimRow(f, i, e, r, there)
 		return
@@ -95,24 +95,24 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, v.String())
 	case there && !conflict && !r.Repeat && (v.Kind != store.Fresh || !setAside || r.As != e.As):
 		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, trace.Word(trace.AsNames[:], e.As), v.String())
-	case there && r.Repeat && !conflict && c.w.store.Rows[model.RowKey{ID: identity(e.Item)}] == nil && !(keep && v.Already(store.Applied)) && !c.w.store.WasRemoved(identity(e.Item)):
+	case there && r.Repeat && !conflict && c.w.store.Rows[model.RowKey{ID: identityOf(e.Item)}] == nil && !(keep && v.Already(store.Applied)) && !c.w.store.WasRemoved(identityOf(e.Item)):
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
 		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
 	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attemptsWith(e.As):
-		c.charged(handOf(e.Item), r.Attempts)
+		c.checkAttempts(handOf(e.Item), r.Attempts)
 	case !there && setAside && v.Kind == store.Fresh:
 		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, trace.Word(trace.AsNames[:], e.As))
 	}
 }
 
-// committed is called when a batch is committed, whether or not the machine ever learns of it.
-func (c *checker) committed(f *flight) {
+// checkCommitted is called when a batch is committed, whether or not the machine ever learns of it.
+func (c *checker) checkCommitted(f *flight) {
 	c.inActive(f)
 	c.inOrder(f)
 	c.keptBehindOld(f)
 	for i, e := range f.of.Entries {
-		handOf(e.Item).in = c.w.store
+		handOf(e.Item).endStore = c.w.store
 		if f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
 			h.handled, h.applied = true, f.endsAs(i) == machine.AsApplied
@@ -123,12 +123,12 @@ func (c *checker) committed(f *flight) {
 			c.inPlace(f, x)
 			continue
 		}
-		c.effect(f, x)
+		c.checkEffect(f, x)
 	}
 }
 
-// The method effect checks an effect that was just committed.
-func (c *checker) effect(f *flight, x model.Effect) {
+// checkEffect checks an effect that was just committed.
+func (c *checker) checkEffect(f *flight, x model.Effect) {
 	s, m := c.w.store, x.Message
 	c.arose("law 12")
 	if h := handOf(f.of.Entries[x.Entry].Item); h.claim != nil && h.claim.Row.Key.Conflict {
@@ -136,7 +136,7 @@ func (c *checker) effect(f *flight, x model.Effect) {
 	}
 	c.keepsIdentity(f, x)
 	if c.p.config.Unmarked {
-		c.order(f, x)
+		c.checkOrder(f, x)
 		return
 	}
 	if s.Effects[m.ID] != 1 {
@@ -149,13 +149,13 @@ func (c *checker) effect(f *flight, x model.Effect) {
 	if there && model.Conflicts(k.Print, f.of.Entries[x.Entry].Item.Print) {
 		c.broke("law 10", "%s has an effect of another content", m.ID)
 	}
-	c.order(f, x)
+	c.checkOrder(f, x)
 	c.inPlace(f, x)
 	c.besideOld(f, x)
 }
 
-// The method order checks that no earlier message of the lane must still be applied.
-func (c *checker) order(f *flight, x model.Effect) {
+// checkOrder checks that no earlier message of the lane must still be applied.
+func (c *checker) checkOrder(f *flight, x model.Effect) {
 	conf := c.p.config
 	h := handOf(f.of.Entries[x.Entry].Item)
 	d := h.delivery
@@ -184,8 +184,8 @@ func (w *world) hasLeft(d *model.Delivery) bool {
 	return marked && marker.Outcome != model.Newer || w.store.Effects[m.ID] > 0 || w.store.Rows[model.RowKey{ID: m.ID}] != nil
 }
 
-// The method called is called when a handler calls the provider.
-func (w *world) called(c *call) {
+// checkCall is called when a handler calls the provider.
+func (w *world) checkCall(c *call) {
 	p, r, id := w.provider, c.claim.Row, c.message.ID
 	w.arose("E3, start")
 	if !r.Starts[c.token] {
@@ -197,16 +197,16 @@ func (w *world) called(c *call) {
 	if want := c.message.ChosenKey; want != "" && c.key != want {
 		w.broke("E3, key", "%s is called for under the key %s, and its own is %s", c.message.Name(), c.key, want)
 	}
-	if first, again := p.keys[id]; again && first != c.key {
+	if first, again := p.firstKeys[id]; again && first != c.key {
 		w.broke("E3, key", "%s is called for under the key %s, and was under %s", c.message.Name(), c.key, first)
 	}
-	if p.made[id]++; p.made[id] > 1 {
+	if p.callCounts[id]++; p.callCounts[id] > 1 {
 		w.arose("E3, key")
 		if w.main != nil {
 			w.coverage.Add("fault", "an intent is sent again under its key")
 		}
 	}
-	p.keys[id] = c.key
+	p.firstKeys[id] = c.key
 	for _, other := range p.underWay {
 		if other.claim.Row == r && other.claim != c.claim && !other.f.p.over {
 			w.checkOverlap(c, other)
@@ -250,8 +250,8 @@ func (w *world) checkStep(f *flight, step calls.Step) {
 // as not charged (E3).
 func (w *world) checkCharge(m *model.Message) {
 	p := w.provider
-	if most := 1 + p.denied[m.ID]; p.charged[m.ID] > most {
-		w.broke("E3, window", "%s is charged for %d times, and may be %d times", m.Name(), p.charged[m.ID], most)
+	if most := 1 + p.denials[m.ID]; p.charges[m.ID] > most {
+		w.broke("E3, window", "%s is charged for %d times, and may be %d times", m.Name(), p.charges[m.ID], most)
 	}
 }
 
@@ -259,7 +259,7 @@ func (w *world) checkCharge(m *model.Message) {
 // calls must be right.
 func (f *flight) checkClaimEnd(c *model.Claim, r *machine.Row) {
 	w, m := f.p.w, c.Row.Message
-	if !c.Row.Stands(f.sent[r.Entry]) {
+	if !c.Row.Stands(f.endedTokens[r.Entry]) {
 		w.broke("law 5", "f%d ends the claim of %s, whose token does not stand", f.of.Number, m.Name())
 	}
 	if !w.Plan.Calls {
@@ -267,11 +267,11 @@ func (f *flight) checkClaimEnd(c *model.Claim, r *machine.Row) {
 	}
 	unknown := c.Row.Calls.Started > c.Row.Calls.Finished
 	switch {
-	case r.As == machine.AsApplied && w.provider.charged[m.ID] == 0:
+	case r.As == machine.AsApplied && w.provider.charges[m.ID] == 0:
 		w.broke("law 12", "%s is completed, and was not charged for", m.Name())
 	case r.Reason == semel.ReasonOutcomeUnknown && !unknown:
 		w.broke("E3, window", "%s is set aside because an outcome is unknown, and none is", m.Name())
-	case r.As != machine.AsApplied && r.As != machine.AsDuplicate && !unknown && w.provider.charged[m.ID] > 0:
+	case r.As != machine.AsApplied && r.As != machine.AsDuplicate && !unknown && w.provider.charges[m.ID] > 0:
 		w.broke("E3, outcome", "%s ends as %s, was charged for, and its row says that nothing is unknown", m.Name(), trace.Word(trace.AsNames[:], r.As))
 	}
 }
@@ -279,7 +279,7 @@ func (f *flight) checkClaimEnd(c *model.Claim, r *machine.Row) {
 // checkCalls compares a message with the final state of the provider.
 func (w *world) checkCalls(m *model.Message) {
 	r := w.store.Rows[model.RowKey{ID: m.ID}]
-	if !w.Plan.Calls || r == nil || w.provider.charged[m.ID] == 0 {
+	if !w.Plan.Calls || r == nil || w.provider.charges[m.ID] == 0 {
 		return
 	}
 	w.arose("E3, outcome")
@@ -291,7 +291,7 @@ func (w *world) checkCalls(m *model.Message) {
 
 // unknownHere reports whether the marker of an item has an outcome that only the newer release knows.
 func (c *checker) unknownHere(it *machine.Item) bool {
-	return !c.p.config.Unmarked && c.w.store.Judge(identity(it), it.Print).Kind == store.Newer
+	return !c.p.config.Unmarked && c.w.store.Judge(identityOf(it), it.Print).Kind == store.Newer
 }
 
 // heldForNewer checks a report about a message whose marker a newer release wrote.
@@ -302,19 +302,19 @@ func (c *checker) heldForNewer(a machine.Report) {
 	}
 }
 
-// The method behind checks the messages that are left when a process ends idle. Only three kinds are allowed: messages
+// checkUnfinished checks the messages that are left when a process ends idle. Only three kinds are allowed: messages
 // whose marker a newer release wrote, their copies, and later messages of their lanes. The action Done must contain the
 // lanes of all messages that are left.
-func (c *checker) behind(a machine.Done) {
+func (c *checker) checkUnfinished(a machine.Done) {
 	want := map[source.Lane]int{}
 	lines, copies := map[line]bool{}, map[string]bool{}
 	for _, h := range c.hands {
-		if h.told || h.stale || c.lanes[h.item.Lane].revoking {
+		if h.settled || h.stale || c.lanes[h.item.Lane].revoking {
 			continue
 		}
 		id := h.item.Source + "\x00" + h.item.Identity
 		l, ordered := c.lineOf(h.item)
-		if h.asked || h.flight != nil || !h.newer && !copies[id] && !copies[formerOf(h.item)] && !(ordered && lines[l]) {
+		if h.settling || h.flight != nil || !h.hasNewerMarker && !copies[id] && !copies[formerOf(h.item)] && !(ordered && lines[l]) {
 			c.broke("law 11", "it is idle with %s unsettled", trace.Item(h.item))
 			return
 		}
@@ -336,8 +336,8 @@ func (c *checker) behind(a machine.Done) {
 	}
 }
 
-// fullOfNewer checks that the memory is really full when the machine reports ReportFull.
-func (c *checker) fullOfNewer(a machine.Report) {
+// checkFullReport checks that the memory is really full when the machine reports ReportFull.
+func (c *checker) checkFullReport(a machine.Report) {
 	messages, bytes := c.unsettled()
 	if messages != a.N || messages < c.p.config.MaxMessages && bytes < c.p.config.MaxBytes || c.fetching {
 		c.broke("P1", "%d messages are said to leave no room, and %d of %d bytes are held", a.N, messages, bytes)

@@ -49,7 +49,7 @@ const operatorLease = 500 * time.Millisecond
 func (w *world) operators() {
 	for range w.Plan.Operators {
 		o := &operator{w: w, name: "operator " + string(rune('a'+w.choices.Below(3)))}
-		w.after(w.choices.Wait(w.Plan.Span), o.begin)
+		w.schedule(w.choices.Wait(w.Plan.Span), o.begin)
 	}
 }
 
@@ -63,7 +63,7 @@ func (o *operator) begin() {
 	case !o.works():
 		return
 	case w.store.Down:
-		w.after(operatorLease/4, o.begin)
+		w.schedule(operatorLease/4, o.begin)
 		return
 	}
 	group := w.group()
@@ -74,9 +74,9 @@ func (o *operator) begin() {
 		}
 	}
 	if len(o.rows) > 0 {
-		w.fault("an operator replays", "%s, %d rows of %q", o.name, len(o.rows), group)
+		w.recordFault("an operator replays", "%s, %d rows of %q", o.name, len(o.rows), group)
 	}
-	w.after(w.choices.Wait(2*time.Second), o.takeTurn)
+	w.schedule(w.choices.Wait(2*time.Second), o.takeTurn)
 }
 
 // takeTurn takes the turn, or waits until the turn is free.
@@ -87,7 +87,7 @@ func (o *operator) takeTurn() {
 		return
 	case w.store.Down || t.by != nil && t.by != o && t.until > w.now:
 		w.coverage.Add("fault", "an operator waits for another, or for the store")
-		w.after(operatorLease/4, o.takeTurn)
+		w.schedule(operatorLease/4, o.takeTurn)
 		return
 	}
 	t.by, t.until = o, w.now+operatorLease
@@ -110,7 +110,7 @@ func (o *operator) later() {
 	if o.w.choices.Chance(8) {
 		wait += o.w.choices.Wait(2 * operatorLease)
 	}
-	o.w.after(wait, o.goOn)
+	o.w.schedule(wait, o.goOn)
 }
 
 // goOn schedules the next row if the operator still has the turn.
@@ -120,20 +120,20 @@ func (o *operator) goOn() {
 	case !o.works():
 		return
 	case w.store.Down:
-		w.after(operatorLease/4, o.goOn)
+		w.schedule(operatorLease/4, o.goOn)
 		return
 	case o.next == len(o.rows):
 		if t.by == o {
 			t.by = nil
 		}
 		if o.rounds++; o.rounds < 6 {
-			w.after(w.choices.Wait(w.Plan.Span/2), o.begin)
+			w.schedule(w.choices.Wait(w.Plan.Span/2), o.begin)
 		}
 		return
 	case w.choices.Chance(20):
-		w.fault("an operator is killed", "%s", o.name)
+		w.recordFault("an operator is killed", "%s", o.name)
 		again := &operator{w: w, name: o.name}
-		w.after(w.choices.Wait(2*operatorLease), again.begin)
+		w.schedule(w.choices.Wait(2*operatorLease), again.begin)
 		return
 	case t.by != o:
 		w.coverage.Add("fault", "an operator has lost its turn")
@@ -159,7 +159,7 @@ func (o *operator) goOn() {
 		o.lost = true // the operator repeats the action
 		wait := w.choices.Wait(3 * time.Second)
 		t.until += wait
-		w.after(wait, o.goOn)
+		w.schedule(wait, o.goOn)
 		return
 	}
 	o.takeNext()
@@ -191,7 +191,7 @@ func (w *world) requeue(r *model.Row, revision int, a act) bool {
 	case !marked || m.Outcome != store.Parked && m.Outcome != store.DeadLettered:
 		return false
 	}
-	w.fault("an operator makes a row due", "%s, %s", r.Key.ID, a)
+	w.recordFault("an operator makes a row due", "%s, %s", r.Key.ID, a)
 	w.repair(r.Message)
 	w.acts = append(w.acts, a)
 	w.makeDue(r)
@@ -212,7 +212,7 @@ func (w *world) makeDue(r *model.Row) {
 	}
 	w.operating.made++
 	r.As, r.Reason, r.By, r.Made = machine.AsWaiting, "", nil, w.operating.made
-	r.Dates(w.at(), 0)
+	r.Dates(w.storeTime(), 0)
 	r.Revision++
 	r.Acts++
 	w.store.Remember(r.Key.ID, store.Waiting, model.Marker{Print: r.Print, At: w.now})
@@ -224,7 +224,7 @@ func (w *world) edits(o *operator, at planned) {
 	if w.Plan.Calls || w.Plan.Steps > 0 {
 		return
 	}
-	w.after(w.choices.Wait(4*time.Second), func() {
+	w.schedule(w.choices.Wait(4*time.Second), func() {
 		if o.works() && !w.store.Down {
 			w.edit(at.row, at.revision, act{"edit", o.name, "it said something wrong", at.row.Key.ID})
 		}
@@ -243,7 +243,7 @@ func (w *world) edit(r *model.Row, revision int, a act) {
 	case !marked || m.Outcome != store.Parked && m.Outcome != store.DeadLettered:
 		return
 	}
-	w.fault("an operator edits", "%s, %s", r.Key.ID, a)
+	w.recordFault("an operator edits", "%s, %s", r.Key.ID, a)
 	w.checkEdit(r)
 	edited := *r.Message
 	edited.Conduct, edited.Times, edited.Harmless, edited.Edited = model.Succeeds, 0, false, r.Message

@@ -12,42 +12,42 @@ import (
 // retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number of
 // consecutive failed attempts (C6).
 type retriesKnown struct {
-	// The field saved is the balance of the budget at the time at. If the balance saved is negative, the budget is
+	// balance is the balance of the budget at the time at. If the balance saved is negative, the budget is
 	// overdrawn.
-	saved, at time.Duration
-	put       time.Duration // the delay of the last planned retry
+	balance, balanceTime time.Duration
+	lastDelay            time.Duration // the delay of the last planned retry
 
-	// The field plain is the number of failed attempts since the last success that certainly may be retried. The field
+	// failedAttempts is the number of failed attempts since the last success that certainly may be retried. The field
 	// charged is the number of all failures since the last success that counted as attempts.
-	plain, charged int
-	failedAt       time.Duration // time of the last failure that is counted in plain
-	succeeded      bool          // true if the current event committed an effect
-	on             bool          // true if only one message is tried at a time
+	failedAttempts, chargedFailures int
+	failedAt                        time.Duration // time of the last failure that is counted in plain
+	succeeded                       bool          // true if the current event committed an effect
+	on                              bool          // true if only one message is tried at a time
 }
 
 // refill adds tokens to the retry budget: for the time that has passed, and the amount share for a first attempt.
 func (c *checker) refill(share time.Duration) {
 	r := &c.retries
-	r.saved = min(r.saved+c.w.now-r.at+share, c.p.config.RetrySaved)
-	r.at = c.w.now
+	r.balance = min(r.balance+c.w.now-r.balanceTime+share, c.p.config.RetrySaved)
+	r.balanceTime = c.w.now
 }
 
 // firstTry is called when the handler runs for a message for the first time.
 func (c *checker) firstTry() { c.refill(c.p.config.RetryShare) }
 
-// The method planned checks the delay of a retry: the retry must wait until the retry budget allows it, and no longer.
-func (c *checker) planned(wait time.Duration) {
+// checkRetryDelay checks the delay of a retry: the retry must wait until the retry budget allows it, and no longer.
+func (c *checker) checkRetryDelay(wait time.Duration) {
 	conf := c.p.config
 	c.refill(0)
 	r := &c.retries
-	r.saved -= conf.RetryCost
-	r.put = max(-r.saved, 0)
-	if r.put > 0 {
+	r.balance -= conf.RetryCost
+	r.lastDelay = max(-r.balance, 0)
+	if r.lastDelay > 0 {
 		c.arose("C5, budget")
 	}
-	switch most := max(conf.MaxDelay, conf.MaxInMemoryWait+time.Second, r.put); {
-	case wait < r.put:
-		c.broke("C5, budget", "a retry begins in %v, and the budget has room in %v", wait, r.put)
+	switch most := max(conf.MaxDelay, conf.MaxInMemoryWait+time.Second, r.lastDelay); {
+	case wait < r.lastDelay:
+		c.broke("C5, budget", "a retry begins in %v, and the budget has room in %v", wait, r.lastDelay)
 	case wait > most:
 		c.broke("C5, budget", "a retry begins in %v, and should in %v at most", wait, most)
 	}
@@ -56,16 +56,16 @@ func (c *checker) planned(wait time.Duration) {
 // handedBack checks the delay of a message that is nacked because its handler failed.
 func (c *checker) handedBack(s *machine.Settlement) {
 	if s.Kind == semel.Nack && s.Charged && !s.Again {
-		c.planned(s.After)
+		c.checkRetryDelay(s.After)
 	}
 }
 
 // tryFailed is called when a failure counts as an attempt of a message.
 func (c *checker) tryFailed(f *flight) {
 	r := &c.retries
-	r.charged++
+	r.chargedFailures++
 	if f.failed && f.failure.Class == store.ClassRetry && f.failure.Decision == semel.DecideRetry {
-		r.plain++
+		r.failedAttempts++
 		r.failedAt = c.w.now
 	}
 }
@@ -73,7 +73,7 @@ func (c *checker) tryFailed(f *flight) {
 // succeeded is called when a batch is committed.
 func (c *checker) succeeded(f *flight) {
 	if f.done > 0 {
-		c.retries.plain, c.retries.charged, c.retries.succeeded = 0, 0, true
+		c.retries.failedAttempts, c.retries.chargedFailures, c.retries.succeeded = 0, 0, true
 		c.handlerWorks()
 	}
 }
@@ -81,14 +81,14 @@ func (c *checker) succeeded(f *flight) {
 func (c *checker) trialBegins(a machine.Report) {
 	r := &c.retries
 	c.prove(handOf(a.Item))
-	most := r.charged
+	most := r.chargedFailures
 	for _, h := range c.hands {
 		if h.suspicion.raised { // the failure may count as an attempt of this message, which may not be delivered again
 			most++
 		}
 	}
 	if r.on || most < c.p.config.TrialAfter || c.p.config.OneAttempt {
-		c.broke("C6", "one message is tried at a time after %d attempts that failed, %d are said; it is so already: %v", r.charged, a.N, r.on)
+		c.broke("C6", "one message is tried at a time after %d attempts that failed, %d are said; it is so already: %v", r.chargedFailures, a.N, r.on)
 	}
 	r.on = true
 }
@@ -106,10 +106,10 @@ func (c *checker) trialEnds() {
 func (c *checker) checkTrial() {
 	r := &c.retries
 	switch {
-	case r.on && r.succeeded && r.charged == 0:
+	case r.on && r.succeeded && r.chargedFailures == 0:
 		c.broke("C6", "a message has succeeded, and one is still tried at a time")
-	case !r.on && r.plain >= c.p.config.TrialAfter && !c.p.config.OneAttempt && !c.over:
-		c.broke("C6", "%d attempts have failed one after the other, and all are tried", r.plain)
+	case !r.on && r.failedAttempts >= c.p.config.TrialAfter && !c.p.config.OneAttempt && !c.over:
+		c.broke("C6", "%d attempts have failed one after the other, and all are tried", r.failedAttempts)
 	}
 	r.succeeded = false
 }
@@ -154,11 +154,11 @@ func runs(f *machine.Flight) bool {
 type breakerKnown struct {
 	open  bool
 	until time.Duration // time of the next attempt
-	// The field surely is the number of consecutive messages that failed permanently. The field perhaps also counts
+	// permanentFailures is the number of consecutive messages that failed permanently. possibleFailures also counts
 	// messages that may have failed permanently, for example with their last attempt.
-	surely, perhaps int
-	succeeded       bool // true if a handler has succeeded in this process
-	worked          bool // true if a handler has succeeded in the current event
+	permanentFailures, possibleFailures int
+	succeeded                           bool // true if a handler has succeeded in this process
+	worked                              bool // true if a handler has succeeded in the current event
 }
 
 // mostAttempts returns the largest number of attempts for a message.
@@ -171,9 +171,9 @@ func (c *checker) mostAttempts() int {
 
 // failedForGood is called when a failure counts as an attempt of a message, and checks whether the message failed
 // permanently.
-func (c *checker) failedForGood(f *flight, h *handed) {
+func (c *checker) failedForGood(f *flight, h *itemState) {
 	b, conf := &c.breaker, c.p.config
-	b.perhaps++
+	b.possibleFailures++
 	if !f.failed {
 		return
 	}
@@ -181,7 +181,7 @@ func (c *checker) failedForGood(f *flight, h *handed) {
 	case d == semel.DecideDiscard, d == semel.DecideDuplicate:
 		c.handlerWorks()
 	case d == semel.DecidePermanent, d == semel.DecidePreconditionFailed && conf.OnPrecondition != machine.EndDiscard && conf.OnPrecondition != machine.EndRetry:
-		b.surely++
+		b.permanentFailures++
 		h.mustTry = b.open && h.attempts < c.mostAttempts()
 	}
 }
@@ -189,7 +189,7 @@ func (c *checker) failedForGood(f *flight, h *handed) {
 // handlerWorks is called when an effect is committed, or when a handler returns a decision on purpose.
 func (c *checker) handlerWorks() {
 	b := &c.breaker
-	b.surely, b.perhaps, b.succeeded, b.worked = 0, 0, true, true
+	b.permanentFailures, b.possibleFailures, b.succeeded, b.worked = 0, 0, true, true
 }
 
 // breakerSaid checks the machine's reports about the breaker.
@@ -203,7 +203,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 		c.w.coverage.Add("fault", "the breaker closes")
 	default:
 		c.prove(handOf(a.Item))
-		perhaps := b.perhaps
+		perhaps := b.possibleFailures
 		for _, h := range c.hands {
 			if h.suspicion.raised { // the failure may count as an attempt of this message, which may not be delivered again
 				perhaps++
@@ -223,10 +223,10 @@ func (c *checker) breakerSaid(a machine.Report) {
 func (c *checker) checkBreaker() {
 	b, conf := &c.breaker, c.p.config
 	switch {
-	case b.open && b.worked && b.perhaps == 0:
+	case b.open && b.worked && b.possibleFailures == 0:
 		c.broke("C19", "a handler has worked, and the breaker is still open")
-	case !b.open && conf.BreakerThreshold > 0 && b.surely >= conf.BreakerThreshold && (!b.succeeded || conf.HaltLater) && !conf.OneAttempt && !c.over:
-		c.broke("C19", "%d messages have failed for good one after the other, and the breaker is closed", b.surely)
+	case !b.open && conf.BreakerThreshold > 0 && b.permanentFailures >= conf.BreakerThreshold && (!b.succeeded || conf.HaltLater) && !conf.OneAttempt && !c.over:
+		c.broke("C19", "%d messages have failed for good one after the other, and the breaker is closed", b.permanentFailures)
 	}
 	b.worked = false
 }

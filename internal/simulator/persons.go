@@ -38,37 +38,37 @@ func (w *world) person() {
 		if r.Reason == reasonname.Suppressed {
 			verb, r.OfReplay = "sends what was suppressed", false
 		}
-		w.fault("a person "+verb, "%s", r.Key.ID)
+		w.recordFault("a person "+verb, "%s", r.Key.ID)
 		r.As, r.Reason, r.By = machine.AsWaiting, "", nil
-		r.Dates(w.at(), 0)
+		r.Dates(w.storeTime(), 0)
 		s.Remember(r.Key.ID, store.Waiting, model.Marker{Print: r.Print, At: w.now})
 	case r.Waits() && r.Token != 0 && w.choices.Flip():
-		w.fault("a person ends a claim", "%s", r.Key.ID)
+		w.recordFault("a person ends a claim", "%s", r.Key.ID)
 		r.As, r.Token, r.By = machine.AsReceived, 0, nil
-		r.Dates(w.at(), 0)
+		r.Dates(w.storeTime(), 0)
 	case w.main != nil && r.As == machine.AsParked && r.Reason == reasonname.Suppressed && marked && m.Outcome == store.Parked && w.choices.Chance(3):
 		// the intent of the row stays suppressed
 	case w.main != nil && r.Waits() && r.Token == 0 && w.choices.Flip():
 		w.suppress(r)
 	case r.Waits() && !(w.Plan.Twins && w.inPart(r)) && w.choices.Chance(4):
-		w.fault("a person discards", "%s", r.Key.ID)
+		w.recordFault("a person discards", "%s", r.Key.ID)
 		s.CloseMarker(r)
 		r.As, r.Token = machine.AsDiscarded, 0
 		r.Changed = w.now
-		s.Advance(r, nil, w.at())
+		s.Advance(r, nil, w.storeTime())
 		w.wrapUp()
 	}
 }
 
 // pass lets a person unblock the later messages in the queue (of a key or lane) of a row.
 func (w *world) pass(r *model.Row) {
-	w.fault("a person lets followers pass", "%s", r.Key.ID)
+	w.recordFault("a person lets followers pass", "%s", r.Key.ID)
 	if r.Follows() {
 		r.As, r.Reason, r.By = machine.AsReceived, "", nil
-		r.Dates(w.at(), 0)
+		r.Dates(w.storeTime(), 0)
 	}
 	r.Place = 0
-	w.store.Advance(r, nil, w.at())
+	w.store.Advance(r, nil, w.storeTime())
 	w.notify()
 }
 
@@ -85,10 +85,10 @@ func (w *world) skip(r *model.Row) {
 			first = min(first, other.Message.Version)
 		}
 	}
-	w.fault("a person skips", "%s to %d", name, first-1)
+	w.recordFault("a person skips", "%s to %d", name, first-1)
 	s.At = model.Place{Version: first - 1}
 	w.ledger[name] = first - 1
-	w.store.FreeTurns(name, nil, w.at())
+	w.store.FreeTurns(name, nil, w.storeTime())
 	w.notify()
 }
 
@@ -96,20 +96,20 @@ func (w *world) skip(r *model.Row) {
 func (w *world) resolve(r *model.Row) {
 	s, m := w.store, r.Message
 	r.Started, r.Calls.Token = 0, 0
-	if w.provider.charged[m.ID] > 0 {
-		w.fault("a person says that it was done", "%s", r.Key.ID)
+	if w.provider.charges[m.ID] > 0 {
+		w.recordFault("a person says that it was done", "%s", r.Key.ID)
 		r.As, r.Reason, r.Changed, r.By = machine.AsApplied, "", w.now, nil
 		r.Calls.Finished = r.Calls.Started
 		s.Remember(r.Key.ID, store.Applied, model.Marker{Print: r.Print, At: w.now})
 		s.Effects[m.ID]++
-		s.Advance(r, nil, w.at())
+		s.Advance(r, nil, w.storeTime())
 		w.wrapUp()
 		return
 	}
-	w.fault("a person says that it was not done", "%s", r.Key.ID)
+	w.recordFault("a person says that it was not done", "%s", r.Key.ID)
 	w.deny(m)
 	r.As, r.Reason, r.By = machine.AsWaiting, "", nil
-	r.Dates(w.at(), 0)
+	r.Dates(w.storeTime(), 0)
 	r.Calls = calls.Ledger{}
 	s.Remember(r.Key.ID, store.Waiting, model.Marker{Print: r.Print, At: w.now})
 }
@@ -119,7 +119,7 @@ func (w *world) actsOnTwins() {
 	if !w.Plan.Twins {
 		return
 	}
-	w.after(w.choices.Wait(w.Plan.Span/16), func() {
+	w.schedule(w.choices.Wait(w.Plan.Span/16), func() {
 		if w.calm || w.quiet || w.law != nil || w.finished {
 			return
 		}
@@ -156,10 +156,10 @@ func (w *world) actOnTwin() {
 	}
 	if err := acts[n](r); err != nil {
 		w.coverage.Add("fault", "an act on one of several rows is refused")
-		w.note("a person %s %s, conflict: %v: %v", names[n], r.Key.ID, r.Key.Conflict, err)
+		w.logLine("a person %s %s, conflict: %v: %v", names[n], r.Key.ID, r.Key.Conflict, err)
 		return
 	}
-	w.fault("a person "+names[n]+" one of several rows", "%s, conflict: %v", r.Key.ID, r.Key.Conflict)
+	w.recordFault("a person "+names[n]+" one of several rows", "%s, conflict: %v", r.Key.ID, r.Key.Conflict)
 	r.Revision++
 	w.checkOwners(r.Key.ID)
 	w.notify()
@@ -168,7 +168,7 @@ func (w *world) actOnTwin() {
 
 // retryTwin retries a row that is parked, or that waits for a time.
 func (w *world) retryTwin(r *model.Row) error {
-	if err := admin.MayAct(admin.RowRetried, r.Stored(), r.Due <= w.at()); err != nil {
+	if err := admin.MayAct(admin.RowRetried, r.Stored(), r.Due <= w.storeTime()); err != nil {
 		return err
 	}
 	return w.runTwin(r, machine.AsWaiting)
@@ -188,7 +188,7 @@ func (w *world) runTwin(r *model.Row, as machine.As) error {
 		r.Place = 0 // the later messages of its queue were processed without it
 	}
 	r.As, r.Reason, r.Token, r.By = as, "", 0, nil
-	r.Dates(w.at(), 0)
+	r.Dates(w.storeTime(), 0)
 	return nil
 }
 
@@ -216,13 +216,13 @@ func (w *world) discardTwin(r *model.Row) error {
 	if r.Key.Conflict && had && first != nil && !s.Owns(first) {
 		w.broke("law 16", "a conflict of %s is discarded, and its first row, which is %s, has no marker", r.Key.ID, first.State())
 	}
-	s.Advance(r, nil, w.at())
+	s.Advance(r, nil, w.storeTime())
 	return nil
 }
 
 // inPart reports whether a row was applied in part, or may have been applied in part.
 func (w *world) inPart(r *model.Row) bool {
-	return len(r.Steps) > 0 || r.Calls.Started > r.Calls.Finished || w.Plan.Calls && w.provider.charged[r.Key.ID] > 0
+	return len(r.Steps) > 0 || r.Calls.Started > r.Calls.Finished || w.Plan.Calls && w.provider.charges[r.Key.ID] > 0
 }
 
 // reopenTwin reopens a discarded row.
@@ -248,7 +248,7 @@ func (w *world) byHand(r *model.Row) error {
 		return semel.ErrState
 	}
 	r.As, r.Reason, r.By, r.ByHand = machine.AsReceived, "", nil, true
-	r.Dates(w.at(), 0)
+	r.Dates(w.storeTime(), 0)
 	return nil
 }
 
@@ -266,12 +266,12 @@ func (w *world) endOver(r *model.Row) bool {
 		s.TakeMarker(r)
 		return false
 	}
-	w.fault("a row that is over is ended by its claim", "%s, %s", r.Key.ID, state)
+	w.recordFault("a row that is over is ended by its claim", "%s, %s", r.Key.ID, state)
 	r.As = map[store.RowState]machine.As{store.StateCompleted: machine.AsApplied, store.StateParked: machine.AsParked, store.StateDiscarded: machine.AsDiscarded}[state]
 	r.Token, r.Started, r.Changed, r.ByHand = 0, 0, w.now, false
 	r.Revision++
 	w.checkOwners(r.Key.ID)
-	s.Advance(r, nil, w.at())
+	s.Advance(r, nil, w.storeTime())
 	w.wrapUp()
 	return true
 }
@@ -326,7 +326,7 @@ func (f *flight) checkTwins() {
 	w := f.p.w
 	switch {
 	case !w.Plan.Twins:
-	case f.freed:
+	case f.unblocked:
 		w.checkAllOwners()
 	default:
 		for i := range f.of.Entries {

@@ -71,12 +71,12 @@ func newProcess(w *world, seat int) *process {
 	if w.calm || w.halts > 1 {
 		c = plan.Calmed(c)
 	}
-	p := &process{w: w, seat: seat, generation: w.active, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
+	p := &process{w: w, seat: seat, generation: w.activeGeneration, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
 	p.check = checker{p: p, w: w, lanes: map[source.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
-	p.check.retries.saved, p.check.retries.at = c.RetrySaved, w.now
-	p.check.given(machine.InboxLane())
+	p.check.retries.balance, p.check.retries.balanceTime = c.RetrySaved, w.now
+	p.check.recordGiven(machine.InboxLane())
 	p.check.outage()
-	p.later(w.choices.Wait(w.Plan.Lag), func() { p.feed(machine.Timer{}) })
+	p.schedule(w.choices.Wait(w.Plan.Lag), func() { p.feed(machine.Timer{}) })
 	if c.Inbox {
 		p.keepLeases()
 	}
@@ -86,13 +86,13 @@ func newProcess(w *world, seat int) *process {
 // time returns the current time of the machine's clock.
 func (p *process) time() machine.Time { return p.w.now - p.started }
 
-// later schedules a function of the process. If the process ends first, the function does not run.
-func (p *process) later(wait time.Duration, do func()) {
-	p.w.after(wait, func() { p.hear(do) })
+// schedule schedules a function of the process. If the process ends first, the function does not run.
+func (p *process) schedule(wait time.Duration, do func()) {
+	p.w.schedule(wait, func() { p.runWhenThawed(do) })
 }
 
-// hear runs a function of the process: at once or, if the process is frozen, after the thaw.
-func (p *process) hear(do func()) {
+// runWhenThawed runs a function of the process: at once or, if the process is frozen, after the thaw.
+func (p *process) runWhenThawed(do func()) {
 	switch {
 	case p.over:
 	case p.frozen:
@@ -102,8 +102,8 @@ func (p *process) hear(do func()) {
 	}
 }
 
-// soon schedules a function of the process after the duration of a call.
-func (p *process) soon(do func()) { p.later(p.w.choices.Wait(p.w.Plan.Lag), do) }
+// scheduleSoon schedules a function of the process after the duration of a call.
+func (p *process) scheduleSoon(do func()) { p.schedule(p.w.choices.Wait(p.w.Plan.Lag), do) }
 
 // feed passes an event to the machine and performs the actions that the machine returns.
 func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
@@ -125,7 +125,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 		w.broke("law 11", "it spins: %d steps of one life, %d of them in one moment", p.steps, w.still)
 		return
 	}
-	p.check.event(e)
+	p.check.checkEvent(e)
 	actions, fault := p.step(e)
 	if fault != "" {
 		w.broke("panic", "%s", fault)
@@ -135,7 +135,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 		p.coverEnded(x)
 	}
 	if w.history != nil {
-		w.history.Step(w.now, p.whose(), e, actions)
+		w.history.Step(w.now, p.historyPrefix(), e, actions)
 	}
 	if at != "" && p.diesAt(at) {
 		return
@@ -144,12 +144,12 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 		if w.law != nil {
 			return
 		}
-		p.check.action(a)
+		p.check.checkAction(a)
 		if w.law == nil {
 			p.perform(a)
 		}
 	}
-	p.check.after(e)
+	p.check.checkAfterEvent(e)
 }
 
 // step calls Step of the machine. If Step panics, fault is the text of the panic.
@@ -171,7 +171,7 @@ func (p *process) perform(a machine.Action) {
 	case machine.CancelFetch:
 		p.cancelFetch(a)
 	case machine.Begin:
-		p.open(a)
+		p.beginBatch(a)
 	case machine.Run:
 		p.find(a.Flight).run(a)
 	case machine.StopRun:
@@ -187,7 +187,7 @@ func (p *process) perform(a machine.Action) {
 	case machine.ClaimRows:
 		p.claimRows(a)
 	case machine.Over:
-		p.soon(p.w.wrapUp)
+		p.scheduleSoon(p.w.wrapUp)
 	case machine.Unclaim:
 		p.unclaim(a)
 	case machine.Flow:
@@ -198,7 +198,7 @@ func (p *process) perform(a machine.Action) {
 		p.setTimer(a.At)
 	case machine.Done:
 		p.ending = a
-		p.w.ended(p)
+		p.w.handleDone(p)
 	}
 }
 
@@ -206,7 +206,7 @@ func (p *process) perform(a machine.Action) {
 func (p *process) setTimer(at machine.Time) {
 	p.wake++
 	number := p.wake
-	p.later(max(at-p.time(), 0), func() {
+	p.schedule(max(at-p.time(), 0), func() {
 		if p.wake == number {
 			p.feed(machine.Timer{})
 		}
@@ -223,9 +223,9 @@ func (p *process) find(of *machine.Flight) *flight {
 	return nil
 }
 
-// The method whose returns a prefix for lines of the history: the names of the process and of its world (the simulated
+// historyPrefix returns a prefix for lines of the history: the names of the process and of its world (the simulated
 // consumer). The prefix has no process name if there is only one process, and no world name if there is only one world.
-func (p *process) whose() (whose string) {
+func (p *process) historyPrefix() (whose string) {
 	if len(p.w.seats) > 1 {
 		whose = fmt.Sprintf("process %d: ", p.seat+1)
 	}
@@ -251,7 +251,7 @@ func (p *process) coverEnded(x machine.Ended) {
 }
 
 // String returns the name of the delivery or claim in the text of a run's history.
-func (h *handed) String() string {
+func (h *itemState) String() string {
 	m := h.delivery.Message
 	if c := h.claim; c != nil {
 		return fmt.Sprintf("%s(%s)@inbox:%d", m.Name(), c.Row.Key.ID, c.Token())
@@ -266,16 +266,16 @@ func (w *world) begin(seat int) {
 	}
 	w.lives++
 	w.seats[seat] = newProcess(w, seat)
-	w.note("life %d begins", w.lives)
+	w.logLine("life %d begins", w.lives)
 	for _, l := range w.Source.Lanes {
 		switch {
 		case !w.calm && w.Plan.Late:
-			w.fault("lanes are late", "")
-			w.after(58*time.Second+w.choices.Wait(10*time.Second), func() { w.give(l) })
+			w.recordFault("lanes are late", "")
+			w.schedule(58*time.Second+w.choices.Wait(10*time.Second), func() { w.give(l) })
 		case w.calm || w.choices.Often(6):
 			w.give(l)
 		default:
-			w.after(w.choices.Wait(w.Plan.Span/4), func() { w.give(l) })
+			w.schedule(w.choices.Wait(w.Plan.Span/4), func() { w.give(l) })
 		}
 	}
 	w.wrapUp()
@@ -309,8 +309,8 @@ func (w *world) give(l *model.Lane) {
 	p := takers[w.choices.Below(len(takers))]
 	l.Give(p)
 	gone := l.Current()
-	p.hear(func() {
-		p.check.given(gone)
+	p.runWhenThawed(func() {
+		p.check.recordGiven(gone)
 		p.feed(machine.Given{Lane: gone})
 	})
 	w.poke()
@@ -324,11 +324,11 @@ func (w *world) revoke(l *model.Lane) {
 	l.Revoking = true
 	p, gone := l.Owner.(*process), l.Current()
 	deadline := w.choices.Wait(4 * time.Second)
-	w.fault("lane revoked", "%s, for %v", l.ID, deadline)
-	p.hear(func() { p.feed(machine.Revoking{Lane: gone}) })
-	w.after(deadline, func() {
+	w.recordFault("lane revoked", "%s, for %v", l.ID, deadline)
+	p.runWhenThawed(func() { p.feed(machine.Revoking{Lane: gone}) })
+	w.schedule(deadline, func() {
 		if l.Held && l.Current() == gone {
-			w.fault("revocation ran out", "%s", l.ID)
+			w.recordFault("revocation ran out", "%s", l.ID)
 			w.lose(l)
 		}
 	})
@@ -343,14 +343,14 @@ func (w *world) lose(l *model.Lane) {
 	l.Leave()
 	if !w.calm && !p.frozen && w.choices.Chance(4) {
 		// The lane is assigned again before the previous process learns that the lane was lost.
-		p.check.lost(gone)
+		p.check.checkLost(gone)
 		w.give(l)
 		if l.Owner == p {
 			return
 		}
 	}
-	p.hear(func() {
-		p.check.lost(gone)
+	p.runWhenThawed(func() {
+		p.check.checkLost(gone)
 		p.feed(machine.Lost{Lane: gone})
 	})
 	w.giveAgain(l)
@@ -366,7 +366,7 @@ func (w *world) release(gone source.Lane) {
 	l.Leave()
 	// Some clients of brokers report a lane as lost even after the lane was released.
 	if w.choices.Chance(3) {
-		p.soon(func() { p.feed(machine.Lost{Lane: gone}) })
+		p.scheduleSoon(func() { p.feed(machine.Lost{Lane: gone}) })
 	}
 	w.giveAgain(l)
 }
@@ -377,5 +377,5 @@ func (w *world) giveAgain(l *model.Lane) {
 	if !w.calm {
 		wait = w.choices.Wait(w.Plan.Span / 4)
 	}
-	w.after(wait, func() { w.give(l) })
+	w.schedule(wait, func() { w.give(l) })
 }

@@ -10,47 +10,47 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// action is called before an action of the machine is carried out.
-func (c *checker) action(a machine.Action) {
+// checkAction is called before an action of the machine is carried out.
+func (c *checker) checkAction(a machine.Action) {
 	if c.over {
 		c.broke("protocol", "%s follows Done", trace.Action(a))
 		return
 	}
 	switch a := a.(type) {
 	case machine.Fetch:
-		c.fetch(a)
+		c.checkFetch(a)
 	case machine.CancelFetch:
-		c.cancel(a)
+		c.checkCancelFetch(a)
 	case machine.ClaimRows:
-		c.asksInbox(a)
+		c.checkClaimRows(a)
 	case machine.Unclaim:
-		c.unclaimed(a)
+		c.checkUnclaim(a)
 	case machine.Over:
-		c.claimOver(&a.Settlement)
+		c.checkClaimOver(&a.Settlement)
 	case machine.Begin:
-		c.begin(a.Flight)
+		c.checkBegin(a.Flight)
 	case machine.Run:
-		c.run(a)
+		c.checkRun(a)
 	case machine.StopRun:
 		c.inPhase(a, a.Flight, running)
 	case machine.Kill:
 		c.inPhase(a, a.Flight, running)
 	case machine.Commit:
-		c.commit(a)
+		c.checkCommit(a)
 	case machine.Rollback:
 		if f := c.inPhase(a, a.Flight, begun, ran); f != nil && f.failed {
 			c.arose("law 3")
 		}
 	case *machine.Settle:
-		c.settle(a)
+		c.checkSettle(a)
 	case machine.Release:
-		c.release(a.Lane)
+		c.checkRelease(a.Lane)
 	case machine.Wake:
 		if a.At <= c.p.time() {
 			c.broke("law 11", "a Wake at %v, and it is %v", a.At, c.p.time())
 		}
 	case machine.Report:
-		c.report(a)
+		c.checkReport(a)
 	}
 }
 
@@ -70,7 +70,7 @@ func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase)
 	return nil
 }
 
-func (c *checker) fetch(a machine.Fetch) {
+func (c *checker) checkFetch(a machine.Fetch) {
 	conf := c.p.config
 	messages, bytes := c.unsettled()
 	switch {
@@ -96,10 +96,10 @@ func (c *checker) fetch(a machine.Fetch) {
 	c.fetching = true
 }
 
-func (c *checker) begin(f *machine.Flight) {
+func (c *checker) checkBegin(f *machine.Flight) {
 	conf := c.p.config
 	c.checkOutage(f)
-	c.paused(f)
+	c.checkBackoff(f)
 	c.keyed(f)
 	c.oneTry(f)
 	switch {
@@ -132,30 +132,30 @@ func (c *checker) begin(f *machine.Flight) {
 			c.broke("protocol", "f%d is not in the order of arrival", f.Number)
 		}
 		arrival = h.arrival
-		if id := identity(e.Item); !e.Unmarked && h.claim == nil {
+		if id := identityOf(e.Item); !e.Unmarked && h.claim == nil {
 			if marked[id] {
 				c.broke("protocol", "f%d marks %s twice", f.Number, id)
 			}
 			marked[id] = true
 			c.formersApart(f, marked, h.delivery.Message)
 		}
-		c.entry(f, e, h)
+		c.checkEntry(f, e, h)
 	}
 }
 
-// entry checks one entry of a batch that begins.
-func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
+// checkEntry checks one entry of a batch that begins.
+func (c *checker) checkEntry(f *machine.Flight, e machine.Entry, h *itemState) {
 	m := h.delivery.Message
 	c.prove(h)
 	c.foreignEntry(f, e, m)
 	switch {
 	case h.flight != nil:
 		c.broke("protocol", "%s is in f%d and in f%d", m.Name(), h.flight.Number, f.Number)
-	case h.asked || h.told:
+	case h.settling || h.settled:
 		c.broke("protocol", "%s is in f%d after it was settled", m.Name(), f.Number)
 	case h.stale:
 		c.broke("protocol", "%s is in f%d after its lane was gone", m.Name(), f.Number)
-	case h.known:
+	case h.isCopy:
 		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.Name(), f.Number)
 	case h.claim == nil && m.Refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
 		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.Name(), trace.Word(trace.AsNames[:], e.As), f.Number, len(f.Entries))
@@ -169,7 +169,7 @@ func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 	h.flight, h.worker = f, f.Worker+1
 }
 
-func (c *checker) run(a machine.Run) {
+func (c *checker) checkRun(a machine.Run) {
 	f := c.inPhase(a, a.Flight, begun)
 	if f == nil {
 		return
@@ -191,7 +191,7 @@ func (c *checker) run(a machine.Run) {
 			return
 		}
 		last = i
-		if early(f.verdicts[i]) && f.verdicts[i].Kind != store.Old {
+		if cannotRunNow(f.verdicts[i]) && f.verdicts[i].Kind != store.Old {
 			c.broke("B9", "f%d runs entry %d, which is %s", a.Flight.Number, i, f.verdicts[i].String())
 		}
 		if f.verdicts[i].Kind != store.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
@@ -230,7 +230,7 @@ func (c *checker) handling(f *flight, entry int) {
 	}
 }
 
-func (c *checker) release(l source.Lane) {
+func (c *checker) checkRelease(l source.Lane) {
 	s := c.lanes[l]
 	if s == nil || !s.revoking || s.released {
 		c.broke("protocol", "a Release of %s/%d, which nobody asked for", l.ID, l.Epoch)
@@ -241,15 +241,15 @@ func (c *checker) release(l source.Lane) {
 		if h.item.Lane != l {
 			continue
 		}
-		if !s.gone && (h.flight != nil || h.asked) {
+		if !s.gone && (h.flight != nil || h.settling) {
 			c.broke("law 2", "%s/%d is released while %s is under way", l.ID, l.Epoch, h.delivery.Message.Name())
 		}
-		c.part(h)
+		c.dropDelivery(h)
 	}
 }
 
-// The method done checks the end of a process.
-func (c *checker) done(a machine.Done) {
+// checkDone checks the end of a process.
+func (c *checker) checkDone(a machine.Done) {
 	c.over = true
 	if c.counts.Rerun > 0 && c.counts.Retried > 0 && c.counts.Duplicates > 0 {
 		c.arose("counts")
@@ -260,9 +260,9 @@ func (c *checker) done(a machine.Done) {
 		c.broke("protocol", "Done with %d flights and %d settlements open", len(c.p.flights), c.p.settles)
 	}
 	if a.Idle {
-		c.idle()
+		c.checkIdle()
 		c.inboxIdle(a.Full)
-		c.behind(a)
+		c.checkUnfinished(a)
 	}
 	if !a.Halted {
 		return
@@ -301,12 +301,12 @@ func (c *checker) checkLeaving() {
 
 // underWay returns a delivery for which the release of a revoked lane must wait, or nil if there is none: a delivery in
 // a batch, a delivery that is being acked, or a copy of a delivery in a batch.
-func (c *checker) underWay(l *model.Lane) *handed {
+func (c *checker) underWay(l *model.Lane) *itemState {
 	for _, h := range c.hands {
-		if h.item.Lane != l.Current() || h.told || h.stale {
+		if h.item.Lane != l.Current() || h.settled || h.stale {
 			continue
 		}
-		if h.flight != nil || h.asked || h.left || c.flies(h) {
+		if h.flight != nil || h.settling || h.settleFailed || c.flies(h) {
 			return h
 		}
 	}
@@ -315,7 +315,7 @@ func (c *checker) underWay(l *model.Lane) *handed {
 
 // flies reports whether an open batch contains a copy of the delivery, or a message with the same previous
 // identity.
-func (c *checker) flies(h *handed) bool {
+func (c *checker) flies(h *itemState) bool {
 	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
 		for i := range f.of.Entries {
 			if f.message(i).ID == h.delivery.Message.ID || formerOf(f.of.Entries[i].Item) == formerOf(h.item) {
@@ -328,7 +328,7 @@ func (c *checker) flies(h *handed) bool {
 
 // settlesFailed reports whether a failed ack, nack or dead letter must be repeated.
 func (c *checker) settlesFailed() bool {
-	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
+	return slices.ContainsFunc(c.hands, func(h *itemState) bool { return h.settleFailed && !h.settled })
 }
 
 // checkHeld compares the number of deliveries that the machine reports with the number of deliveries that the machine
@@ -341,11 +341,11 @@ func (c *checker) checkHeld() {
 	messages, bytes := 0, int64(0)
 	for _, h := range c.hands {
 		switch {
-		case h.told:
+		case h.settled:
 			continue
-		case h.stale && h.left, !h.stale && c.lanes[h.item.Lane].revoking:
+		case h.stale && h.settleFailed, !h.stale && c.lanes[h.item.Lane].revoking:
 			return
-		case h.stale && h.flight == nil && !h.asked:
+		case h.stale && h.flight == nil && !h.settling:
 			continue // dropped together with its lane
 		}
 		messages++

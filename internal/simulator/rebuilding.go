@@ -16,10 +16,10 @@ type generations struct {
 	// The field rebuild is the world of the processes that fill the new generation. In that world, the field live is
 	// the world of the live processes. Without a rebuild, the two fields are nil.
 	rebuild, live *world
-	// The field active is the generation in which live processes must work. The field stores has the stores of the old
+	// activeGeneration is the generation in which live processes must work. The field stores has the stores of the old
 	// and the new generation.
-	active int
-	stores []*model.Store
+	activeGeneration int
+	stores           []*model.Store
 	// closing is true while a switch is in progress. During a switch, no transaction may begin in the active
 	// generation, until the end of the switch or until the time in the field until.
 	closing bool
@@ -32,7 +32,7 @@ type generations struct {
 // rebuilds starts a rebuild after some time.
 func (w *world) rebuilds() {
 	if w.Plan.Rebuilds {
-		w.after(w.choices.Wait(w.Plan.Span), w.beginRebuild)
+		w.schedule(w.choices.Wait(w.Plan.Span), w.beginRebuild)
 	}
 }
 
@@ -65,12 +65,12 @@ func (w *world) beginRebuild() {
 	}
 	w.stores = []*model.Store{w.store, r.store}
 	w.acts = append(w.acts, act{verb: "rebuild", who: "operator", why: "the projection has another form", on: "generation 1"})
-	w.fault("a rebuild begins", "of %d lanes", len(r.Source.Lanes))
+	w.recordFault("a rebuild begins", "of %d lanes", len(r.Source.Lanes))
 	for seat := range r.seats {
 		r.begin(seat)
 	}
-	w.after(w.choices.Wait(w.Plan.Span/4), r.disturb)
-	w.after(w.choices.Wait(w.Plan.Span), w.trySwitch)
+	w.schedule(w.choices.Wait(w.Plan.Span/4), r.disturb)
+	w.schedule(w.choices.Wait(w.Plan.Span), w.trySwitch)
 }
 
 // rebuildGoesOn reports whether a rebuild is planned whose switch has not happened yet.
@@ -87,11 +87,11 @@ func (w *world) rebuildGoesOn() bool {
 // trySwitch closes the active generation. The switch continues when no transaction is open in that generation.
 func (w *world) trySwitch() {
 	switch {
-	case w.active > 0 || w.finished || w.law != nil:
+	case w.activeGeneration > 0 || w.finished || w.law != nil:
 	case w.store.Down || w.quiet && !w.calm || w.closing:
-		w.after(200*time.Millisecond, w.trySwitch)
+		w.schedule(200*time.Millisecond, w.trySwitch)
 	default:
-		w.fault("a switch begins", "")
+		w.recordFault("a switch begins", "")
 		w.closing, w.until, w.upTo = true, w.now+w.choices.Wait(4*time.Second), nil
 		if w.calm {
 			w.until = w.calmEnds
@@ -106,8 +106,8 @@ func (w *world) goOnSwitch() {
 	switch {
 	case w.law != nil || w.finished:
 	case !w.calm && w.choices.Chance(60):
-		w.fault("who switches is killed", "")
-		w.after(max(w.until-w.now, time.Millisecond), w.reopen)
+		w.recordFault("who switches is killed", "")
+		w.schedule(max(w.until-w.now, time.Millisecond), w.reopen)
 	case w.now > w.until || w.quiet && !w.calm:
 		w.coverage.Add("fault", "a switch gives up")
 		w.reopen()
@@ -115,18 +115,18 @@ func (w *world) goOnSwitch() {
 		w.activate()
 		if !w.calm && w.choices.Chance(4) { // the switch is repeated although it has happened already
 			w.coverage.Add("fault", "answer to a switch lost")
-			w.after(w.choices.Wait(time.Second), w.trySwitch)
+			w.schedule(w.choices.Wait(time.Second), w.trySwitch)
 		}
 	default:
-		w.after(w.choices.Wait(w.Plan.Lag)+w.Plan.Lag/4, w.goOnSwitch)
+		w.schedule(w.choices.Wait(w.Plan.Lag)+w.Plan.Lag/4, w.goOnSwitch)
 	}
 }
 
 // reopen gives up a switch that has not happened; another attempt follows later.
 func (w *world) reopen() {
 	w.closing = false
-	w.note("the switch is given up")
-	w.after(w.choices.Wait(w.Plan.Span/4)+time.Second, w.trySwitch)
+	w.logLine("the switch is given up")
+	w.schedule(w.choices.Wait(w.Plan.Span/4)+time.Second, w.trySwitch)
 }
 
 // mayActivate reports whether the switch may happen: no transaction is open in the active generation, and all messages
@@ -157,15 +157,15 @@ func (w *world) mayActivate() bool {
 // activate makes the switch: from now on the live processes work in the new generation.
 func (w *world) activate() {
 	r := w.rebuild
-	w.fault("the new generation is switched to", "")
+	w.recordFault("the new generation is switched to", "")
 	w.acts = append(w.acts, act{verb: "switch", who: "operator", why: "it has caught up", on: "generation 1"})
-	w.active, w.closing, w.store = 1, false, r.store
+	w.activeGeneration, w.closing, w.store = 1, false, r.store
 	w.checkSwitch()
 	r.over = true
 	for _, p := range slices.Clone(r.living()) {
-		p.hear(p.stop)
+		p.runWhenThawed(p.sendStop)
 	}
-	w.after(time.Microsecond, w.wrapUp)
+	w.schedule(time.Microsecond, w.wrapUp)
 }
 
 // closedOut reports whether a batch must not begin a transaction, because a switch is in progress or has happened since
@@ -176,16 +176,16 @@ func (f *flight) closedOut() bool {
 	case w.closing:
 		w.coverage.Add("fault", "a transaction is refused while a switch is under way")
 		return true
-	case f.generation != w.active:
+	case f.generation != w.activeGeneration:
 		w.coverage.Add("fault", "a transaction is refused of the generation that was active")
-		p.generation = w.active
+		p.generation = w.activeGeneration
 		return true
 	}
 	return false
 }
 
-// The method within calls the function do in the generation of a batch.
-func (f *flight) within(do func()) {
+// runInGeneration calls the function do in the generation of a batch.
+func (f *flight) runInGeneration(do func()) {
 	w := f.p.w
 	if w.stores == nil {
 		do()
@@ -194,26 +194,26 @@ func (f *flight) within(do func()) {
 	is := w.store
 	w.store = w.stores[f.generation]
 	do()
-	if w.store = is; w.active > 0 {
-		w.store = w.stores[w.active]
+	if w.store = is; w.activeGeneration > 0 {
+		w.store = w.stores[w.activeGeneration]
 	}
 }
 
 // storeOf returns the store of the generation in which the end of a delivery was committed.
-func (c *checker) storeOf(h *handed) *model.Store {
+func (c *checker) storeOf(h *itemState) *model.Store {
 	last := c.p.last
 	switch {
-	case h.in != nil:
+	case h.endStore != nil:
 	case last != nil && last.store != nil: // the delivery ended together with its copy
-		h.in = last.store
+		h.endStore = last.store
 	default:
-		h.in = c.w.store
+		h.endStore = c.w.store
 	}
-	return h.in
+	return h.endStore
 }
 
 // inItsStore calls the function do in the generation in which the end of a delivery was committed.
-func (c *checker) inItsStore(h *handed, do func()) {
+func (c *checker) inItsStore(h *itemState, do func()) {
 	if c.w.stores == nil {
 		do()
 		return
@@ -225,20 +225,20 @@ func (c *checker) inItsStore(h *handed, do func()) {
 }
 
 // knownToActive checks that after a switch the new generation has the marker of an acked message (G2).
-func (c *checker) knownToActive(h *handed) {
+func (c *checker) knownToActive(h *itemState) {
 	w, m := c.w, h.delivery.Message
-	if w.active == 0 {
+	if w.activeGeneration == 0 {
 		return
 	}
 	w.arose("G2")
-	if _, marked := w.stores[w.active].Marked(m); !marked {
+	if _, marked := w.stores[w.activeGeneration].Marked(m); !marked {
 		w.broke("G2", "%s is settled, and the generation that is active knows nothing of it", m.Name())
 	}
 }
 
 // inActive checks that no batch commits in a generation that is no longer active (G2).
 func (c *checker) inActive(f *flight) {
-	if w := c.w; w.active > 0 && f.generation != w.active {
+	if w := c.w; w.activeGeneration > 0 && f.generation != w.activeGeneration {
 		w.broke("G2", "f%d of a process that has slept commits in the generation that was active", f.of.Number)
 	}
 }
@@ -263,7 +263,7 @@ func (w *world) skippedOnly(m *model.Message) bool {
 // checkProjection compares the effects of both generations at the end. A message that can only succeed must have been
 // applied in the old and in the new generation (G2).
 func (w *world) checkProjection() {
-	if w.active == 0 {
+	if w.activeGeneration == 0 {
 		return
 	}
 	old := w.stores[0]

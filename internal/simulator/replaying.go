@@ -53,13 +53,13 @@ func (w *world) drawFormerEffect(m *model.Message) {
 		print.Sum[15] = 1
 	}
 	w.store.Markers[m.ID] = model.Marker{Outcome: store.Applied, Print: print, At: m.Age}
-	w.write(m, store.Applied)
+	w.writeOutcome(m, store.Applied)
 }
 
 // readsAgain starts a replay after some time.
 func (w *world) readsAgain() {
 	if w.Plan.Again {
-		w.after(w.choices.Wait(w.Plan.Span), w.beginReplay)
+		w.schedule(w.choices.Wait(w.Plan.Span), w.beginReplay)
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *world) beginReplay() {
 	w.Source.Lanes = append(w.Source.Lanes, r.lanes...)
 	w.foresee()
 	w.acts = append(w.acts, act{verb: "replay", who: "operator", why: "some of it is missing"})
-	w.fault("a replay begins", "of %d places", len(r.foreseen))
+	w.recordFault("a replay begins", "of %d places", len(r.foreseen))
 	for range w.Plan.Readers {
 		w.seats = append(w.seats, nil)
 		w.begin(len(w.seats) - 1)
@@ -111,9 +111,9 @@ func (p *process) storePositions() {
 		return
 	}
 	w := p.w
-	p.soon(func() {
+	p.scheduleSoon(func() {
 		if w.store.Down {
-			p.later(time.Second, p.storePositions)
+			p.schedule(time.Second, p.storePositions)
 			return
 		}
 		for _, l := range w.replay.lanes {
@@ -133,16 +133,16 @@ func (w *world) endReplay() {
 		return
 	}
 	r.done = true
-	w.note("the replay is done")
+	w.logLine("the replay is done")
 	w.wrapUp()
 }
 
 // stillReplays reports whether a planned replay has not ended yet.
 func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
-// The method quiet reports whether an entry belongs to a replay without effects, also as a row that a replay without
+// isReplayWithoutEffects reports whether an entry belongs to a replay without effects, also as a row that a replay without
 // effects wrote.
-func (f *flight) quiet(entry int) bool {
+func (f *flight) isReplayWithoutEffects(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
 		return c.Row.Quiet
 	}

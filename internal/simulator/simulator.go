@@ -54,15 +54,15 @@ func simulate(c *chance.Choices, make Maker, keep bool) Result {
 	if keep {
 		w.history = &trace.History{}
 	}
-	return w.result()
+	return w.runToEnd()
 }
 
 func newWorld(c *chance.Choices, make Maker) *world {
 	return &world{shared: &shared{choices: c, coverage: trace.Coverage{}, mostSteps: mostSteps}, make: make}
 }
 
-// The method result runs the world until its end and returns the result of the run.
-func (w *world) result() Result {
+// runToEnd runs the world until its end and returns the result of the run.
+func (w *world) runToEnd() Result {
 	w.start()
 	w.run()
 	r := Result{Steps: w.steps, Faults: w.faults, Lives: w.lives, Broken: w.law, Coverage: w.coverage, choices: slices.Clone(w.choices.Used())}
@@ -82,7 +82,7 @@ func Shrink(seed uint64, make Maker, tries int) (Result, int) {
 	best := chance.Shrink(first.choices, tries, func(list []uint32) (used []uint32, cost int, breaks bool) {
 		w := newWorld(chance.FromList(list), make)
 		w.mostSteps = 2*first.Steps + 100
-		r := w.result()
+		r := w.runToEnd()
 		return r.choices, r.Steps / 2000, r.Broken != nil && r.Broken.Like(first.Broken)
 	})
 	return simulate(chance.FromList(best), make, true), len(best)
@@ -102,12 +102,12 @@ type Violation struct {
 	Law string
 	// Text describes what the checker saw.
 	Text string
-	// The field form is the format string of Text, which Like compares.
-	form string
+	// format is the format string of Text, which Like compares.
+	format string
 }
 
 // Like reports whether two violations are of the same kind: their texts differ only in details.
-func (v *Violation) Like(other *Violation) bool { return v.form == other.form }
+func (v *Violation) Like(other *Violation) bool { return v.format == other.format }
 
 func (v *Violation) Error() string { return v.Law + ": " + v.Text }
 
@@ -156,8 +156,8 @@ type world struct {
 	over         bool
 	// For the checker, ids maps causes to the ids of their intents, causes maps these ids to causes, and past has the
 	// identities that took effect outside of the run's processes.
-	ids    map[cause]string
-	causes map[string]cause
+	ids    map[intentKey]string
+	causes map[string]intentKey
 	past   map[string]bool
 
 	// The field replay is the state of the replay. The field acts contains the audit records of persons' actions. The
@@ -183,19 +183,19 @@ const (
 func (w *world) broke(law, format string, args ...any) {
 	if w.law == nil {
 		w.law = &Violation{law, fmt.Sprintf(format, args...), format}
-		w.note("BROKEN %v", w.law)
+		w.logLine("BROKEN %v", w.law)
 	}
 }
 
-// The method note adds a line to the history.
-func (w *world) note(format string, args ...any) {
+// logLine adds a line to the history.
+func (w *world) logLine(format string, args ...any) {
 	if w.history != nil {
 		w.history.Line(w.now, "    "+format, args...)
 	}
 }
 
-// The method fault counts a simulated fault, and adds a line to the history.
-func (w *world) fault(name, format string, args ...any) {
+// recordFault counts a simulated fault, and adds a line to the history.
+func (w *world) recordFault(name, format string, args ...any) {
 	w.faults++
 	w.coverage.Add("fault", name)
 	if w.history != nil {
@@ -208,8 +208,8 @@ func (w *world) hurt(kind plan.Trouble) bool {
 	return !w.calm && !w.quiet && w.Plan.Has[kind] && w.choices.Chance(w.Plan.Rate)
 }
 
-// The method after schedules a function after a delay.
-func (w *world) after(wait time.Duration, do func()) { w.agenda.Add(w.now+wait, do) }
+// schedule calls do after a delay.
+func (w *world) schedule(wait time.Duration, do func()) { w.agenda.Add(w.now+wait, do) }
 
 // arose counts a situation in which the law could have been broken. If no run has a situation in which a law could be
 // broken, the law was not tested (trap T107).
@@ -282,7 +282,7 @@ func (w *world) start() {
 	w.deploy()
 	w.agenda.Add(w.Plan.Span, w.endure)
 	for _, each := range w.worlds() {
-		w.after(w.choices.Wait(w.Plan.Span/4), each.disturb)
+		w.schedule(w.choices.Wait(w.Plan.Span/4), each.disturb)
 	}
 	w.reap()
 	w.readsAgain()
@@ -303,7 +303,7 @@ func (w *world) open() {
 	}
 	w.provider = newProvider()
 	w.store, w.ledger = model.NewStore(), map[string]int64{}
-	w.ids, w.causes, w.past = map[cause]string{}, map[string]cause{}, map[string]bool{}
+	w.ids, w.causes, w.past = map[intentKey]string{}, map[string]intentKey{}, map[string]bool{}
 	w.tookBy, w.passedBy = map[int]string{}, map[string]bool{}
 	w.inboxLane = &model.Lane{ID: machine.InboxLane().ID, Epoch: 1}
 	w.seats = make([]*process, w.Plan.Processes)

@@ -119,7 +119,7 @@ func TestSpinningIsMeasuredByTheLife(t *testing.T) {
 		for seed := range uint64(250) {
 			w := newWorld(chance.FromSeed(seed+1), Real)
 			w.mostSteps = most
-			switch r := w.result(); {
+			switch r := w.runToEnd(); {
 			case r.Broken == nil && r.Steps > most:
 				long++
 			case r.Broken != nil && strings.HasPrefix(r.Broken.Text, "it spins: 1001 steps of one life"):

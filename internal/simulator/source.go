@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// handed is a delivery or a claimed message that a process has.
-type handed struct {
+// itemState is a delivery or a claimed message that a process has.
+type itemState struct {
 	delivery *model.Delivery
 	item     *machine.Item
 	arrival  int
@@ -29,10 +29,10 @@ func (w *world) poke() {
 		}
 		p.fetch.answering = true
 		if p.fetch.cancelled && w.Plan.Late {
-			p.later(time.Duration(w.choices.Between(1, 20))*100*time.Millisecond, p.answerFetch)
+			p.schedule(time.Duration(w.choices.Between(1, 20))*100*time.Millisecond, p.answerFetch)
 			continue
 		}
-		p.soon(p.answerFetch)
+		p.scheduleSoon(p.answerFetch)
 	}
 }
 
@@ -46,8 +46,8 @@ func (p *process) answerFetch() {
 	f := p.fetch
 	f.answering = false
 	if f.cancelled && w.hurt(plan.TroubleFetch) {
-		w.fault("fetch is cancelled before the source was asked", "")
-		p.soon(func() { p.fetched(machine.Fetched{Unanswered: true}) })
+		w.recordFault("fetch is cancelled before the source was asked", "")
+		p.scheduleSoon(func() { p.fetched(machine.Fetched{Unanswered: true}) })
 		f.answering = true
 		return
 	}
@@ -56,8 +56,8 @@ func (p *process) answerFetch() {
 		if w.choices.Flip() { // some deliveries were taken before the fetch failed
 			answer.Items = p.take(f.most)
 		}
-		w.fault("fetch fails", "")
-		p.soon(func() { p.fetched(answer) })
+		w.recordFault("fetch fails", "")
+		p.scheduleSoon(func() { p.fetched(answer) })
 		f.answering = true
 		return
 	}
@@ -72,7 +72,7 @@ func (p *process) answerFetch() {
 		p.askIdle()
 		return
 	}
-	p.soon(func() { p.fetched(answer) })
+	p.scheduleSoon(func() { p.fetched(answer) })
 }
 
 func (p *process) fetched(e machine.Fetched) {
@@ -122,7 +122,7 @@ func (p *process) item(d *model.Delivery) *machine.Item {
 		item.Print.Version = p.version
 		item.Print.Sum[15] = p.version
 	}
-	h := &handed{delivery: d, item: item}
+	h := &itemState{delivery: d, item: item}
 	if p.config.OneAttempt {
 		h.attempts = int(max(item.Before, 0))
 	}
@@ -139,11 +139,11 @@ func (w *world) flow(a machine.Flow) {
 	}
 }
 
-// The method settle acks, nacks or dead-letters deliveries in the source, and sends the response to the machine.
+// checkSettle acks, nacks or dead-letters deliveries in the source, and sends the response to the machine.
 func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++
-	p.soon(func() {
+	p.scheduleSoon(func() {
 		if p.diesAt(faults.BeforeSettle) {
 			return
 		}
@@ -151,7 +151,7 @@ func (p *process) settle(a *machine.Settle) {
 		if p.diesAt(faults.AfterSettle) {
 			return
 		}
-		p.soon(func() {
+		p.scheduleSoon(func() {
 			p.settles--
 			p.feed(machine.Settled{Settle: a, Left: left})
 			w.poke()
@@ -170,7 +170,7 @@ func (w *world) wrapUp() {
 			continue
 		}
 		p.leaving = true
-		p.later(time.Second, p.stop)
+		p.schedule(time.Second, p.sendStop)
 	}
 }
 
@@ -180,10 +180,10 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 	w := p.w
 	failing := w.hurt(plan.TroubleSettle)
 	if failing {
-		w.fault("settle fails", "")
+		w.recordFault("settle fails", "")
 	}
 	for i, s := range a.Items {
-		h := s.Item.Handle.(*handed)
+		h := s.Item.Handle.(*itemState)
 		if failing && h.delivery.Lane.Held && h.delivery.Lane.Current() == s.Item.Lane && w.choices.Flip() {
 			left = append(left, i)
 			if w.choices.Flip() {
@@ -195,7 +195,7 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 		}
 		w.Source.Settle(h.delivery, h.item.Lane.Epoch, s.Kind, s.After, w.now)
 		if s.Kind == semel.Nack {
-			w.after(s.After, w.poke)
+			w.schedule(s.After, w.poke)
 		}
 	}
 	p.storePositions()
@@ -221,9 +221,9 @@ func (p *process) askIdle() {
 	w, f := p.w, p.fetch
 	f.asking = true
 	if w.hurt(plan.TroubleStop) {
-		p.soon(p.stop)
+		p.scheduleSoon(p.sendStop)
 	}
-	p.later(w.choices.Wait(2*time.Second), func() { p.saysIdle(f) })
+	p.schedule(w.choices.Wait(2*time.Second), func() { p.saysIdle(f) })
 }
 
 // saysIdle passes the answer of source.Info.Idle to the machine.
@@ -232,11 +232,11 @@ func (p *process) saysIdle(f *fetching) {
 		return
 	}
 	f.asking = false
-	p.soon(func() { p.fetched(machine.Fetched{More: p.w.Source.HasMore(p)}) })
+	p.scheduleSoon(func() { p.fetched(machine.Fetched{More: p.w.Source.HasMore(p)}) })
 }
 
-// The type asked is what the checker knows about the last Fetch.
-type asked struct {
+// fetchState is what the checker knows about the last Fetch.
+type fetchState struct {
 	// canceled is true if the machine cancelled the Fetch in progress. ends is true if the machine cancelled the Fetch
 	// because the run would end idle.
 	canceled, ends bool
@@ -244,39 +244,39 @@ type asked struct {
 	// time at, and the source had no more messages.
 	empty bool
 	at    time.Duration
-	// The field more is the last time when the source reported that it has more messages. The field ever is true if the
+	// lastMore is the last time when the source reported that it has more messages. hadMore is true if the
 	// source ever reported more messages.
-	more time.Duration
-	ever bool
+	lastMore time.Duration
+	hadMore  bool
 }
 
-// cancel is called when the machine cancels a Fetch.
-func (c *checker) cancel(a machine.CancelFetch) {
+// checkCancelFetch is called when the machine cancels a Fetch.
+func (c *checker) checkCancelFetch(a machine.CancelFetch) {
 	if !c.fetching {
 		c.broke("protocol", "%s without a Fetch under way", trace.Action(a))
 		return
 	}
-	s := &c.asked
+	s := &c.lastFetch
 	if a.Idle {
 		c.arose("trap T95")
 		if s.canceled || c.stopping {
 			c.broke("protocol", "%s of one that is cancelled already", trace.Action(a))
 		}
-		if s.ever && c.w.now-s.more < c.p.config.IdleExit {
-			c.broke("trap T95", "the source is asked for more %v after it had more", c.w.now-s.more)
+		if s.hadMore && c.w.now-s.lastMore < c.p.config.IdleExit {
+			c.broke("trap T95", "the source is asked for more %v after it had more", c.w.now-s.lastMore)
 		}
 	}
 	s.canceled, s.ends = true, a.Idle
 }
 
-// answered is called before the machine gets the result of a Fetch.
-func (c *checker) answered(e machine.Fetched) {
-	s := &c.asked
+// checkFetchResult is called before the machine gets the result of a Fetch.
+func (c *checker) checkFetchResult(e machine.Fetched) {
+	s := &c.lastFetch
 	s.empty = len(e.Items) == 0 && !e.More && !e.Failed && !e.Unanswered && s.ends
 	s.at = c.w.now
 	if e.More {
-		s.more, s.ever = c.w.now, true
-		c.claims.news++ // the further messages may be in the inbox
+		s.lastMore, s.hadMore = c.w.now, true
+		c.claims.triggers++ // the further messages may be in the inbox
 		c.w.coverage.Add("fault", "source has more when a run would end")
 	}
 	if len(e.Items) == 0 && s.canceled && !s.ends && !c.stopping && c.p.config.IdleExit > 0 {
@@ -288,14 +288,14 @@ func (c *checker) answered(e machine.Fetched) {
 // checkAsking checks that a stop also ends a call of source.Info.Idle. If the call did not end, the stop would wait for
 // the answer of the source (case 10).
 func (c *checker) checkAsking() {
-	if !c.over && c.stopping && c.fetching && c.asked.ends {
+	if !c.over && c.stopping && c.fetching && c.lastFetch.ends {
 		c.broke("case 10", "the machine stops, and the source is still asked whether it has more")
 	}
 }
 
-// idle checks that a process ends idle only because the source has ended, or because the source said that it
+// checkIdle checks that a process ends idle only because the source has ended, or because the source said that it
 // has no more messages.
-func (c *checker) idle() {
+func (c *checker) checkIdle() {
 	messages, bytes := c.unsettled()
 	conf := c.p.config
 	switch {
@@ -303,9 +303,9 @@ func (c *checker) idle() {
 	case (messages >= conf.MaxMessages || bytes >= conf.MaxBytes) && conf.IdleExit > 0: // while memory is full, nothing is fetched
 	case conf.IdleExit == 0 || c.p.time() < conf.IdleExit:
 		c.broke("protocol", "it is idle after %v, and may be after %v", c.p.time(), conf.IdleExit)
-	case !c.asked.empty:
+	case !c.lastFetch.empty:
 		c.broke("trap T95", "it ends idle, and nobody has asked whether the source has more")
-	case c.w.now-c.asked.at > 100*time.Millisecond:
-		c.broke("trap T95", "it ends idle on what the source said %v ago", c.w.now-c.asked.at)
+	case c.w.now-c.lastFetch.at > 100*time.Millisecond:
+		c.broke("trap T95", "it ends idle on what the source said %v ago", c.w.now-c.lastFetch.at)
 	}
 }

@@ -39,8 +39,8 @@ func (c *checker) inLine(before *model.Delivery, route uint64) bool {
 type tries struct {
 	// attempts is the number of failures that counted as attempts.
 	attempts int
-	// The field alone is true if the next batch of the message must contain no other message.
-	alone bool
+	// runAlone is true if the next batch of the message must contain no other message.
+	runAlone bool
 	// unwritten is true if the store rejected the row of the message, and the handler of the message did not run.
 	unwritten bool
 	// waitsInInbox is true if the delay of the message is too long to wait in memory.
@@ -51,9 +51,9 @@ type tries struct {
 	stepInDoubt bool
 	// mustTry is true if the message must be tried again, because it failed permanently while the breaker was open.
 	mustTry bool
-	// The field undone is true if the handler succeeded and was rolled back with its batch. The field again is true if
+	// rolledBack is true if the handler succeeded and was rolled back with its batch. nextRunCounts is true if
 	// the next run counts as another attempt.
-	undone, again bool
+	rolledBack, nextRunCounts bool
 	// ran is true if the handler has started at least once.
 	ran bool
 	// worker is the number of the last worker plus 1, or 0 if no worker had the message.
@@ -82,7 +82,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 	if len(f.of.Entries) > 1 {
 		c.arose("law 7")
 	}
-	h.alone, h.undone, h.again, h.unwritten = true, false, false, false
+	h.runAlone, h.rolledBack, h.nextRunCounts, h.unwritten = true, false, false, false
 	if !slices.Contains(f.call.Fresh, culprit) {
 		h.unwritten = true
 		c.arose("C5")
@@ -96,21 +96,21 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 	}
 	c.arose("C5")
 	c.tryFailed(f)
-	if h.attempts++; h.attempts > c.mostAttempts() && !c.p.config.OneAttempt && h.attempts > h.before()+1 {
+	if h.attempts++; h.attempts > c.mostAttempts() && !c.p.config.OneAttempt && h.attempts > h.attemptsBeforeClaim()+1 {
 		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.Message.Name(), h.attempts, c.mostAttempts())
 	}
 	c.failedForGood(f, h)
 }
 
-// undone records which handlers succeeded and were rolled back.
-func (c *checker) undone(f *flight) {
+// recordRollback records which handlers succeeded and were rolled back.
+func (c *checker) recordRollback(f *flight) {
 	for _, i := range f.call.Fresh[:f.done] {
-		handOf(f.of.Entries[i].Item).undone = true
+		handOf(f.of.Entries[i].Item).rolledBack = true
 	}
 }
 
-// The method before returns the number of attempts that a claimed row had before the process claimed it.
-func (h *handed) before() int {
+// attemptsBeforeClaim returns the number of attempts that a claimed row had before the process claimed it.
+func (h *itemState) attemptsBeforeClaim() int {
 	if h.claim == nil {
 		return 0
 	}
@@ -118,7 +118,7 @@ func (h *handed) before() int {
 }
 
 // attemptsWith returns the number of attempts that the row must have when the entry ends with the outcome as.
-func (h *handed) attemptsWith(as machine.As) int {
+func (h *itemState) attemptsWith(as machine.As) int {
 	if as == machine.AsApplied {
 		return h.attempts + 1
 	}
@@ -129,17 +129,17 @@ func (h *handed) attemptsWith(as machine.As) int {
 func (c *checker) runs(f *machine.Flight, fresh []int) {
 	for _, i := range fresh {
 		h := handOf(f.Entries[i].Item)
-		if h.undone {
+		if h.rolledBack {
 			c.counts.Rerun++
 		}
-		if h.again {
+		if h.nextRunCounts {
 			c.counts.Retried++
 		}
 		if h.attempts == 0 && !h.ran {
 			c.firstTry()
 		}
-		h.undone, h.again, h.ran, h.mustTry = false, false, true, false
-		c.charged(h, f.Entries[i].Item.Attempt()-1)
+		h.rolledBack, h.nextRunCounts, h.ran, h.mustTry = false, false, true, false
+		c.checkAttempts(h, f.Entries[i].Item.Attempt()-1)
 	}
 }
 
@@ -168,16 +168,16 @@ func (f *flight) culprit(e machine.Ended) int {
 // blamesAll reports whether a handler of the whole batch failed.
 func (f *flight) blamesAll() bool { return f.failed && f.p.w.Plan.Whole }
 
-// The method charged checks that the reported number of attempts is right.
-func (c *checker) charged(h *handed, told int) {
+// checkAttempts checks that the reported number of attempts is right.
+func (c *checker) checkAttempts(h *itemState, told int) {
 	if told != h.attempts {
 		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.Message.Name(), told, h.attempts)
 	}
 }
 
 // company checks that a message that must have a batch of its own has one (case 1).
-func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
-	if !h.alone || e.As != machine.AsApplied {
+func (c *checker) company(f *machine.Flight, e machine.Entry, h *itemState) {
+	if !h.runAlone || e.As != machine.AsApplied {
 		return
 	}
 	c.arose("case 1")
@@ -191,8 +191,8 @@ func (c *checker) contended(f *machine.Flight, most int) {
 	c.pauses[f.Worker] = pause{c.w.now, most}
 }
 
-// The method paused checks that a worker waits after lock contention, and then tries fewer entries at once (case 2).
-func (c *checker) paused(f *machine.Flight) {
+// checkBackoff checks that a worker waits after lock contention, and then tries fewer entries at once (case 2).
+func (c *checker) checkBackoff(f *machine.Flight) {
 	p, there := c.pauses[f.Worker]
 	if !there {
 		return
@@ -260,7 +260,7 @@ func (c *checker) suspect(f *flight, e machine.Ended) {
 
 // prove decides whether the last failure of h counts as an attempt. The checker calls prove when the item occurs in an
 // action again.
-func (c *checker) prove(h *handed) {
+func (c *checker) prove(h *itemState) {
 	s := &h.suspicion
 	switch {
 	case !s.raised:
@@ -271,9 +271,9 @@ func (c *checker) prove(h *handed) {
 		if s.proven++; s.proven >= s.enough {
 			h.delivery.Message.Charged++
 			h.attempts++
-			c.retries.charged++
-			c.breaker.perhaps++
-			h.undone, h.again, h.unwritten = false, true, false
+			c.retries.chargedFailures++
+			c.breaker.possibleFailures++
+			h.rolledBack, h.nextRunCounts, h.unwritten = false, true, false
 			c.arose("C5")
 			c.w.coverage.Add("fault", "charged with what looked like the store's fault")
 		}

@@ -14,26 +14,26 @@ import (
 
 // turn is what the checker knows about a message whose version is not the next version of its stream.
 type turn struct {
-	// The field out is true if the store has reported that the version is not the next one.
-	out bool
-	// The field must is the outcome that the message must have in its next batch, or 0 if the message may run again.
+	// isOutOfTurn is true if the store has reported that the version is not the next one.
+	isOutOfTurn bool
+	// requiredOutcome is the outcome that the message must have in its next batch, or 0 if the message may run again.
 	// The field reason is the reason that the row of the message must have.
-	must   machine.As
-	reason semel.Reason
-	// The field after is how long the message must wait.
-	after time.Duration
+	requiredOutcome machine.As
+	reason          semel.Reason
+	// requiredDelay is how long the message must wait.
+	requiredDelay time.Duration
 }
 
-// The function early reports whether a message must not run now: because its version is not the next, because it must
+// cannotRunNow reports whether a message must not run now: because its version is not the next, because it must
 // wait for an earlier message, or because it is too old.
-func early(v store.Verdict) bool {
+func cannotRunNow(v store.Verdict) bool {
 	return v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old
 }
 
 // outOfTurn is called when the store's answer is that an entry must not run now.
 func (c *checker) outOfTurn(f *flight, i int) {
 	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
-	h.turn = turn{out: true}
+	h.turn = turn{isOutOfTurn: true}
 	if v.Kind == store.Stale && f.passedInVain(h.delivery.Message) {
 		c.w.coverage.Add("fault", "a version asks again behind one that was taken back")
 		return
@@ -42,19 +42,19 @@ func (c *checker) outOfTurn(f *flight, i int) {
 	case v.Kind == store.Old:
 		c.tooOld(h, f.of.Entries[i].As)
 	case v.Kind == store.Stale && v.Known && c.p.config.OnConflict != machine.EndKeepFirst:
-		h.must, h.reason = machine.AsParked, semel.ReasonConflict
+		h.requiredOutcome, h.reason = machine.AsParked, semel.ReasonConflict
 	case v.Kind == store.Stale:
-		h.must, h.reason = machine.AsDiscarded, reasonname.Stale
+		h.requiredOutcome, h.reason = machine.AsDiscarded, reasonname.Stale
 	case v.Kind == store.Behind:
-		h.must, h.reason = machine.AsBlocked, reasonname.Behind
+		h.requiredOutcome, h.reason = machine.AsBlocked, reasonname.Behind
 	case c.movedIn(f, h.delivery.Message.Stream):
 		c.w.coverage.Add("fault", "a version asks again after those of its flight")
 	case h.claim != nil && h.claim.Blocked:
-		h.must, h.reason = machine.AsOverdue, semel.ReasonGap
+		h.requiredOutcome, h.reason = machine.AsOverdue, semel.ReasonGap
 	default:
-		h.must, h.reason, h.after = machine.AsBlocked, semel.ReasonGap, c.p.config.Gap
+		h.requiredOutcome, h.reason, h.requiredDelay = machine.AsBlocked, semel.ReasonGap, c.p.config.Gap
 		if most := c.p.config.GapCap; most != 0 && v.Missing > most {
-			h.after = time.Millisecond
+			h.requiredDelay = time.Millisecond
 			c.w.coverage.Add("fault", "a version too far ahead")
 		}
 	}
@@ -86,12 +86,12 @@ func (c *checker) movedIn(f *flight, stream string) bool {
 }
 
 // entryInTurn checks that a message waits, or ends without a run, if and only if it must.
-func (c *checker) entryInTurn(e machine.Entry, h *handed) {
+func (c *checker) entryInTurn(e machine.Entry, h *itemState) {
 	waits := e.As == machine.AsBlocked || e.As == machine.AsOverdue
 	switch {
-	case h.must != 0 && e.As != h.must:
-		c.broke(h.lawOfTurn(), "%s is marked as %s, and should be as %s (%s)", trace.Item(e.Item), trace.Word(trace.AsNames[:], e.As), trace.Word(trace.AsNames[:], h.must), h.reason)
-	case h.must == 0 && waits:
+	case h.requiredOutcome != 0 && e.As != h.requiredOutcome:
+		c.broke(h.lawOfTurn(), "%s is marked as %s, and should be as %s (%s)", trace.Item(e.Item), trace.Word(trace.AsNames[:], e.As), trace.Word(trace.AsNames[:], h.requiredOutcome), h.reason)
+	case h.requiredOutcome == 0 && waits:
 		c.broke("B9", "%s is to wait for an earlier version, and nobody said that one is missing", trace.Item(e.Item))
 	case e.As == machine.AsBlocked && h.reason == reasonname.Behind:
 		c.arose("case 7")
@@ -103,7 +103,7 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 }
 
 // lawOfTurn returns the law that says how a message ends that must not run.
-func (h *handed) lawOfTurn() string {
+func (h *itemState) lawOfTurn() string {
 	switch h.reason {
 	case semel.ReasonGap:
 		return "B9"
@@ -116,8 +116,8 @@ func (h *handed) lawOfTurn() string {
 }
 
 // rowInTurn checks the row of a message that must wait or end without a run.
-func (c *checker) rowInTurn(r machine.Row, h *handed) {
-	if h.must == 0 || r.As != h.must || r.Repeat || r.Conflict {
+func (c *checker) rowInTurn(r machine.Row, h *itemState) {
+	if h.requiredOutcome == 0 || r.As != h.requiredOutcome || r.Repeat || r.Conflict {
 		return
 	}
 	if r.Reason != h.reason {
@@ -126,8 +126,8 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	if h.reason == reasonname.Behind {
 		return
 	}
-	if r.As == machine.AsBlocked && r.After != h.after {
-		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", trace.Item(h.item), r.After, h.after)
+	if r.As == machine.AsBlocked && r.After != h.requiredDelay {
+		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", trace.Item(h.item), r.After, h.requiredDelay)
 	}
 }
 
@@ -149,19 +149,19 @@ func (c *checker) inOrder(f *flight) {
 				c.broke("B9", "%s takes effect as version %d of %s, which is at %d", m.Name(), m.Version, m.Stream, last)
 			}
 			c.w.ledger[m.Stream] = m.Version
-		case ended && e.As == machine.AsDiscarded && f.following[i] && m.Version == last+1:
+		case ended && e.As == machine.AsDiscarded && f.nextVersions[i] && m.Version == last+1:
 			c.w.ledger[m.Stream] = m.Version
 		case ended && e.As == machine.AsDiscarded && m.Version > last:
 			c.broke("B4", "%s is discarded as version %d of %s, which is at %d", m.Name(), m.Version, m.Stream, last)
 		}
-		if at := c.w.store.Stream(m.Stream).At.Version; m.Version > 0 && f.last(i) && at != c.w.ledger[m.Stream] {
+		if at := c.w.store.Stream(m.Stream).At.Version; m.Version > 0 && f.isLastOfStream(i) && at != c.w.ledger[m.Stream] {
 			c.broke("B9", "%s is at %d in the store, and version %d has ended", m.Stream, at, c.w.ledger[m.Stream])
 		}
 	}
 }
 
-// The method last reports whether the batch has no later entry of the same stream.
-func (f *flight) last(entry int) bool {
+// isLastOfStream reports whether the batch has no later entry of the same stream.
+func (f *flight) isLastOfStream(entry int) bool {
 	for i := entry + 1; i < len(f.of.Entries); i++ {
 		if f.message(i).Stream == f.message(entry).Stream {
 			return false
@@ -178,12 +178,12 @@ func (c *checker) passedOver(f *flight, d *model.Delivery) bool {
 		return false
 	}
 	for i, v := range f.verdicts {
-		if f.message(i).ID == d.Message.ID && early(v) && (d.Message.Version > 0 || v.Kind == store.Old) {
+		if f.message(i).ID == d.Message.ID && cannotRunNow(v) && (d.Message.Version > 0 || v.Kind == store.Old) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.hands, func(h *handed) bool {
-		return h.out && h.delivery.Message.ID == d.Message.ID && (d.Message.Version > 0 || h.endsAsOld())
+	return slices.ContainsFunc(c.hands, func(h *itemState) bool {
+		return h.isOutOfTurn && h.delivery.Message.ID == d.Message.ID && (d.Message.Version > 0 || h.endsAsOld())
 	})
 }
 
@@ -256,21 +256,21 @@ func (c *checker) asOld() machine.As {
 
 // tooOld is called when the store's answer is that an entry is older than the retention. The message ends as the policy
 // says, without a run. Only the checker knows whether the message was applied before.
-func (c *checker) tooOld(h *handed, as machine.As) {
+func (c *checker) tooOld(h *itemState, as machine.As) {
 	c.arose("H4")
 	if as == machine.AsBlocked {
 		c.w.coverage.Add("fault", "too old, and known only when it is to wait behind another")
 	}
-	if id := identity(h.item); !c.w.store.WasRemoved(id) && !c.w.passedBy[id] {
+	if id := identityOf(h.item); !c.w.store.WasRemoved(id) && !c.w.passedBy[id] {
 		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
 	}
-	h.must, h.reason = c.asOld(), reasonname.Expired
-	c.w.coverage.Add("fault", "too old, and ends as "+trace.Word(trace.AsNames[:], h.must))
+	h.requiredOutcome, h.reason = c.asOld(), reasonname.Expired
+	c.w.coverage.Add("fault", "too old, and ends as "+trace.Word(trace.AsNames[:], h.requiredOutcome))
 	h.suspicion = suspicion{} // the handler will not run again
 }
 
 // endsAsOld reports whether a delivery was found to be too old and has not ended yet.
-func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == reasonname.Expired }
+func (h *itemState) endsAsOld() bool { return h.requiredOutcome != 0 && h.reason == reasonname.Expired }
 
 // oldBefore returns the first entry of a batch that is too old and comes before the given entry in the same key or
 // lane, or -1 if there is none.
@@ -306,7 +306,7 @@ func (c *checker) besideOld(f *flight, x model.Effect) {
 		c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.Message.Name(), f.message(i).Name())
 	}
 	for _, h := range c.hands {
-		if other, _ := c.lineOf(h.item); h.claim == nil && other == l && h.arrival < handOf(it).arrival && h.endsAsOld() && c.alive(h) && !h.asked && !h.handled {
+		if other, _ := c.lineOf(h.item); h.claim == nil && other == l && h.arrival < handOf(it).arrival && h.endsAsOld() && c.alive(h) && !h.settling && !h.handled {
 			c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.Message.Name(), h.delivery.Message.Name())
 		}
 	}

@@ -54,8 +54,8 @@ func (c Crypt) Lenient() Crypt { return Crypt{Cipher: c.Cipher} }
 
 var errNoCipher = errors.New("it is encrypted, and the store was opened without a key; configure the encryption of the store")
 
-// about returns the additional authenticated data of a value that belongs to the given id.
-func about(kind string, id []byte) []byte { return append(append([]byte(kind), 0), id...) }
+// additionalData returns the additional authenticated data of a value that belongs to the given id.
+func additionalData(kind string, id []byte) []byte { return append(append([]byte(kind), 0), id...) }
 
 // Binding versions define the additional data of the parts of an encrypted message. No release writes the version byID
 // any more. The version itself need not be authenticated, because a part that was encrypted under one version cannot be
@@ -65,11 +65,11 @@ const (
 	byIdentity = 2 // consumer, source and id
 )
 
-// aboutMessage returns the additional data of a part of the message with the given identity.
-func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
+// messageAdditionalData returns the additional data of a part of the message with the given identity.
+func messageAdditionalData(binds int, kind string, of semel.Key) ([]byte, error) {
 	switch binds {
 	case byID:
-		return about(kind, []byte(of.ID)), nil
+		return additionalData(kind, []byte(of.ID)), nil
 	case byIdentity:
 		data := append([]byte(kind), "/2\x00"...)
 		for _, part := range []string{of.Consumer, of.Source, of.ID} {
@@ -81,10 +81,10 @@ func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
 	}
 }
 
-// The type hidden is the envelope of an encrypted message. Key and body are encrypted separately. Headers is a string
+// encryptedEnvelope is the envelope of an encrypted message. Key and body are encrypted separately. Headers is a string
 // instead of a list, so that a release without encryption rejects the envelope and does not process the encrypted bytes
 // as a message.
-type hidden struct {
+type encryptedEnvelope struct {
 	Encrypted []byte `json:"encrypted"`
 	Headers   string `json:"headers"`
 	Binds     int    `json:"binds,omitempty"`
@@ -106,7 +106,7 @@ func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key
 	if of.Consumer == "" {
 		return "", nil, nil, errNoIdentity
 	}
-	h := hidden{Headers: "encrypted", Binds: byIdentity}
+	h := encryptedEnvelope{Headers: "encrypted", Binds: byIdentity}
 	for _, part := range []struct {
 		kind  string
 		plain []byte
@@ -126,7 +126,7 @@ func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key
 // Unseal restores m from the row with the given identity. The message m must have the key and body of the row, which
 // Unseal decrypts. The result hiding means that decryption failed.
 func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding bool, err error) {
-	h, encrypted, err := hiddenIn(envelope)
+	h, encrypted, err := decodeEnvelope(envelope)
 	if !encrypted {
 		return false, Unseal(envelope, m)
 	}
@@ -161,7 +161,7 @@ func (c Crypt) plainColumn(s string) string {
 // Body returns the bytes that a row stores for a new body. If the envelope of the row is encrypted, the body is
 // encrypted with the same binding.
 func (c Crypt) Body(of semel.Key, envelope, body []byte) ([]byte, error) {
-	h, encrypted, err := hiddenIn(envelope)
+	h, encrypted, err := decodeEnvelope(envelope)
 	switch {
 	case !encrypted || body == nil:
 		return body, nil
@@ -175,7 +175,7 @@ func (c Crypt) Body(of semel.Key, envelope, body []byte) ([]byte, error) {
 
 // ShowBody is the inverse of Body.
 func (c Crypt) ShowBody(of semel.Key, envelope, kept []byte) ([]byte, error) {
-	h, encrypted, err := hiddenIn(envelope)
+	h, encrypted, err := decodeEnvelope(envelope)
 	switch {
 	case !encrypted || kept == nil:
 		return kept, nil
@@ -185,8 +185,8 @@ func (c Crypt) ShowBody(of semel.Key, envelope, kept []byte) ([]byte, error) {
 	return c.decryptPart(h.Binds, "body", of, kept)
 }
 
-// hiddenIn reads an encrypted envelope. If the envelope is in plain text, the result encrypted is false.
-func hiddenIn(envelope []byte) (h hidden, encrypted bool, err error) {
+// decodeEnvelope reads an encrypted envelope. If the envelope is in plain text, the result encrypted is false.
+func decodeEnvelope(envelope []byte) (h encryptedEnvelope, encrypted bool, err error) {
 	if !bytes.HasPrefix(envelope, []byte(hides)) {
 		return h, false, nil
 	}
@@ -195,7 +195,7 @@ func hiddenIn(envelope []byte) (h hidden, encrypted bool, err error) {
 }
 
 func (c Crypt) encryptPart(binds int, kind string, of semel.Key, plain []byte) ([]byte, error) {
-	data, err := aboutMessage(binds, kind, of)
+	data, err := messageAdditionalData(binds, kind, of)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (c Crypt) encryptPart(binds int, kind string, of semel.Key, plain []byte) (
 }
 
 func (c Crypt) decryptPart(binds int, kind string, of semel.Key, text []byte) ([]byte, error) {
-	data, err := aboutMessage(binds, kind, of)
+	data, err := messageAdditionalData(binds, kind, of)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (c Crypt) decrypt(kind string, id, text []byte) ([]byte, error) {
 	if c.Cipher == nil {
 		return nil, errNoCipher
 	}
-	return c.Cipher.Decrypt(text, about(kind, id))
+	return c.Cipher.Decrypt(text, additionalData(kind, id))
 }
 
 // Size returns the length of a body. The parameter kept is the number of bytes that the store uses for the body.
@@ -228,9 +228,9 @@ func (c Crypt) Size(envelope []byte, kept int) int {
 	return kept
 }
 
-// The variable marked is the prefix of encrypted values outside of an envelope. The prefix contains random bytes, so
+// encryptedPrefix is the prefix of encrypted values outside of an envelope. The prefix contains random bytes, so
 // that no other value begins with it.
-var marked = []byte("\x00semel encrypted\xf5\x9b\x1e\x07")
+var encryptedPrefix = []byte("\x00semel encrypted\xf5\x9b\x1e\x07")
 
 // Hide encrypts a value that belongs to an id and is outside of an envelope. If the value is nil, Hide
 // returns nil.
@@ -238,19 +238,19 @@ func (c Crypt) Hide(kind string, id, plain []byte) ([]byte, error) {
 	if c.Cipher == nil || plain == nil {
 		return plain, nil
 	}
-	text, err := c.Cipher.Encrypt(plain, about(kind, id))
+	text, err := c.Cipher.Encrypt(plain, additionalData(kind, id))
 	if err != nil {
 		return nil, fmt.Errorf("the %s cannot be encrypted: %w", kind, err)
 	}
-	return append(bytes.Clone(marked), text...), nil
+	return append(bytes.Clone(encryptedPrefix), text...), nil
 }
 
 // Show is the inverse of Hide. If the value is in plain text, Show returns the value unchanged.
 func (c Crypt) Show(kind string, id, text []byte) ([]byte, error) {
-	if !bytes.HasPrefix(text, marked) {
+	if !bytes.HasPrefix(text, encryptedPrefix) {
 		return text, nil
 	}
-	plain, err := c.decrypt(kind, id, text[len(marked):])
+	plain, err := c.decrypt(kind, id, text[len(encryptedPrefix):])
 	if err != nil {
 		return nil, fmt.Errorf("the %s cannot be read: %w", kind, err)
 	}
@@ -279,7 +279,7 @@ const hiddenError = "encrypted"
 
 // errorOf returns the text that is stored for an error in a new row, whose number is not known yet.
 func (c Crypt) errorOf(m *store.Mark, text string) string {
-	data, err := aboutMessage(byIdentity, ofError, semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)})
+	data, err := messageAdditionalData(byIdentity, ofError, semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)})
 	if err != nil {
 		return hiddenError
 	}
@@ -288,7 +288,7 @@ func (c Crypt) errorOf(m *store.Mark, text string) string {
 
 // RowError returns the text that is stored for an error in the row with the given number.
 func (c Crypt) RowError(row int64, text string) string {
-	return c.hideError(errorOfRow, about(ofError, rowID(row)), text)
+	return c.hideError(errorOfRow, additionalData(ofError, rowID(row)), text)
 }
 
 // hideError truncates an error text and encrypts it. If encryption fails, only the error text is lost, and
@@ -308,13 +308,13 @@ func (c Crypt) hideError(begins string, data []byte, text string) string {
 // ShowError is the inverse of errorOf and RowError. If decryption fails, ShowError returns "encrypted". Plain
 // text is returned unchanged.
 func (c Crypt) ShowError(of semel.Key, row int64, kept string) string {
-	data, text := about(ofError, rowID(row)), ""
+	data, text := additionalData(ofError, rowID(row)), ""
 	if hidden, is := strings.CutPrefix(kept, errorOfRow); is {
 		text = hidden
 	} else if hidden, is := strings.CutPrefix(kept, errorOfIdentity); is {
 		text = hidden
 		var err error
-		if data, err = aboutMessage(byIdentity, ofError, of); err != nil {
+		if data, err = messageAdditionalData(byIdentity, ofError, of); err != nil {
 			return hiddenError
 		}
 	} else {

@@ -80,12 +80,12 @@ func (k *Key) cutAhead(now int64) bool {
 func isAhead(at, now int64) bool { return at-now > timing.ClockSlack.Microseconds() }
 
 func (k *Key) answer(s keystore.State, now int64) keystore.Answer {
-	a := keystore.Answer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
+	a := keystore.Answer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(microseconds(now - k.First))}
 	if s == keystore.Completed || s == keystore.Failed {
 		a.Result = k.Result
 	}
 	if s == keystore.Claimed || s == keystore.Held && k.Ended == 0 {
-		a.Left = micro(max(k.Until-now, 0))
+		a.Left = microseconds(max(k.Until-now, 0))
 	}
 	return a
 }
@@ -132,7 +132,7 @@ func (k *Key) Note(t store.Token, note []byte) bool {
 // Left reports whether a key with a stored request is abandoned: no process has worked on the key for at least quiet.
 // The duration says how long no process has worked on the key.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
-	since := micro(now - k.Until)
+	since := microseconds(now - k.Until)
 	open := k.Ended == 0 || k.Ended == keystore.Release || k.Ended == keystore.Abandon
 	return since, k.Result != nil && open && since >= quiet
 }
@@ -147,4 +147,4 @@ func KeySum(k semel.Key) []byte {
 	return sum.Sum(nil)
 }
 
-func micro(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

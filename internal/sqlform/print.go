@@ -51,7 +51,7 @@ func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) seme
 	}
 	f := semel.Fingerprint{Version: uint8(version - keyedPrint)}
 	for n := 0; c.Cipher != nil; n++ {
-		name, secret, there := c.Cipher.Derive(n, about(kind, id))
+		name, secret, there := c.Cipher.Derive(n, additionalData(kind, id))
 		if !there {
 			break
 		}
@@ -70,7 +70,7 @@ func readablePrint(version int64, sum []byte) bool {
 
 // keyedSum returns the sum of a fingerprint with the n-th key, or nil if the cipher has fewer keys.
 func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []byte {
-	name, secret, there := c.Cipher.Derive(n, about(kind, id))
+	name, secret, there := c.Cipher.Derive(n, additionalData(kind, id))
 	if !there {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (c Crypt) EditSums(row int64, before, after []byte) (was, is, secret []byte
 	if was, err = c.Hide(ofEdit, rowID(row), b[:]); err == nil {
 		is, err = c.Hide(ofEdit, rowID(row), a[:])
 	}
-	_, key, _ := c.Cipher.Derive(0, about(ofEdit, rowID(row)))
+	_, key, _ := c.Cipher.Derive(0, additionalData(ofEdit, rowID(row)))
 	return was, is, key[:], err
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 func TestReceive(t *testing.T) {
-	// The function of receives messages of the given sizes; a negative size means a duplicate. The result contains the
+	// receiveSizes receives messages of the given sizes; a negative size means a duplicate. The result contains the
 	// sizes of the messages in each piece.
-	of := func(t *testing.T, sizes []int) (pieces [][]int) {
+	receiveSizes := func(t *testing.T, sizes []int) (pieces [][]int) {
 		marks, verdicts := make([]store.Mark, len(sizes)), make([]store.Verdict, len(sizes))
 		messages := make([]*semel.Message, len(sizes))
 		for i, n := range sizes {
@@ -45,7 +45,7 @@ func TestReceive(t *testing.T) {
 		"one_that_is_larger_goes_alone":      {[]int{1, 3 * half, 1}, [][]int{{1}, {3 * half}, {1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := of(t, c.sizes); !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
+			if got := receiveSizes(t, c.sizes); !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
 				t.Errorf("pieces of %v, want %v", got, c.want)
 			}
 		})

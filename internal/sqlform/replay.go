@@ -16,8 +16,8 @@ type Replay struct {
 	Token store.Token
 }
 
-// mine returns store.ErrClaimLost if the process with the given token does not run the replay.
-func (r *Replay) mine(t store.Token) error {
+// checkToken returns store.ErrClaimLost if the process with the given token does not run the replay.
+func (r *Replay) checkToken(t store.Token) error {
 	if r.State.Ended() || r.Token != t {
 		return fmt.Errorf("replay %d: %w", r.Number, store.ErrClaimLost)
 	}
@@ -38,7 +38,7 @@ func (r *Replay) Take(t store.Token, lease time.Duration) error {
 
 // Save stores the progress.
 func (r *Replay) Save(t store.Token, lease time.Duration, p admin.ReplayProgress, now time.Time) error {
-	if err := r.mine(t); err != nil {
+	if err := r.checkToken(t); err != nil {
 		return err
 	}
 	r.Left, r.Progress, r.Saved = lease, p, now

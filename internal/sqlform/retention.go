@@ -45,14 +45,14 @@ func MayReap(r store.Retention, bodies bool) error {
 // which markers may have been removed). Each number occurs once.
 func Aged(marks []store.Mark) (scopes []int64) {
 	for i := range marks {
-		if n := marks[i].Scope; asksAge(&marks[i]) && !slices.Contains(scopes, n) {
+		if n := marks[i].Scope; needsAge(&marks[i]) && !slices.Contains(scopes, n) {
 			scopes = append(scopes, n)
 		}
 	}
 	return scopes
 }
 
-func asksAge(m *store.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
+func needsAge(m *store.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
 
 // Low contains the low-water mark of a source (markers from before that time may have been removed), and the current
 // time by the store's clock.
@@ -65,7 +65,7 @@ func JudgeAges(marks []store.Mark, lows map[int64]Low, verdicts []store.Verdict)
 	for i := range marks {
 		m := &marks[i]
 		low, kept := lows[m.Scope]
-		if !kept || verdicts[i].Kind != store.Fresh || !asksAge(m) {
+		if !kept || verdicts[i].Kind != store.Fresh || !needsAge(m) {
 			continue
 		}
 		switch {

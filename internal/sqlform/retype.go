@@ -18,7 +18,7 @@ type Retyped struct {
 // Retype returns the columns of a row whose message gets another type. If the row's envelope is encrypted, Retype
 // encrypts the new envelope with the same binding.
 func (c Crypt) Retype(of semel.Key, stored []byte, kind string) (r Retyped, err error) {
-	h, encrypted, err := hiddenIn(stored)
+	h, encrypted, err := decodeEnvelope(stored)
 	open := stored
 	if encrypted && err == nil {
 		open, err = c.decryptPart(h.Binds, "envelope", of, h.Encrypted)

@@ -105,7 +105,7 @@ func ReadSteps(c Crypt, row int64, text []byte) ([]store.StepDone, error) {
 	}
 	done := make([]store.StepDone, len(all))
 	for i, s := range all {
-		if c.required() && len(s.Output) > 0 && !bytes.HasPrefix(s.Output, marked) {
+		if c.required() && len(s.Output) > 0 && !bytes.HasPrefix(s.Output, encryptedPrefix) {
 			return nil, fmt.Errorf("the output of step %q is in plain text, and the store requires encryption", s.Name)
 		}
 		output, err := c.Show(ofStep, rowID(row), s.Output)

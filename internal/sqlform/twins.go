@@ -33,7 +33,7 @@ func (m Marker) Of(row Twin, others []Twin) bool {
 		if !m.has(o) {
 			continue
 		}
-		if tells := m.tells(row); tells != m.tells(o) {
+		if tells := m.matchesRow(row); tells != m.matchesRow(o) {
 			return tells
 		}
 		return !row.Conflict
@@ -43,7 +43,7 @@ func (m Marker) Of(row Twin, others []Twin) bool {
 
 func (m Marker) has(row Twin) bool { return m.Version == row.Version && bytes.Equal(m.Sum, row.Sum) }
 
-func (m Marker) tells(row Twin) bool { return m.Outcome == int64(row.State.Outcome()) }
+func (m Marker) matchesRow(row Twin) bool { return m.Outcome == int64(row.State.Outcome()) }
 
 // Returned returns the new marker of an identity after the row of a conflict was closed that owned the marker. The
 // result is the marker of the first content's row. If the first content has no row, the result is closed.

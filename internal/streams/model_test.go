@@ -44,8 +44,8 @@ type place struct {
 	print semel.Fingerprint
 }
 
-// judged returns the answers of the model (new, gap, stale), and which messages have the next version of their stream.
-func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bool) {
+// expectedVerdicts returns the answers of the model (new, gap, stale), and which messages have the next version of their stream.
+func (d *drawn) expectedVerdicts(at map[string]place) (verdicts []store.Verdict, next []bool) {
 	verdicts, next = slices.Clone(d.verdicts), make([]bool, len(d.marks))
 	for i, m := range d.marks {
 		s, n := at[string(m.Version.Stream)], m.Version.Number
@@ -92,7 +92,7 @@ func (d *drawn) holds(t *testing.T, before map[string]place) bool {
 	for _, s := range b.All() {
 		s.Last, s.Print = before[string(s.Name)].last, before[string(s.Name)].print
 	}
-	want, next := d.judged(map[string]place{"a": before["a"], "b": before["b"]})
+	want, next := d.expectedVerdicts(map[string]place{"a": before["a"], "b": before["b"]})
 	got := slices.Clone(d.verdicts)
 	if b.Judge(got); !slices.Equal(got, want) {
 		t.Errorf("judged %v, and should be %v", got, want)

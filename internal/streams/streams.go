@@ -38,10 +38,10 @@ type Batch struct {
 	of    []*Stream // by message; nil if the version is not checked
 	next  []bool    // by message: whether it has the next version of its stream
 	came  bool      // End made a row due that should have been blocked
-	// The field unjudged contains the indexes of the messages that start a stream and whose versions Judge does not
+	// uncheckedMarks contains the indexes of the messages that start a stream and whose versions Judge does not
 	// check. The field known contains the streams in all by their keys.
-	unjudged []int
-	known    map[key]*Stream
+	uncheckedMarks []int
+	known          map[key]*Stream
 }
 
 type key struct {
@@ -54,7 +54,7 @@ func Of(marks []store.Mark) *Batch {
 	var b *Batch
 	for i := range marks {
 		v := &marks[i].Version
-		if v.Number == 0 || !v.Asks && !begins(&marks[i]) {
+		if v.Number == 0 || !v.Asks && !startsStream(&marks[i]) {
 			continue
 		}
 		if b == nil {
@@ -79,9 +79,9 @@ func Of(marks []store.Mark) *Batch {
 
 func keyOf(m *store.Mark) key { return key{m.Scope, string(m.Version.Stream)} }
 
-// begins reports whether the message starts a stream although its version is not checked. A message that starts a
+// startsStream reports whether the message starts a stream although its version is not checked. A message that starts a
 // stream without a check is parked or waits, and later versions must wait for it.
-func begins(m *store.Mark) bool {
+func startsStream(m *store.Mark) bool {
 	return !m.Version.Asks && m.Version.Start == 0 && m.Version.Number > 0 && m.Claim.Token == 0
 }
 
@@ -105,7 +105,7 @@ func (b *Batch) Judge(verdicts []store.Verdict) {
 		return
 	}
 	b.begin()
-	b.startUnjudged(verdicts)
+	b.startUnchecked(verdicts)
 	for i, s := range b.of {
 		m := &b.marks[i]
 		if s == nil || verdicts[i].Kind != store.Fresh || m.As != store.Applied && m.As != store.Discarded {
@@ -133,17 +133,17 @@ func (s *Stream) beginAt(n int64) {
 	}
 }
 
-// startUnjudged starts the streams of fresh messages whose versions Judge does not check (see begins). A stream starts
+// startUnchecked starts the streams of fresh messages whose versions Judge does not check (see begins). A stream starts
 // at the smallest of its unchecked versions in the batch. If a stream started at a later version, that version could be
 // applied before an earlier version that waits in the inbox.
-func (b *Batch) startUnjudged(verdicts []store.Verdict) {
+func (b *Batch) startUnchecked(verdicts []store.Verdict) {
 	for i := range b.marks {
-		if verdicts[i].Kind == store.Fresh && begins(&b.marks[i]) {
-			b.unjudged = append(b.unjudged, i)
+		if verdicts[i].Kind == store.Fresh && startsStream(&b.marks[i]) {
+			b.uncheckedMarks = append(b.uncheckedMarks, i)
 		}
 	}
-	slices.SortStableFunc(b.unjudged, func(i, j int) int { return cmp.Compare(b.marks[i].Version.Number, b.marks[j].Version.Number) })
-	for _, i := range b.unjudged {
+	slices.SortStableFunc(b.uncheckedMarks, func(i, j int) int { return cmp.Compare(b.marks[i].Version.Number, b.marks[j].Version.Number) })
+	for _, i := range b.uncheckedMarks {
 		if s := b.known[keyOf(&b.marks[i])]; s != nil {
 			s.beginAt(b.marks[i].Version.Number)
 		}
@@ -157,7 +157,7 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {
 		return nil
 	}
-	for _, i := range b.unjudged {
+	for _, i := range b.uncheckedMarks {
 		if m := &b.marks[i]; b.known[keyOf(m)] == nil && !slices.Contains(trim, i) {
 			all = append(all, &Stream{Scope: m.Scope, Name: m.Version.Stream, Last: m.Version.Number - 1})
 		}
@@ -170,7 +170,7 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 func Received(marks []store.Mark, verdicts []store.Verdict) []*Stream {
 	b := Of(marks)
 	if b != nil {
-		b.startUnjudged(verdicts)
+		b.startUnchecked(verdicts)
 	}
 	return b.Begun(nil)
 }
@@ -194,14 +194,14 @@ func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	b.move(e)
 	e.Rows, e.Claims = slices.Clone(e.Rows), slices.Clone(e.Claims)
 	for i := range e.Rows {
-		if r := &e.Rows[i]; r.State == store.StateBlocked && !r.Repeat && b.due(r.Mark) {
+		if r := &e.Rows[i]; r.State == store.StateBlocked && !r.Repeat && b.isDue(r.Mark) {
 			r.State, r.After, r.Reason, b.came = store.StateReceived, 0, "", true
 		}
 	}
 	for i := range e.Claims {
 		c := &e.Claims[i]
 		waits := c.State == store.StateBlocked || c.State == store.StateParked && c.Reason == semel.ReasonGap
-		if waits && b.due(c.Mark) {
+		if waits && b.isDue(c.Mark) {
 			if c.State == store.StateParked {
 				c.Error = "" // the text says that an earlier version is missing
 			}
@@ -256,8 +256,8 @@ func (b *Batch) move(e store.Ending) {
 	}
 }
 
-// The method due reports whether the version of a message is at most the next version of its stream.
-func (b *Batch) due(mark int) bool {
+// isDue reports whether the version of a message is at most the next version of its stream.
+func (b *Batch) isDue(mark int) bool {
 	s := b.of[mark]
 	return s != nil && b.marks[mark].Version.Number <= s.now+1
 }

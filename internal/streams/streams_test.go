@@ -15,8 +15,8 @@ func version(stream string, n int64, as store.Outcome) store.Mark {
 		Version: versions.Position{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
 }
 
-// judged returns the answers of Judge for messages that were all Fresh.
-func judged(b *Batch, marks []store.Mark) (kinds []store.VerdictKind) {
+// judgeFresh returns the answers of Judge for messages that were all Fresh.
+func judgeFresh(b *Batch, marks []store.Mark) (kinds []store.VerdictKind) {
 	verdicts := make([]store.Verdict, len(marks))
 	for i := range verdicts {
 		verdicts[i].Kind = store.Fresh
@@ -71,7 +71,7 @@ func TestVersionsOfABatch(t *testing.T) {
 				}
 			}
 			b := Of(c.marks)
-			if got := judged(b, c.marks); !slices.Equal(got, c.want) {
+			if got := judgeFresh(b, c.marks); !slices.Equal(got, c.want) {
 				t.Errorf("judged %v, want %v", got, c.want)
 			}
 			_, moved := b.End(e)

@@ -56,7 +56,7 @@ func shown(text []byte) []byte { return text[:min(len(text), 2000)] }
 
 // sameValue compares a value and everything in it, in the order of the text.
 func sameValue(text []byte, v Value, want *refValue) error {
-	wantText := want.text
+	wantText := want.decodedText
 	if want.kind != String {
 		wantText = text[want.start:want.end]
 	}

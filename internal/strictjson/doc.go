@@ -77,8 +77,8 @@ type node struct {
 type Document struct {
 	source []byte
 	nodes  []node
-	// The field text contains the decoded text of all strings that have escapes.
-	text []byte
+	// decodedText contains the decoded text of all strings that have escapes.
+	decodedText []byte
 	// order contains, for each object, the number of its names, followed by the nodes of the names, sorted by name. The
 	// first entry in order is for empty objects.
 	order []uint32

@@ -23,7 +23,7 @@ func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte
 	for len(pointers) > 0 {
 		n := min(len(pointers), mostAtOnce)
 		f := finder{text, pointers[:n], found[:n], scratch, ^uint64(0) >> (mostAtOnce - n)}
-		f.value(skipSpace(text, 0), f.sought, 0)
+		f.findInValue(skipSpace(text, 0), f.sought, 0)
 		scratch = f.scratch
 		pointers, found = pointers[n:], found[n:]
 	}
@@ -40,27 +40,27 @@ type finder struct {
 	sought uint64
 }
 
-// The method value follows the pointers of set from the JSON value at i. The first tokens of the pointers, as many as
+// findInValue follows the pointers of set from the JSON value at i. The first tokens of the pointers, as many as
 // depth says, lead to the value at i. If some pointers are not found yet, value returns the end of the value.
-func (f *finder) value(i int, set uint64, depth int) (end int) {
-	here := f.ending(set, depth)
+func (f *finder) findInValue(i int, set uint64, depth int) (end int) {
+	here := f.pointersEndingAt(set, depth)
 	switch deeper := set &^ here; {
 	case deeper != 0 && f.text[i] == '{':
-		end = f.object(skipSpace(f.text, i+1), deeper, depth)
+		end = f.findInObject(skipSpace(f.text, i+1), deeper, depth)
 	case deeper != 0 && f.text[i] == '[':
-		end = f.array(skipSpace(f.text, i+1), deeper, depth)
+		end = f.findInArray(skipSpace(f.text, i+1), deeper, depth)
 	default:
 		end = skipValue(f.text, i)
 	}
 	if here != 0 {
-		f.keep(here, f.text[i:end:end])
+		f.storeFound(here, f.text[i:end:end])
 	}
 	f.sought &^= set
 	return end
 }
 
-// ending returns those pointers of set whose number of tokens is depth.
-func (f *finder) ending(set uint64, depth int) (here uint64) {
+// pointersEndingAt returns those pointers of set whose number of tokens is depth.
+func (f *finder) pointersEndingAt(set uint64, depth int) (here uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if len(f.pointers[lowest(rest)].tokens) == depth {
 			here |= rest & -rest
@@ -69,8 +69,8 @@ func (f *finder) ending(set uint64, depth int) (here uint64) {
 	return here
 }
 
-// keep stores the value for the pointers of set.
-func (f *finder) keep(set uint64, raw []byte) {
+// storeFound stores the value for the pointers of set.
+func (f *finder) storeFound(set uint64, raw []byte) {
 	found := Found{kindOf(raw[0]), raw, raw}
 	if found.Kind == String {
 		found.Text = f.stringText(raw)
@@ -90,21 +90,21 @@ func (f *finder) stringText(raw []byte) []byte {
 	return f.scratch[before:len(f.scratch):len(f.scratch)]
 }
 
-// object follows the pointers of set into an object. The parameter i is the index of the first name or, if the object
+// findInObject follows the pointers of set into an object. The parameter i is the index of the first name or, if the object
 // is empty, of its end.
-func (f *finder) object(i int, set uint64, depth int) (end int) {
+func (f *finder) findInObject(i int, set uint64, depth int) (end int) {
 	for f.text[i] != '}' {
 		nameEnd, escaped := skipString(f.text, i+1)
 		named := uint64(0)
 		if escaped {
-			named = f.decoded(f.text[i+1:nameEnd-1], set, depth)
+			named = f.namedDecoded(f.text[i+1:nameEnd-1], set, depth)
 		} else {
-			named = f.named(f.text[i+1:nameEnd-1], prefixIn(f.text, i+1, nameEnd-1), set, depth)
+			named = f.pointersWithName(f.text[i+1:nameEnd-1], prefixIn(f.text, i+1, nameEnd-1), set, depth)
 		}
 		i = skipSpace(f.text, skipSpace(f.text, nameEnd)+1)
-		if i = f.member(i, named, depth); named != 0 {
+		if i = f.findInMember(i, named, depth); named != 0 {
 			if set &^= named; set == 0 {
-				return f.rest(i)
+				return f.skipRest(i)
 			}
 		}
 		if i = skipSpace(f.text, i); f.text[i] == ',' {
@@ -114,14 +114,14 @@ func (f *finder) object(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// array follows the pointers of set into an array. The parameter i is the index of the first element or, if the array
+// findInArray follows the pointers of set into an array. The parameter i is the index of the first element or, if the array
 // is empty, of its end.
-func (f *finder) array(i int, set uint64, depth int) (end int) {
+func (f *finder) findInArray(i int, set uint64, depth int) (end int) {
 	for index := 0; f.text[i] != ']'; index++ {
-		indexed := f.indexed(index, set, depth)
-		if i = f.member(i, indexed, depth); indexed != 0 {
+		indexed := f.pointersWithIndex(index, set, depth)
+		if i = f.findInMember(i, indexed, depth); indexed != 0 {
 			if set &^= indexed; set == 0 {
-				return f.rest(i)
+				return f.skipRest(i)
 			}
 		}
 		if i = skipSpace(f.text, i); f.text[i] == ',' {
@@ -131,34 +131,34 @@ func (f *finder) array(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// member follows the pointers of set, which lead to the value at i, and returns the end of that value.
-func (f *finder) member(i int, set uint64, depth int) (end int) {
+// findInMember follows the pointers of set, which lead to the value at i, and returns the end of that value.
+func (f *finder) findInMember(i int, set uint64, depth int) (end int) {
 	if set == 0 {
 		return skipValue(f.text, i)
 	}
-	return f.value(i, set, depth+1)
+	return f.findInValue(i, set, depth+1)
 }
 
-// rest returns the end of the array or object that is open at i, if some pointers are not found yet. If all pointers
+// skipRest returns the end of the array or object that is open at i, if some pointers are not found yet. If all pointers
 // are found, rest returns i.
-func (f *finder) rest(i int) (end int) {
+func (f *finder) skipRest(i int) (end int) {
 	if f.sought == 0 {
 		return i
 	}
 	return skipNested(f.text, i)
 }
 
-// decoded does the same as the method named, for a name that contains escapes.
-func (f *finder) decoded(raw []byte, set uint64, depth int) (named uint64) {
+// namedDecoded does the same as pointersWithName, for a name that contains escapes.
+func (f *finder) namedDecoded(raw []byte, set uint64, depth int) (named uint64) {
 	before := len(f.scratch)
 	f.scratch = appendDecoded(f.scratch, raw)
 	name := f.scratch[before:]
 	f.scratch = f.scratch[:before]
-	return f.named(name, prefixOf(name), set, depth)
+	return f.pointersWithName(name, prefixOf(name), set, depth)
 }
 
-// The method named returns those pointers of set whose token at the given depth is the name.
-func (f *finder) named(name []byte, prefix uint64, set uint64, depth int) (named uint64) {
+// pointersWithName returns those pointers of set whose token at the given depth is the name.
+func (f *finder) pointersWithName(name []byte, prefix uint64, set uint64, depth int) (named uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		t := &f.pointers[lowest(rest)].tokens[depth]
 		if t.prefix == prefix && t.name == string(name) {
@@ -168,8 +168,8 @@ func (f *finder) named(name []byte, prefix uint64, set uint64, depth int) (named
 	return named
 }
 
-// indexed returns those pointers of set whose token at the given depth is the index.
-func (f *finder) indexed(index int, set uint64, depth int) (indexed uint64) {
+// pointersWithIndex returns those pointers of set whose token at the given depth is the index.
+func (f *finder) pointersWithIndex(index int, set uint64, depth int) (indexed uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if f.pointers[lowest(rest)].tokens[depth].index == index {
 			indexed |= rest & -rest

@@ -17,8 +17,8 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // plainInteger is the value of node.extra for a number whose text is already its exact decimal (see AppendDecimal).
 const plainInteger = 1
 
-// number parses a number by the grammar of RFC 8259, section 6.
-func (p *Parser) number(start int) (int, *Error) {
+// parseNumber parses a number by the grammar of RFC 8259, section 6.
+func (p *Parser) parseNumber(start int) (int, *Error) {
 	source, first := p.source, start
 	if source[start] == '-' {
 		first++

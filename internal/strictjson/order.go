@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// The type name is a member name of an object that is being parsed.
-type name struct {
+// memberName is a member name of an object that is being parsed.
+type memberName struct {
 	// prefix is the result of prefixOf for the name. Most names have different prefixes, so their texts need
 	// not be compared.
 	prefix uint64
@@ -16,17 +16,17 @@ type name struct {
 }
 
 // nameAt returns the name that was just read. The span from start to end includes the quotes.
-func (p *Parser) nameAt(start, end int) name {
+func (p *Parser) nameAt(start, end int) memberName {
 	i := len(p.document.nodes) - 1
 	if p.document.nodes[i].next != 0 {
-		return name{prefix: prefixOf(p.document.textOf(uint32(i))), node: uint32(i)}
+		return memberName{prefix: prefixOf(p.document.textOf(uint32(i))), node: uint32(i)}
 	}
-	return name{prefix: prefixIn(p.source, start+1, end-1), node: uint32(i)}
+	return memberName{prefix: prefixIn(p.source, start+1, end-1), node: uint32(i)}
 }
 
 // compareNames compares two names by their bytes. If the prefixes are equal, the texts are compared, because
 // shorter names are padded with NULs, and names may contain NULs.
-func (d *Document) compareNames(a, b name) int {
+func (d *Document) compareNames(a, b memberName) int {
 	if a.prefix != b.prefix {
 		return cmp.Compare(a.prefix, b.prefix)
 	}
@@ -36,10 +36,10 @@ func (d *Document) compareNames(a, b name) int {
 // order records the names of an object that ends, sorted by their bytes, and rejects a repeated name. Names that are
 // already sorted, and names whose sequence is remembered, are not sorted again. The check that names are ascending also
 // finds repeated names.
-func (p *Parser) order(names []name) *Error {
+func (p *Parser) order(names []memberName) *Error {
 	d := &p.document
 	d.order = append(d.order, uint32(len(names)))
-	if d.ascending(names) {
+	if d.isAscending(names) {
 		for i := range names {
 			d.order = append(d.order, names[i].node)
 		}
@@ -61,8 +61,8 @@ func (p *Parser) order(names []name) *Error {
 	return nil
 }
 
-// ascending reports whether each name is less than the next.
-func (d *Document) ascending(names []name) bool {
+// isAscending reports whether each name is less than the next.
+func (d *Document) isAscending(names []memberName) bool {
 	for i := 1; i < len(names); i++ {
 		if a, b := names[i-1], names[i]; a.prefix > b.prefix || (a.prefix == b.prefix && d.compareNames(a, b) >= 0) {
 			return false
@@ -73,7 +73,7 @@ func (d *Document) ascending(names []name) bool {
 
 // appendInOrder records the names in the order of places. If the order of places is not ascending, appendInOrder
 // records nothing and returns false.
-func (d *Document) appendInOrder(names []name, places []uint8) bool {
+func (d *Document) appendInOrder(names []memberName, places []uint8) bool {
 	if len(places) != len(names) {
 		return false
 	}
@@ -96,7 +96,7 @@ func (d *Document) appendInOrder(names []name, places []uint8) bool {
 const fewNames = 24
 
 // sort sorts names. If a name is repeated, sort returns an error at its second occurrence.
-func (d *Document) sort(names []name) *Error {
+func (d *Document) sort(names []memberName) *Error {
 	for i := range names {
 		names[i].place = uint32(i)
 	}
@@ -104,7 +104,7 @@ func (d *Document) sort(names []name) *Error {
 		d.sortFew(names)
 	} else {
 		d.cutShared(names)
-		slices.SortFunc(names, func(a, b name) int {
+		slices.SortFunc(names, func(a, b memberName) int {
 			if a.prefix != b.prefix {
 				return cmp.Compare(a.prefix, b.prefix)
 			}
@@ -121,7 +121,7 @@ func (d *Document) sort(names []name) *Error {
 
 // cutShared computes the prefixes of names without the beginning that all names share, so that names such as
 // order-0000001 have different prefixes.
-func (d *Document) cutShared(names []name) {
+func (d *Document) cutShared(names []memberName) {
 	shared := d.textOf(names[0].node)
 	for _, n := range names[1:] {
 		text := d.textOf(n.node)
@@ -139,7 +139,7 @@ func (d *Document) cutShared(names []name) {
 }
 
 // sortFew is a stable insertion sort.
-func (d *Document) sortFew(names []name) {
+func (d *Document) sortFew(names []memberName) {
 	for i := 1; i < len(names); i++ {
 		n, k := names[i], i
 		for ; k > 0 && (names[k-1].prefix > n.prefix || (names[k-1].prefix == n.prefix && d.compareNames(names[k-1], n) > 0)); k-- {
@@ -161,20 +161,20 @@ const manyNames = 256
 
 // knownOrder returns the slot in which the order of the given names is remembered. If orders are not remembered,
 // knownOrder returns nil.
-func (p *Parser) knownOrder(names []name) *[]uint8 {
-	if p.orders == nil {
-		if !p.again && len(p.document.order) < manyNames {
+func (p *Parser) knownOrder(names []memberName) *[]uint8 {
+	if p.orderCache == nil {
+		if !p.reused && len(p.document.order) < manyNames {
 			return nil
 		}
-		p.orders = new(orders)
+		p.orderCache = new(orders)
 	}
 	last := len(names) - 1
 	key := names[0].prefix + names[last/2].prefix<<1 + names[last].prefix<<2 + uint64(last)
-	return &p.orders[key*0x9e3779b97f4a7c15>>58]
+	return &p.orderCache[key*0x9e3779b97f4a7c15>>58]
 }
 
 // keptOrder returns the order of sorted names to be remembered, or an empty order if there are too many names.
-func keptOrder(room []uint8, names []name) []uint8 {
+func keptOrder(room []uint8, names []memberName) []uint8 {
 	room = room[:0]
 	if len(names) > mostOrdered {
 		return room

@@ -10,17 +10,17 @@ type Parser struct {
 	// frames contains the open arrays and objects. The innermost array or object is the last element.
 	frames []frame
 	// names contains the names of the open objects. The names of the innermost object are the last elements.
-	names []name
-	// The field orders remembers the orders of names, or is nil as long as remembering is not worthwhile. The field
+	names []memberName
+	// orderCache remembers the orders of names, or is nil as long as remembering is not worthwhile. The field
 	// again means that the Parser has parsed a text before.
-	orders *orders
-	again  bool
+	orderCache *orders
+	reused     bool
 }
 
 // frame is an open array or object.
 type frame struct {
-	// The field self is the node of the array or object. The field base is the index of its first name in Parser.names.
-	self, base uint32
+	// nodeIndex is the node of the array or object. firstName is the index of its first name in Parser.names.
+	nodeIndex, firstName uint32
 	// closing is the bracket that ends the array or object.
 	closing byte
 }
@@ -35,7 +35,7 @@ func (p *Parser) Parse(source []byte) (*Document, error) {
 		return nil, &Error{maxLength, "longer than 2 GiB"}
 	}
 	p.reset(source)
-	end, fault := p.text()
+	end, fault := p.parseText()
 	if fault != nil {
 		return nil, fault
 	}
@@ -50,17 +50,17 @@ func (p *Parser) Parse(source []byte) (*Document, error) {
 func (p *Parser) reset(source []byte) {
 	d := &p.document
 	room := min(8+len(source)/6, 1024)
-	p.again = cap(d.nodes) > 0
-	if cap(d.nodes) < room || cap(d.nodes) > mostKept || cap(d.text) > 16*mostKept || cap(d.decimal) > 16*mostKept || cap(p.names) > mostKept {
+	p.reused = cap(d.nodes) > 0
+	if cap(d.nodes) < room || cap(d.nodes) > mostKept || cap(d.decodedText) > 16*mostKept || cap(d.decimal) > 16*mostKept || cap(p.names) > mostKept {
 		*p = Parser{
-			document: Document{nodes: make([]node, 0, room), order: make([]uint32, 0, room)},
-			names:    make([]name, 0, min(room/2, 64)),
-			orders:   p.orders,
-			again:    p.again,
+			document:   Document{nodes: make([]node, 0, room), order: make([]uint32, 0, room)},
+			names:      make([]memberName, 0, min(room/2, 64)),
+			orderCache: p.orderCache,
+			reused:     p.reused,
 		}
 	}
 	d.source = source[:len(source):len(source)]
-	d.nodes, d.text = d.nodes[:0], d.text[:0]
+	d.nodes, d.decodedText = d.nodes[:0], d.decodedText[:0]
 	d.order = append(d.order[:0], 0)
 	p.source, p.frames, p.names = d.source, p.frames[:0], p.names[:0]
 }
@@ -85,40 +85,40 @@ func peek(source []byte, i int) (int, byte) {
 	return i, source[i]
 }
 
-// The function at returns the byte at i, or 0 at the end. In contrast to peek, the function at does not skip space, and
+// byteAt returns the byte at i, or 0 at the end. In contrast to peek, byteAt does not skip space, and
 // the compiler inlines it. The function peek is needed only where a space occurs; compact JSON has no spaces.
-func at(source []byte, i int) byte {
+func byteAt(source []byte, i int) byte {
 	if i < len(source) {
 		return source[i]
 	}
 	return 0
 }
 
-// The method text parses the value of the text and returns its end. Open arrays and objects are stored in a list and
+// parseText parses the value of the text and returns its end. Open arrays and objects are stored in a list and
 // not on the stack.
-func (p *Parser) text() (i int, fault *Error) {
+func (p *Parser) parseText() (i int, fault *Error) {
 	for {
-		c := at(p.source, i)
+		c := byteAt(p.source, i)
 		if c <= ' ' {
 			i, c = peek(p.source, i)
 		}
 		switch c {
 		case '"':
-			i, fault = p.str(i)
+			i, fault = p.parseString(i)
 		case '{', '[':
 			var empty bool
-			if i, empty, fault = p.open(i, c); fault == nil && !empty {
+			if i, empty, fault = p.openFrame(i, c); fault == nil && !empty {
 				continue
 			}
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			i, fault = p.number(i)
+			i, fault = p.parseNumber(i)
 		default:
-			i, fault = p.word(i, c)
+			i, fault = p.parseWord(i, c)
 		}
 		if fault != nil {
 			return i, fault
 		}
-		if i, fault = p.behind(i); fault != nil || len(p.frames) == 0 {
+		if i, fault = p.parseAfterValue(i); fault != nil || len(p.frames) == 0 {
 			return i, fault
 		}
 	}
@@ -130,8 +130,8 @@ func (p *Parser) add(start, end int) *node {
 	return &p.document.nodes[len(p.document.nodes)-1]
 }
 
-// word parses true, false and null. If no value begins at i, word returns an error.
-func (p *Parser) word(i int, c byte) (int, *Error) {
+// parseWord parses true, false and null. If no value begins at i, word returns an error.
+func (p *Parser) parseWord(i int, c byte) (int, *Error) {
 	word := ""
 	switch c {
 	case 't':
@@ -154,8 +154,8 @@ func (p *Parser) word(i int, c byte) (int, *Error) {
 	return i, &Error{i, "no value begins here"}
 }
 
-// open parses the opening bracket at i. For an object, open also parses the first name.
-func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) {
+// openFrame parses the opening bracket at i. For an object, open also parses the first name.
+func (p *Parser) openFrame(i int, bracket byte) (next int, empty bool, fault *Error) {
 	if len(p.frames) == MaxDepth {
 		return i, false, &Error{i, "nested deeper than 1000"}
 	}
@@ -163,33 +163,33 @@ func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) 
 	n := p.add(i, i+1)
 	next, c := peek(p.source, i+1)
 	if c == f.closing {
-		n.end, n.next = uint32(next+1), f.self+1
+		n.end, n.next = uint32(next+1), f.nodeIndex+1
 		return next + 1, true, nil
 	}
 	p.frames = append(p.frames, f)
 	if bracket == '{' {
-		next, fault = p.name(next)
+		next, fault = p.parseName(next)
 	}
 	return next, false, fault
 }
 
-// The method behind parses the text after a value: closing brackets up to a comma and, in an object, the next name.
-func (p *Parser) behind(i int) (int, *Error) {
+// parseAfterValue parses the text after a value: closing brackets up to a comma and, in an object, the next name.
+func (p *Parser) parseAfterValue(i int) (int, *Error) {
 	for len(p.frames) > 0 {
 		f := p.frames[len(p.frames)-1]
-		c := at(p.source, i)
+		c := byteAt(p.source, i)
 		if c <= ' ' {
 			i, c = peek(p.source, i)
 		}
 		switch c {
 		case ',':
 			if f.closing == '}' {
-				return p.name(i + 1)
+				return p.parseName(i + 1)
 			}
 			return i + 1, nil
 		case f.closing:
 			i++
-			if fault := p.close(f, i); fault != nil {
+			if fault := p.closeFrame(f, i); fault != nil {
 				return i, fault
 			}
 		default:
@@ -199,34 +199,34 @@ func (p *Parser) behind(i int) (int, *Error) {
 	return i, nil
 }
 
-// The method close ends the innermost array or object.
-func (p *Parser) close(f frame, end int) *Error {
-	n := &p.document.nodes[f.self]
+// closeFrame ends the innermost array or object.
+func (p *Parser) closeFrame(f frame, end int) *Error {
+	n := &p.document.nodes[f.nodeIndex]
 	n.end, n.next = uint32(end), uint32(len(p.document.nodes))
 	p.frames = p.frames[:len(p.frames)-1]
 	if f.closing == ']' {
 		return nil
 	}
 	n.extra = uint32(len(p.document.order))
-	fault := p.order(p.names[f.base:])
-	p.names = p.names[:f.base]
+	fault := p.order(p.names[f.firstName:])
+	p.names = p.names[:f.firstName]
 	return fault
 }
 
-// name parses a member name and the colon.
-func (p *Parser) name(start int) (int, *Error) {
-	if at(p.source, start) != '"' {
+// parseName parses a member name and the colon.
+func (p *Parser) parseName(start int) (int, *Error) {
+	if byteAt(p.source, start) != '"' {
 		var c byte
 		if start, c = peek(p.source, start); c != '"' {
 			return start, &Error{start, "a member name is expected here"}
 		}
 	}
-	end, fault := p.str(start)
+	end, fault := p.parseString(start)
 	if fault != nil {
 		return end, fault
 	}
 	p.names = append(p.names, p.nameAt(start, end))
-	if at(p.source, end) != ':' {
+	if byteAt(p.source, end) != ':' {
 		var c byte
 		if end, c = peek(p.source, end); c != ':' {
 			return end, &Error{end, "a colon is expected here"}

@@ -17,9 +17,9 @@ import (
 type refValue struct {
 	kind       Kind
 	start, end int
-	// The field text is the decoded text of a string.
-	text     []byte
-	elements []*refValue
+	// decodedText is the decoded text of a string.
+	decodedText []byte
+	elements    []*refValue
 	// For an object, the fields names and elements have the same length, and are in the order of the text. The field
 	// sorted contains the indexes of the names, sorted by name.
 	names, sorted []int
@@ -147,7 +147,7 @@ func (p *refParser) name(v *refValue) {
 	}
 	name := p.str()
 	v.names = append(v.names, name.start)
-	v.nameTexts = append(v.nameTexts, name.text)
+	v.nameTexts = append(v.nameTexts, name.decodedText)
 	if p.peek() != ':' {
 		p.refuse(p.at, "a colon is expected here")
 	}
@@ -155,7 +155,7 @@ func (p *refParser) name(v *refValue) {
 }
 
 func (p *refParser) str() *refValue {
-	v := &refValue{kind: String, start: p.at, text: []byte{}}
+	v := &refValue{kind: String, start: p.at, decodedText: []byte{}}
 	for p.at++; p.at < len(p.source); {
 		switch c := p.source[p.at]; {
 		case c == '"':
@@ -163,7 +163,7 @@ func (p *refParser) str() *refValue {
 			v.end = p.at
 			return v
 		case c == '\\':
-			v.text = p.escape(v.text)
+			v.decodedText = p.escape(v.decodedText)
 		case c < ' ':
 			p.refuse(p.at, "a control character in a string; it must be escaped")
 		default:
@@ -171,7 +171,7 @@ func (p *refParser) str() *refValue {
 			if r == utf8.RuneError && size == 1 {
 				p.refuse(p.at, "invalid UTF-8")
 			}
-			v.text = append(v.text, p.source[p.at:p.at+size]...)
+			v.decodedText = append(v.decodedText, p.source[p.at:p.at+size]...)
 			p.at += size
 		}
 	}
@@ -307,7 +307,7 @@ func (v *refValue) canonical(dst, source []byte) []byte {
 	case Number:
 		return refTagged(dst, 'd', refDecimal(source[v.start:v.end]))
 	case String:
-		return refTagged(dst, 's', v.text)
+		return refTagged(dst, 's', v.decodedText)
 	case Array:
 		dst = append(dst, '[')
 		for _, element := range v.elements {

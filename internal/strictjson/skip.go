@@ -33,7 +33,7 @@ func skipValue(text []byte, i int) int {
 func skipString(text []byte, i int) (end int, escaped bool) {
 	for {
 		word := wordAt(text, i)
-		n := first(stringEnds(word))
+		n := firstMarked(stringEnds(word))
 		i += n
 		switch {
 		case n == 8:
@@ -94,7 +94,7 @@ func closing(opened, closed uint64, depth int) int {
 			continue
 		}
 		if depth--; depth == 0 {
-			return first(all) + 1
+			return firstMarked(all) + 1
 		}
 	}
 	return 0

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// str parses the string whose opening quote is at start, and returns the end of the string.
-func (p *Parser) str(start int) (int, *Error) {
-	i := quick(p.source, start+1)
+// parseString parses the string whose opening quote is at start, and returns the end of the string.
+func (p *Parser) parseString(start int) (int, *Error) {
+	i := skipWords(p.source, start+1)
 	if i < len(p.source) && p.source[i] == '"' {
 		p.add(start, i+1)
 		return i + 1, nil
@@ -17,12 +17,12 @@ func (p *Parser) str(start int) (int, *Error) {
 	return p.anyString(start, i)
 }
 
-// quick skips words (eight bytes) without special bytes, and returns the index of the first special byte. If there is
+// skipWords skips words (eight bytes) without special bytes, and returns the index of the first special byte. If there is
 // none, quick returns the index of the last bytes, which are fewer than a word.
-func quick(source []byte, i int) int {
+func skipWords(source []byte, i int) int {
 	for len(source)-i >= 8 {
 		if found := special(binary.LittleEndian.Uint64(source[i:])); found != 0 {
-			return i + first(found)
+			return i + firstMarked(found)
 		}
 		i += 8
 	}
@@ -31,7 +31,7 @@ func quick(source []byte, i int) int {
 
 // anyString parses the string whose opening quote is at start. The bytes before i are parsed already.
 func (p *Parser) anyString(start, i int) (int, *Error) {
-	i, fault := p.plain(i)
+	i, fault := p.skipPlain(i)
 	if fault != nil {
 		return i, fault
 	}
@@ -42,12 +42,12 @@ func (p *Parser) anyString(start, i int) (int, *Error) {
 	return p.withEscapes(start, i)
 }
 
-// The method plain returns the index of the closing quote or the next backslash.
-func (p *Parser) plain(i int) (int, *Error) {
+// skipPlain returns the index of the closing quote or the next backslash.
+func (p *Parser) skipPlain(i int) (int, *Error) {
 	source := p.source
 	for {
-		if i = quick(source, i); len(source)-i < 8 {
-			i += first(special(wordAt(source, i)))
+		if i = skipWords(source, i); len(source)-i < 8 {
+			i += firstMarked(special(wordAt(source, i)))
 		}
 		if i >= len(source) {
 			return i, &Error{len(source), "the text ends inside a string"}
@@ -81,27 +81,27 @@ func (p *Parser) runes(i int) (int, *Error) {
 // withEscapes parses a string from its first backslash, and stores the decoded text.
 func (p *Parser) withEscapes(start, at int) (int, *Error) {
 	d := &p.document
-	begin, from := len(d.text), start+1
+	begin, from := len(d.decodedText), start+1
 	for {
-		d.text = append(d.text, p.source[from:at]...)
+		d.decodedText = append(d.decodedText, p.source[from:at]...)
 		if p.source[at] == '"' {
 			break
 		}
-		text, length, problem := appendEscape(d.text, p.source[at:])
+		text, length, problem := appendEscape(d.decodedText, p.source[at:])
 		switch {
 		case problem != "":
 			return at, &Error{at, problem}
 		case length == 0:
 			return at, &Error{len(p.source), "the text ends inside a string"}
 		}
-		d.text, from = text, at+length
+		d.decodedText, from = text, at+length
 		var fault *Error
-		if at, fault = p.plain(from); fault != nil {
+		if at, fault = p.skipPlain(from); fault != nil {
 			return at, fault
 		}
 	}
 	n := p.add(start, at+1)
-	n.extra, n.next = uint32(begin), uint32(len(d.text))
+	n.extra, n.next = uint32(begin), uint32(len(d.decodedText))
 	return at + 1, nil
 }
 
@@ -197,7 +197,7 @@ func hexDigit(c byte) (rune, bool) {
 func (d *Document) textOf(i uint32) []byte {
 	n := &d.nodes[i]
 	if n.next != 0 {
-		return d.text[n.extra:n.next]
+		return d.decodedText[n.extra:n.next]
 	}
 	return d.source[n.start+1 : n.end-1]
 }

@@ -28,8 +28,8 @@ func marks(word uint64, c byte) uint64 {
 	return ^((x&^highs + ^uint64(highs)) | x) & highs
 }
 
-// The function first returns the index of the lowest marked byte, or 8 if no byte is marked.
-func first(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
+// firstMarked returns the index of the lowest marked byte, or 8 if no byte is marked.
+func firstMarked(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
 
 // prefixOf returns the first eight bytes of a text, with the first byte in the highest bits. Two prefixes therefore
 // compare like their texts. Shorter texts are padded with NULs.

@@ -10,10 +10,10 @@ import (
 const (
 	// slowest is the number of packages in the list of slow packages.
 	slowest = 40
-	// The constant long is the minimum duration of a test in the list of slow tests.
-	long = 10 * time.Second
-	// The constant much is the maximum number of lines of a failure that the report prints again.
-	much = 60
+	// slowTestLimit is the minimum duration of a test in the list of slow tests.
+	slowTestLimit = 10 * time.Second
+	// maxFailureLines is the maximum number of lines of a failure that the report prints again.
+	maxFailureLines = 60
 )
 
 // report lists the slowest packages and tests. The failures are at the end, because people look at the end of
@@ -29,9 +29,9 @@ func report(out *lines, parts []*part, total time.Duration) {
 	for _, p := range packages[:min(slowest, len(packages))] {
 		out.print("%7.1f %7.1f  %s", p.took.Seconds(), p.cpu.Seconds(), p.name)
 	}
-	out.print("tests of %s and more:", long)
+	out.print("tests of %s and more:", slowTestLimit)
 	for _, t := range tests {
-		if t.took >= long {
+		if t.took >= slowTestLimit {
 			out.print("%7.1f  %s", t.took.Seconds(), t.name)
 		}
 	}
@@ -43,7 +43,7 @@ func report(out *lines, parts []*part, total time.Duration) {
 	for _, p := range parts {
 		for _, text := range p.tests.failed {
 			lines := strings.Split(text, "\n")
-			out.print("failed in %s:\n%s", p.name, strings.Join(lines[max(0, len(lines)-much):], "\n"))
+			out.print("failed in %s:\n%s", p.name, strings.Join(lines[max(0, len(lines)-maxFailureLines):], "\n"))
 		}
 	}
 }

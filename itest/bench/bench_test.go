@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// The function effects returns the rows that a run left in the database, as text by table.
-func effects(ctx context.Context, d *database) (map[string]string, error) {
+// readEffects returns the rows that a run left in the database, as text by table.
+func readEffects(ctx context.Context, d *database) (map[string]string, error) {
 	found := map[string]string{}
 	for table, query := range map[string]string{
 		"payments": "select account, sum(amount)::bigint || ' in ' || count(*) from payments group by account order by account",
@@ -41,8 +41,8 @@ func effects(ctx context.Context, d *database) (map[string]string, error) {
 	return found, nil
 }
 
-// The function reckoned computes the expected effects without a database: each message takes effect once.
-func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
+// expectedEffects computes the expected effects without a database: each message takes effect once.
+func expectedEffects(t *testing.T, c Conditions, messages []*semel.Message) string {
 	t.Helper()
 	sums, counts := map[int64]int64{}, map[int64]int{}
 	for _, m := range messages {
@@ -66,13 +66,13 @@ func reckoned(t *testing.T, c Conditions, messages []*semel.Message) string {
 func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int) {
 	t.Helper()
 	must.OK(t, d.reset(t.Context()))
-	all := c.make(n)
+	all := c.makeDeliveries(n)
 	for _, messages := range [][]*semel.Message{all.before, all.timed} {
 		must.Get(d.apply(t.Context(), who, c, messages, 0))(t)
 	}
-	found := must.Get(effects(t.Context(), d))(t)
+	found := must.Get(readEffects(t.Context(), d))(t)
 	table := map[Effect]string{Insert: "payments", Accounts: "accounts", Counters: "counters"}[c.Effect]
-	if len(found) != 1 || found[table] != reckoned(t, c, all.timed) {
+	if len(found) != 1 || found[table] != expectedEffects(t, c, all.timed) {
 		t.Errorf("%s has other effects than its messages once each", who)
 	}
 }
@@ -110,7 +110,7 @@ func TestABatchWrittenByHandIsShort(t *testing.T) {
 	} {
 		lines := 0
 		for _, file := range files {
-			lines += declared(t, file)
+			lines += countDeclarations(t, file)
 		}
 		if lines > 80 {
 			t.Errorf("%s has %d lines, of at most 80", form, lines)
@@ -118,7 +118,7 @@ func TestABatchWrittenByHandIsShort(t *testing.T) {
 	}
 }
 
-func declared(t *testing.T, file string) (lines int) {
+func countDeclarations(t *testing.T, file string) (lines int) {
 	t.Helper()
 	set := token.NewFileSet()
 	f := must.Get(parser.ParseFile(set, file, nil, 0))(t)

@@ -79,8 +79,8 @@ func (b Body) Mean() int64 {
 	return int64(len(`{"account":9999,"amount":100}`))
 }
 
-// The method of returns the body of message number n.
-func (b Body) of(n uint64, account, amount int64) []byte {
+// build returns the body of message number n.
+func (b Body) build(n uint64, account, amount int64) []byte {
 	switch {
 	case b.hooks != nil:
 		return fmt.Appendf(nil, shell, account, amount, b.hooks.All[n%uint64(len(b.hooks.All))])

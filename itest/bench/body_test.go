@@ -14,7 +14,7 @@ import (
 func TestAMessageHasABodyOfTheLengthThatWasAsked(t *testing.T) {
 	for text, size := range map[string]int{"200": 200, "200B": 200, "1KiB": 1024, "10KiB": 10240} {
 		body := must.Get(SizedBody(text))(t)
-		for _, m := range (Conditions{Effect: Insert, IDs: UUIDv7, Body: body}).make(300).timed {
+		for _, m := range (Conditions{Effect: Insert, IDs: UUIDv7, Body: body}).makeDeliveries(300).timed {
 			if len(m.Body) != size || !json.Valid(m.Body) {
 				t.Fatalf("of %s it has %d bytes: %s", text, len(m.Body), m.Body)
 			}
@@ -25,9 +25,9 @@ func TestAMessageHasABodyOfTheLengthThatWasAsked(t *testing.T) {
 func TestABodyChangesNoPayment(t *testing.T) {
 	body := must.Get(SizedBody("1KiB"))(t)
 	c := Conditions{Effect: Accounts, IDs: UUIDv4, Duplicates: 50}
-	plain := c.make(100)
+	plain := c.makeDeliveries(100)
 	c.Body = body
-	for i, m := range c.make(100).timed {
+	for i, m := range c.makeDeliveries(100).timed {
 		want, err := semel.JSON[payment](plain.timed[i])
 		if got, wrong := semel.JSON[payment](m); err != nil || wrong != nil || got != want {
 			t.Fatalf("%+v became %+v: %v, %v", want, got, err, wrong)
@@ -39,7 +39,7 @@ func TestWebhooksAreCarriedInTurn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "index.json")
 	must.OK(t, os.WriteFile(file, []byte(`[{"examples":[{"account": "a"}, {"b": 2}]}]`), 0o644))
 	body := must.Get(WebhookBody(file))(t)
-	all := (Conditions{Effect: Insert, IDs: Text, Body: body}).make(2).timed
+	all := (Conditions{Effect: Insert, IDs: Text, Body: body}).makeDeliveries(2).timed
 	if one, other := string(all[0].Body), string(all[1].Body); !strings.HasSuffix(one, `"event":{"b":2}}`) || !strings.HasSuffix(other, `"event":{"account":"a"}}`) {
 		t.Errorf("%s and %s", one, other)
 	}

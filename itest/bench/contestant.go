@@ -45,7 +45,7 @@ func (d *database) apply(ctx context.Context, who Contestant, c Conditions, mess
 type batchFunc func(context.Context, []*semel.Message) error
 
 func (d *database) hand(c Conditions) batchFunc {
-	one, all := c.Effect.one(), c.Effect.all()
+	one, all := c.Effect.singleStatement(), c.Effect.batchStatement()
 	switch c.Form {
 	case Handle:
 		return func(ctx context.Context, batch []*semel.Message) error { return handHandle(ctx, d.pool, one, batch) }
@@ -58,7 +58,7 @@ func (d *database) hand(c Conditions) batchFunc {
 }
 
 func (d *database) textbook(c Conditions) batchFunc {
-	effect := c.Effect.one()
+	effect := c.Effect.singleStatement()
 	if c.Form == HandleSQL {
 		return func(ctx context.Context, batch []*semel.Message) error {
 			return textbookSQL(ctx, d.db, effect, batch[0])
@@ -69,8 +69,8 @@ func (d *database) textbook(c Conditions) batchFunc {
 	}
 }
 
-// sharing gives the next batch to any worker that is free.
-type sharing struct {
+// batchQueue gives the next batch to any worker that is free.
+type batchQueue struct {
 	do        batchFunc
 	batches   [][]*semel.Message
 	until     time.Time
@@ -80,7 +80,7 @@ type sharing struct {
 }
 
 func share(ctx context.Context, workers int, batches iter.Seq[[]*semel.Message], do batchFunc, limit time.Duration) (outcome, error) {
-	s := &sharing{do: do, batches: slices.Collect(batches)}
+	s := &batchQueue{do: do, batches: slices.Collect(batches)}
 	if limit > 0 {
 		s.until = time.Now().Add(limit)
 	}
@@ -95,16 +95,16 @@ func share(ctx context.Context, workers int, batches iter.Seq[[]*semel.Message],
 
 // work applies batches until none is left. If the server has aborted a batch because of a deadlock, work
 // applies this batch again.
-func (s *sharing) work(ctx context.Context) error {
-	for !s.over() {
+func (s *batchQueue) work(ctx context.Context) error {
+	for !s.isOver() {
 		i := int(s.next.Add(1)) - 1
 		if i >= len(s.batches) {
 			return nil
 		}
 		err := s.do(ctx, s.batches[i])
-		for deadlocked(err) {
+		for isDeadlock(err) {
 			s.deadlocks.Add(1)
-			if s.over() {
+			if s.isOver() {
 				return nil
 			}
 			err = s.do(ctx, s.batches[i])
@@ -117,9 +117,9 @@ func (s *sharing) work(ctx context.Context) error {
 	return nil
 }
 
-func (s *sharing) over() bool { return !s.until.IsZero() && time.Now().After(s.until) }
+func (s *batchQueue) isOver() bool { return !s.until.IsZero() && time.Now().After(s.until) }
 
-func deadlocked(err error) bool {
+func isDeadlock(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == "40P01"
 }

@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// The function busy returns zero on this system, which reports CPU time in a different way.
-func busy() time.Duration { return 0 }
+// cpuTime returns zero on this system, which reports CPU time in a different way.
+func cpuTime() time.Duration { return 0 }

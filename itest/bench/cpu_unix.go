@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The function busy returns the CPU time that this process has used.
-func busy() time.Duration {
+// cpuTime returns the CPU time that this process has used.
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -26,16 +26,16 @@ truncate payments, accounts, counters, hand_markers, processed, semel_markers;
 insert into accounts select n, 0 from generate_series(0, 9999) n;
 insert into counters select n, 0 from generate_series(0, 59) n;`
 
-// The method rows returns the number of database rows that the messages change.
-func (e Effect) rows() int64 {
+// countRows returns the number of database rows that the messages change.
+func (e Effect) countRows() int64 {
 	if e == Counters {
 		return 60
 	}
 	return 10_000
 }
 
-// The method one returns the statement for one message. The statement's arguments are the account and the amount.
-func (e Effect) one() string {
+// singleStatement returns the statement for one message. The statement's arguments are the account and the amount.
+func (e Effect) singleStatement() string {
 	switch e {
 	case Accounts:
 		return "update accounts set balance = balance + $2 where id = $1"
@@ -45,8 +45,8 @@ func (e Effect) one() string {
 	return "insert into payments (account, amount) values ($1, $2)"
 }
 
-// The method all returns the statement for a batch. The statement's arguments are the accounts and the amounts.
-func (e Effect) all() string {
+// batchStatement returns the statement for a batch. The statement's arguments are the accounts and the amounts.
+func (e Effect) batchStatement() string {
 	switch e {
 	case Accounts:
 		return "update accounts" + addAll
@@ -60,8 +60,8 @@ const addAll = ` a set balance = balance + s.amount from (
   select account, sum(amount)::bigint as amount from unnest($1::bigint[], $2::bigint[]) p (account, amount) group by account
 ) s where a.id = s.account`
 
-// The function columns returns the arguments of the statement for a batch.
-func columns(messages []*semel.Message) (accounts, amounts []int64, err error) {
+// statementArgs returns the arguments of the statement for a batch.
+func statementArgs(messages []*semel.Message) (accounts, amounts []int64, err error) {
 	for _, m := range messages {
 		p, err := semel.JSON[payment](m)
 		if err != nil {

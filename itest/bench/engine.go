@@ -112,18 +112,18 @@ var seeded = faults.Plan{Seed: 1}
 func (d *database) consumer(c Conditions, config consumer.Config) (func(context.Context) (semel.Counts, error), error) {
 	switch c.Form {
 	case Handle:
-		return running(consumer.New(d.pgx, handleOne(c.Effect.one()), config, seeded))
+		return newRun(consumer.New(d.pgx, handleOne(c.Effect.singleStatement()), config, seeded))
 	case Queue:
-		return running(consumer.New(d.pgx.Queued(), queueOne(c.Effect.one()), config, seeded))
+		return newRun(consumer.New(d.pgx.Queued(), queueOne(c.Effect.singleStatement()), config, seeded))
 	case HandleAll:
-		return running(consumer.NewBatch(d.pgx, handleAll(c.Effect.all()), config, seeded))
+		return newRun(consumer.NewBatch(d.pgx, handleAll(c.Effect.batchStatement()), config, seeded))
 	case HandleSQL:
-		return running(consumer.New(d.sql, handleSQL(c.Effect.one()), config, seeded))
+		return newRun(consumer.New(d.sql, handleSQL(c.Effect.singleStatement()), config, seeded))
 	}
 	return nil, errors.New("no such form: " + string(c.Form))
 }
 
-func running[Tx any](consumer *consumer.Consumer[Tx], err error) (func(context.Context) (semel.Counts, error), error) {
+func newRun[Tx any](consumer *consumer.Consumer[Tx], err error) (func(context.Context) (semel.Counts, error), error) {
 	return func(ctx context.Context) (semel.Counts, error) {
 		err := consumer.Run(ctx)
 		return consumer.Counts(), err
@@ -152,7 +152,7 @@ func queueOne(effect string) func(context.Context, *pgxstore.Queue, *semel.Messa
 
 func handleAll(effect string) func(context.Context, pgx.Tx, []*semel.Message) error {
 	return func(ctx context.Context, tx pgx.Tx, all []*semel.Message) error {
-		accounts, amounts, err := columns(all)
+		accounts, amounts, err := statementArgs(all)
 		if err == nil {
 			_, err = tx.Exec(ctx, effect, accounts, amounts)
 		}

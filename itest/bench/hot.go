@@ -41,7 +41,7 @@ func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, erro
 	if err != nil {
 		return HotRow{}, err
 	}
-	messages, hottest := h.messages()
+	messages, hottest := h.makeMessages()
 	r := HotRow{Hot: h, Bound: time.Duration(hottest) * h.Handler}
 	for range rounds {
 		for _, lanes := range []consumer.LaneMode{consumer.LanesKey, consumer.LanesPartition} {
@@ -67,9 +67,9 @@ func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, erro
 	return r, nil
 }
 
-// The method messages returns messages whose keys are distributed by Zipf's law. The result hottest is the number of
-// messages with the most frequent key.
-func (h Hot) messages() (all []*semel.Message, hottest int) {
+// makeMessages returns messages whose keys are distributed by Zipf's law. The result hottest is the number of
+// makeMessages with the most frequent key.
+func (h Hot) makeMessages() (all []*semel.Message, hottest int) {
 	random := rand.New(rand.NewPCG(3, 4))
 	keys, counts := rand.NewZipf(random, h.Weight, 1, uint64(h.Keys-1)), map[uint64]int{}
 	for n := range h.Messages {
@@ -94,8 +94,8 @@ func (d *database) runHot(ctx context.Context, h Hot, lanes consumer.LaneMode, m
 	if err := source.End(); err != nil {
 		return 0, err
 	}
-	insert := handleOne(Insert.one())
-	run, err := running(consumer.New(d.pgx, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+	insert := handleOne(Insert.singleStatement())
+	run, err := newRun(consumer.New(d.pgx, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		select {
 		case <-time.After(h.Handler):
 		case <-ctx.Done():

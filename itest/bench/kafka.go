@@ -160,15 +160,15 @@ func (d *database) kafkaRun(ctx context.Context, who Contestant, c Conditions, t
 	}
 	group := fmt.Sprintf("%s-%s-%d", t.name, who, round)
 	runtime.GC()
-	worked, began := busy(), time.Now()
+	worked, began := cpuTime(), time.Now()
 	var applied int
 	var err error
 	if who == Semel {
 		applied, err = d.kafkaSemel(ctx, c, t, group)
 	} else {
-		applied, err = kafkaLoop(ctx, t, group, d.pool, c.Effect.one())
+		applied, err = kafkaLoop(ctx, t, group, d.pool, c.Effect.singleStatement())
 	}
-	run := Run{Messages: applied, Took: time.Since(began), Busy: busy() - worked}
+	run := Run{Messages: applied, Took: time.Since(began), Busy: cpuTime() - worked}
 	if err == nil && applied != t.messages {
 		err = fmt.Errorf("%d of %d messages applied", applied, t.messages)
 	}

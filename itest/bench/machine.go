@@ -38,15 +38,15 @@ func (w *World) Describe(ctx context.Context, commit string) (Head, error) {
 	if err := d.pool.QueryRow(ctx, headSettings).Scan(&h.Server, &h.Settings); err != nil {
 		return h, err
 	}
-	if h.RoundTrip, err = d.times(ctx, 400, "select $1::bigint"); err != nil {
+	if h.RoundTrip, err = d.measureStatement(ctx, 400, "select $1::bigint"); err != nil {
 		return h, err
 	}
-	h.Flush, err = d.times(ctx, 200, "insert into flushed values ($1)")
+	h.Flush, err = d.measureStatement(ctx, 200, "insert into flushed values ($1)")
 	return h, err
 }
 
-// The method times runs a statement n times and returns the quartiles of the statement's duration in milliseconds.
-func (d *database) times(ctx context.Context, n int, statement string) (Quartiles, error) {
+// measureStatement runs a statement n times and returns the quartiles of the statement's duration in milliseconds.
+func (d *database) measureStatement(ctx context.Context, n int, statement string) (Quartiles, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return Quartiles{}, err

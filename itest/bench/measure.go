@@ -71,10 +71,10 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// The function contestants returns the implementations to compare under the conditions c, in the order of the first
+// contestantsFor returns the implementations to compare under the conditions c, in the order of the first
 // round; the order is reversed in every second round. Under contention runs take long, so the hand-written batch runs
 // only once.
-func contestants(c Conditions) []Contestant {
+func contestantsFor(c Conditions) []Contestant {
 	if c.Contended() {
 		return []Contestant{Semel, Keys, Hand, Textbook}
 	}
@@ -86,10 +86,10 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	all := contestants(c)
+	all := contestantsFor(c)
 	sizes := map[Contestant]int{}
 	for _, who := range all {
-		if sizes[who], err = d.size(ctx, o, who, c); err != nil {
+		if sizes[who], err = d.chooseSize(ctx, o, who, c); err != nil {
 			return Row{}, fmt.Errorf("%s: %w", who, err)
 		}
 	}
@@ -111,10 +111,10 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 	return r, nil
 }
 
-// The method learned returns the minimum number of messages in a run under contention. After a lock conflict, a
+// minMessages returns the minimum number of messages in a run under contention. After a lock conflict, a
 // consumer runs its batches one at a time for a minute. With the returned number of messages, the consumer runs its
 // batches one at a time for most of the run.
-func (f Form) learned() int {
+func (f Form) minMessages() int {
 	if f == Queue || f == HandleAll {
 		return 200 * batchMost
 	}
@@ -132,8 +132,8 @@ func (c Conditions) limit(target time.Duration) time.Duration {
 	return 0
 }
 
-// The method size returns how many messages an implementation processes in about the target duration.
-func (d *database) size(ctx context.Context, o Options, who Contestant, c Conditions) (int, error) {
+// chooseSize returns how many messages an implementation processes in about the target duration.
+func (d *database) chooseSize(ctx context.Context, o Options, who Contestant, c Conditions) (int, error) {
 	target, least, batch := o.Target, 2*batchMost, batchMost
 	switch {
 	case who == Again:
@@ -141,7 +141,7 @@ func (d *database) size(ctx context.Context, o Options, who Contestant, c Condit
 	case who == Textbook:
 		least, batch = 50*c.Workers, 1
 	case c.Contended():
-		target, least = contendedTarget(target), c.Form.learned()
+		target, least = contendedTarget(target), c.Form.minMessages()
 	}
 	for n := least; ; n *= 3 {
 		run, err := d.run(ctx, who, c, n, c.limit(target))
@@ -159,12 +159,12 @@ func (d *database) run(ctx context.Context, who Contestant, c Conditions, n int,
 	if err := d.reset(ctx); err != nil {
 		return Run{}, err
 	}
-	all := c.make(n)
+	all := c.makeDeliveries(n)
 	if _, err := d.apply(ctx, who, c, all.before, 0); err != nil {
 		return Run{}, err
 	}
 	runtime.GC()
-	worked, began := busy(), time.Now()
+	worked, began := cpuTime(), time.Now()
 	out, err := d.apply(ctx, who, c, all.timed, limit)
-	return Run{Messages: out.applied, Took: time.Since(began), Busy: busy() - worked, Deadlocks: out.deadlocks, Serial: out.serial}, err
+	return Run{Messages: out.applied, Took: time.Since(began), Busy: cpuTime() - worked, Deadlocks: out.deadlocks, Serial: out.serial}, err
 }

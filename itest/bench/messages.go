@@ -14,9 +14,9 @@ import (
 // before.
 type deliveries struct{ before, timed []*semel.Message }
 
-// The method make returns n deliveries to be measured. Every implementation gets the same duplicates and the same
+// makeDeliveries returns n deliveries to be measured. Every implementation gets the same duplicates and the same
 // changes.
-func (c Conditions) make(n int) deliveries {
+func (c Conditions) makeDeliveries(n int) deliveries {
 	g := c.generator()
 	var d deliveries
 	for range n {
@@ -42,11 +42,11 @@ type generator struct {
 
 func (g *generator) next() *semel.Message {
 	g.n++
-	id, account := g.id(), g.random.Int64N(g.c.Effect.rows())
+	id, account := g.id(), g.random.Int64N(g.c.Effect.countRows())
 	return &semel.Message{
 		Headers: semel.Headers{{Name: "id", Value: []byte(id)}},
 		Key:     strconv.AppendInt(nil, account, 10),
-		Body:    g.c.Body.of(g.n, account, 1+g.random.Int64N(1000)),
+		Body:    g.c.Body.build(g.n, account, 1+g.random.Int64N(1000)),
 		Origin:  semel.Origin{Partition: -1, Offset: -1},
 	}
 }

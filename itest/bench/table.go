@@ -65,7 +65,7 @@ const columnsHead = `| bodies | effect | workers | duplicates | ids | latency | 
 
 func (r Report) form(b *strings.Builder, f Form) {
 	contended := false
-	for i, row := range r.of(f) {
+	for i, row := range r.rowsOf(f) {
 		if i == 0 {
 			fmt.Fprintf(b, "### %s\n\n%s", f, columnsHead)
 		}
@@ -74,11 +74,11 @@ func (r Report) form(b *strings.Builder, f Form) {
 	}
 	b.WriteString("\n")
 	if contended {
-		r.contention(b, f)
+		r.writeContention(b, f)
 	}
 }
 
-func (r Report) of(f Form) (rows []Row) {
+func (r Report) rowsOf(f Form) (rows []Row) {
 	for _, row := range r.Rows {
 		if row.Form == f {
 			rows = append(rows, row)
@@ -93,10 +93,10 @@ func (r Row) write(b *strings.Builder) {
 		r.Ratio(Semel, Hand).Text("%.2f"), r.Ratio(Again, Hand).Text("%.2f"), r.Ratio(Semel, Textbook).Text("%.1f"), r.Ratio(Keys, Textbook).Text("%.1f"), r.Ratio(Keys, Semel).Text("%.2f"), r.Busy(Semel).Median, r.Busy(Hand).Median)
 }
 
-// The method contention writes a table of lock conflicts in the contended rows, summed over all rounds.
-func (r Report) contention(b *strings.Builder, f Form) {
+// writeContention writes a table of lock conflicts in the contended rows, summed over all rounds.
+func (r Report) writeContention(b *strings.Builder, f Form) {
 	fmt.Fprintf(b, "Contention, over all rounds:\n\n| effect | workers | Semel: batches run again | Semel: time serialised | by key: batches run again | by hand: deadlocks | messages a round, Semel and by hand |\n| --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, row := range r.of(f) {
+	for _, row := range r.rowsOf(f) {
 		if row.Contended() {
 			met, serial := row.Met(Semel)
 			hand, _ := row.Met(Hand)

@@ -111,7 +111,7 @@ func (f *Fleet) Delivered() (sum int64) {
 func (f *Fleet) Tend() {
 	care := f.Care
 	if care == nil {
-		care = f.again
+		care = f.restartMember
 	}
 	for _, m := range f.Members {
 		care(m)
@@ -121,11 +121,11 @@ func (f *Fleet) Tend() {
 	}
 }
 
-func (f *Fleet) again(m *Member) {
+func (f *Fleet) restartMember(m *Member) {
 	if Must(m.Running()) {
 		return
 	}
-	m.over()
+	m.addDeliveries()
 	if m.Status.ExitStatus() != 1 || f.Tally.Again >= len(f.Members)*f.Outages {
 		Check(m.Failure())
 	}

@@ -29,7 +29,7 @@ type Member struct {
 func (m *Member) Start() {
 	if m.Counted {
 		m.terminal = Must(openTerminal(m.Path(m.Log)))
-		defer m.terminal.given()
+		defer m.terminal.closeProcessEnd()
 		m.Command.Terminal = m.terminal.end
 	}
 	m.Process = Must(m.Command.Start())
@@ -41,7 +41,7 @@ func (m *Member) Own(args ...string) { m.Binary, m.Args = Must(os.Executable()),
 // Kill ends the process with SIGKILL.
 func (m *Member) Kill() {
 	Check(m.Process.Kill())
-	m.over()
+	m.addDeliveries()
 }
 
 // Finish waits until the process has ended by itself with exit code 0, and returns the number of unfinished messages of
@@ -57,18 +57,18 @@ func (m *Member) Finish(consumer string) (left int) {
 // End sends SIGTERM and waits until the process has drained and ended.
 func (m *Member) End() error {
 	err := m.Process.End()
-	m.over()
+	m.addDeliveries()
 	return err
 }
 
-// The method over adds the deliveries of a process that has ended. The number of deliveries comes from the process's
+// addDeliveries adds the deliveries of a process that has ended. The number of deliveries comes from the process's
 // summary or, after a kill, from the last number on its terminal.
-func (m *Member) over() {
+func (m *Member) addDeliveries() {
 	if m.terminal == nil {
 		return
 	}
 	m.terminal.wait()
-	shown := m.terminal.deliveries()
+	shown := m.terminal.shownDeliveries()
 	if counts, err := m.Counts(Consumer); err == nil {
 		shown = max(shown, counts.Deliveries)
 	}
@@ -95,7 +95,7 @@ func (m *Member) Shown() int64 {
 	if m.terminal == nil {
 		return 0
 	}
-	return m.terminal.deliveries()
+	return m.terminal.shownDeliveries()
 }
 
 // Delivered returns the number of deliveries to all processes of this member.

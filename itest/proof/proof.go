@@ -144,16 +144,16 @@ func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
 	}
 	var failed error
 	for _, run := range room.Runs(c) {
-		if err := run.do(ctx, c, out); err != nil {
+		if err := run.runOnce(ctx, c, out); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", run.Title, err))
 		}
 	}
 	return failed
 }
 
-// The method do runs the fault test once and prints the ledger. The folder of the run is deleted only if the ledger is
+// runOnce runs the fault test once and prints the ledger. The folder of the run is deleted only if the ledger is
 // as expected.
-func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
+func (r Run) runOnce(ctx context.Context, c Choice, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "semel-proof-")
 	if err != nil {
 		return err

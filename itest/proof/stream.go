@@ -160,15 +160,15 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool) {
 			}
 			Check(m.Thaw())
 		}
-		if h.Corner > 0 && time.Since(began) > h.Corner && f.cornered(ctx, m, h.Opening) {
+		if h.Corner > 0 && time.Since(began) > h.Corner && f.freezeInTransaction(ctx, m, h.Opening) {
 			return m, true
 		}
 	}
 }
 
-// The method cornered tries to freeze a member directly after the member has opened its transaction. If the freeze
+// freezeInTransaction tries to freeze a member directly after the member has opened its transaction. If the freeze
 // fails, the member keeps running, or has ended and Tend restarts it.
-func (f *Fleet) cornered(ctx context.Context, m *Member, opening processes.Opening) bool {
+func (f *Fleet) freezeInTransaction(ctx context.Context, m *Member, opening processes.Opening) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)
 	defer cancel()
 	return f.Activity.Corner(ctx, m.Process, m.Name, opening) == nil

@@ -47,9 +47,9 @@ func openTerminal(log string) (*terminal, error) {
 	return t, nil
 }
 
-// The method given closes the fault test's copy of the process's end of the terminal. The caller must have started the
+// closeProcessEnd closes the fault test's copy of the process's end of the terminal. The caller must have started the
 // process before.
-func (t *terminal) given() { _ = t.end.Close() }
+func (t *terminal) closeProcessEnd() { _ = t.end.Close() }
 
 var deliveries = regexp.MustCompile(`  deliveries (\d+)`)
 
@@ -82,5 +82,5 @@ func (t *terminal) wait() {
 	_ = t.own.Close()
 }
 
-// The method deliveries returns the last number that the process displayed.
-func (t *terminal) deliveries() int64 { return t.shown.Load() }
+// shownDeliveries returns the last number that the process displayed.
+func (t *terminal) shownDeliveries() int64 { return t.shown.Load() }

@@ -14,8 +14,8 @@ func openTerminal(string) (*terminal, error) {
 	return nil, errors.New("deliveries are counted on Linux only")
 }
 
-func (t *terminal) given() {}
+func (t *terminal) closeProcessEnd() {}
 
 func (t *terminal) wait() {}
 
-func (t *terminal) deliveries() int64 { return 0 }
+func (t *terminal) shownDeliveries() int64 { return 0 }

@@ -33,7 +33,7 @@ type Cluster struct {
 
 // Broker is one node of a Cluster. The methods of Broker fail the test on errors, and must not be called concurrently.
 type Broker struct {
-	private
+	privateServer
 	in      kafkaPrograms
 	further map[string]int // ports of Listeners, by the name of the listener
 }
@@ -49,7 +49,7 @@ func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 	var voters []string
 	controllers := make([]int, max(o.Nodes, 1))
 	for n := range controllers {
-		b := &Broker{private: newPrivate(t, programs{root: in.root}), in: in}
+		b := &Broker{privateServer: newPrivate(t, programs{root: in.root}), in: in}
 		c.nodes = append(c.nodes, b)
 		t.Cleanup(b.remove)
 		controllers[n] = freePort(t)
@@ -121,19 +121,19 @@ func (b *Broker) waitMembers(count int) {
 	ctx, cancel := context.WithTimeout(context.Background(), patienceJava)
 	defer cancel()
 	complete := false
-	_ = until(ctx, func() bool {
-		complete = b.knows(ctx, count)
-		return complete || b.process.ended()
+	_ = waitUntil(ctx, func() bool {
+		complete = b.hasMembers(ctx, count)
+		return complete || b.process.hasEnded()
 	})
 	if !complete {
 		b.t.Fatalf("Kafka in %s was not ready within %s; the end of its log:\n%s", b.folder, patienceJava, logEnd(b.folder))
 	}
 }
 
-func (b *Broker) knows(ctx context.Context, count int) bool {
+func (b *Broker) hasMembers(ctx context.Context, count int) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	all, err := members(ctx, b.Address())
+	all, err := clusterMembers(ctx, b.Address())
 	if err != nil || len(all) < count {
 		return false
 	}

@@ -31,7 +31,7 @@ type kafkaPrograms struct {
 
 func findKafka(t testing.TB) kafkaPrograms {
 	t.Helper()
-	p := kafkaPrograms{java: "java", jars: jars(t), root: os.Getenv("SEMEL_SERVICES")}
+	p := kafkaPrograms{java: "java", jars: jarsFolder(t), root: os.Getenv("SEMEL_SERVICES")}
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		p.java = filepath.Join(home, "bin", "java")
 	}
@@ -45,9 +45,9 @@ func findKafka(t testing.TB) kafkaPrograms {
 	return p
 }
 
-// The function jars returns the folder with Kafka's jars. The script scripts/services makes Maven copy the jars into
+// jarsFolder returns the folder with Kafka's jars. The script scripts/services makes Maven copy the jars into
 // this folder.
-func jars(t testing.TB) string {
+func jarsFolder(t testing.TB) string {
 	t.Helper()
 	if own := os.Getenv("SEMEL_KAFKA_JARS"); own != "" {
 		return own
@@ -69,15 +69,15 @@ func jars(t testing.TB) string {
 // command returns a command that runs one of Kafka's classes. The files of the command are in the parameter folder.
 func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
 	all := append([]string{"-Xmx256m", "-Xms64m", "-XX:+UseSerialGC", "-cp", filepath.Join(p.jars, "*"),
-		"-Dlog4j2.configurationFile=log4j2.properties"}, append(p.classes(), args...)...)
+		"-Dlog4j2.configurationFile=log4j2.properties"}, append(p.archiveOption(), args...)...)
 	c := osexec.Command(p.java, all...)
 	c.Dir = folder
 	return c
 }
 
-// The method classes returns the option for a Java class archive, which halves the start time of Kafka. The result is
+// archiveOption returns the option for a Java class archive, which halves the start time of Kafka. The result is
 // empty if scripts/services has not stored an archive next to Kafka's jar files.
-func (p kafkaPrograms) classes() []string {
+func (p kafkaPrograms) archiveOption() []string {
 	archive := filepath.Join(p.jars, "classes.jsa")
 	if !fileExists(archive) {
 		return nil
@@ -115,7 +115,7 @@ func (p kafkaPrograms) copyFormatted(t testing.TB, to string, id int) {
 func (p kafkaPrograms) makeFormatted(t testing.TB, template string) {
 	t.Helper()
 	must.OK(t, os.RemoveAll(template))
-	b := &Broker{private: private{t: t, folder: template, port: freePort(t)}, in: p}
+	b := &Broker{privateServer: privateServer{t: t, folder: template, port: freePort(t)}, in: p}
 	must.OK(t, os.MkdirAll(filepath.Join(template, "new"), 0o755))
 	b.configure(1, b.port+1, []string{fmt.Sprintf("1@127.0.0.1:%d", b.port+1)}, []string{"log.dirs=" + filepath.Join(template, "new")})
 	c := p.command(template, "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", "server.properties")

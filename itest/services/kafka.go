@@ -49,7 +49,7 @@ func Topic(t testing.TB, brokers []string, partitions int, settings ...string) s
 	defer cancel()
 	var made kadm.CreateTopicResponse
 	var err error
-	_ = until(ctx, func() bool {
+	_ = waitUntil(ctx, func() bool {
 		made, err = admin.CreateTopic(ctx, int32(partitions), -1, configs, name)
 		return !Passes(err)
 	})
@@ -74,14 +74,14 @@ func AwaitTopic(t testing.TB, brokers []string, topic string, id [16]byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, broker := range brokers {
-		if err := until(ctx, func() bool { return knows(ctx, broker, topic, id) }); err != nil {
+		if err := waitUntil(ctx, func() bool { return isTopicKnown(ctx, broker, topic, id) }); err != nil {
 			t.Fatalf("%s does not know topic %s, which was created: %v", broker, topic, err)
 		}
 	}
 }
 
-// The function knows reports whether a broker knows a topic and the leaders of its partitions.
-func knows(ctx context.Context, broker, topic string, id [16]byte) bool {
+// isTopicKnown reports whether a broker knows a topic and the leaders of its partitions.
+func isTopicKnown(ctx context.Context, broker, topic string, id [16]byte) bool {
 	request, asked := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
 	asked.Topic = &topic
 	request.Topics = append(request.Topics, asked)
@@ -110,8 +110,8 @@ func connectKafka(t testing.TB, brokers ...string) *kgo.Client {
 	return c
 }
 
-// The function members asks one broker for the list of the cluster's members.
-func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker, error) {
+// clusterMembers asks one broker for the list of the cluster's members.
+func clusterMembers(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	request.Topics = []kmsg.MetadataRequestTopic{}
 	response, err := metadata(ctx, broker, request)

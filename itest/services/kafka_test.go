@@ -23,8 +23,8 @@ func publish(t *testing.T, brokers []string, topic string, most time.Duration) e
 	return c.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("value")}).FirstErr()
 }
 
-// The function records returns the number of records in a topic.
-func records(t *testing.T, brokers []string, topic string) int64 {
+// countRecords returns the number of records in a topic.
+func countRecords(t *testing.T, brokers []string, topic string) int64 {
 	t.Helper()
 	admin := kadm.NewClient(connectKafka(t, brokers...))
 	defer admin.Close()
@@ -33,7 +33,7 @@ func records(t *testing.T, brokers []string, topic string) int64 {
 	var ends kadm.ListedOffsets
 	var err error
 	// A leader that was just elected does not know its high watermark yet.
-	late := until(ctx, func() bool {
+	late := waitUntil(ctx, func() bool {
 		if ends, err = admin.ListEndOffsets(ctx, topic); err == nil {
 			err = ends.Error()
 		}
@@ -58,7 +58,7 @@ func TestATopicGoesWithItsTest(t *testing.T) {
 	defer admin.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	err := until(ctx, func() bool {
+	err := waitUntil(ctx, func() bool {
 		found, err := admin.ListTopics(ctx, name)
 		return err == nil && errors.Is(found[name].Err, kerr.UnknownTopicOrPartition)
 	})
@@ -72,7 +72,7 @@ func TestABrokerThatWasKilledComesBackWithWhatItConfirmed(t *testing.T) {
 	topic := Topic(t, c.Brokers(), 1)
 	must.OK(t, publish(t, c.Brokers(), topic, patience))
 	c.Node(0).Kill()
-	if _, err := members(t.Context(), c.Brokers()[0]); err == nil {
+	if _, err := clusterMembers(t.Context(), c.Brokers()[0]); err == nil {
 		t.Fatal("a killed broker answers")
 	}
 	c.Node(0).Start()
@@ -86,7 +86,7 @@ func TestABrokerThatWasKilledComesBackWithWhatItConfirmed(t *testing.T) {
 	}
 	c.Node(0).Stop()
 	c.Node(0).Start()
-	if n := records(t, c.Brokers(), topic); n < 2 {
+	if n := countRecords(t, c.Brokers(), topic); n < 2 {
 		t.Errorf("after two restarts there are %d records, want the 2 that were confirmed", n)
 	}
 }
@@ -106,7 +106,7 @@ func TestThreeBrokersGoOnWithoutOne(t *testing.T) {
 		c.Node(n).Kill()
 	}
 	c.StartAll()
-	if n := records(t, c.Brokers(), topic); n != 1 {
+	if n := countRecords(t, c.Brokers(), topic); n != 1 {
 		t.Errorf("after all were killed there are %d records, want 1", n)
 	}
 }

@@ -2,20 +2,20 @@ package services
 
 import "testing"
 
-// ended is a testing.TB that only runs the cleanup functions.
-type ended struct {
+// endedTB is a testing.TB that only runs the cleanup functions.
+type endedTB struct {
 	testing.TB
 	failed bool
 	end    []func()
 }
 
-func (e *ended) Helper()          {}
-func (e *ended) Failed() bool     { return e.failed }
-func (e *ended) Cleanup(f func()) { e.end = append([]func(){f}, e.end...) }
+func (e *endedTB) Helper()          {}
+func (e *endedTB) Failed() bool     { return e.failed }
+func (e *endedTB) Cleanup(f func()) { e.end = append([]func(){f}, e.end...) }
 
 func TestAThingIsLentAgainUnlessItsTestFailed(t *testing.T) {
 	made, emptied := 0, 0
-	var last *ended
+	var last *endedTB
 	things := Lent[int]{
 		Make: func(t testing.TB) int {
 			made++
@@ -28,7 +28,7 @@ func TestAThingIsLentAgainUnlessItsTestFailed(t *testing.T) {
 		},
 	}
 	for i, want := range []int{1, 1, 1, 2} {
-		last = &ended{}
+		last = &endedTB{}
 		if got := things.Open(last); got != want {
 			t.Errorf("test %d has schema %d, want %d", i, got, want)
 		}

@@ -41,8 +41,8 @@ func StartPgBouncer(t testing.TB, dsn string) string {
 	admin.Path = "pgbouncer"
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err = until(ctx, func() bool { return p.process.ended() || exec(ctx, admin.String(), "show version") == nil })
-	if err != nil || p.process.ended() {
+	err = waitUntil(ctx, func() bool { return p.process.hasEnded() || exec(ctx, admin.String(), "show version") == nil })
+	if err != nil || p.process.hasEnded() {
 		t.Fatalf("PgBouncer in %s does not listen; the end of its log:\n%s", p.folder, logEnd(p.folder))
 	}
 	return u.String()

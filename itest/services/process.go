@@ -52,7 +52,7 @@ func startLogged(t testing.TB, c *osexec.Cmd, folder string) *process {
 	return run
 }
 
-func (p *process) ended() bool {
+func (p *process) hasEnded() bool {
 	select {
 	case <-p.over:
 		return true
@@ -80,7 +80,7 @@ func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 // child stayed alive, it could wait forever for a resource of a killed process and prevent a restart of the server.
 func (p *process) kill() {
 	p.signal(syscall.SIGSTOP)
-	children, _ := p.children()
+	children, _ := p.childPIDs()
 	p.signal(syscall.SIGKILL)
 	for _, pid := range children {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -91,19 +91,19 @@ func (p *process) kill() {
 // signalAll signals the child and then its children. A child that is stopped or killed cannot start further
 // children.
 func (p *process) signalAll(s syscall.Signal) error {
-	if p.ended() {
+	if p.hasEnded() {
 		return fmt.Errorf("the server's process %d has ended", p.cmd.Process.Pid)
 	}
 	p.signal(s)
-	children, err := p.children()
+	children, err := p.childPIDs()
 	for _, pid := range children {
 		_ = syscall.Kill(pid, s)
 	}
 	return err
 }
 
-// The method children returns the process ids of the child's children.
-func (p *process) children() ([]int, error) {
+// childPIDs returns the process ids of the child's children.
+func (p *process) childPIDs() ([]int, error) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	if len(stats) == 0 {
 		return nil, fmt.Errorf("no /proc on this system: cannot find the server's processes")

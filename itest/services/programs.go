@@ -126,7 +126,7 @@ func (p programs) privateFolder(t testing.TB) string {
 	left, _ := filepath.Glob(filepath.Join(p.root, "private-*-*"))
 	for _, dir := range left {
 		var pid int
-		if _, err := fmt.Sscanf(filepath.Base(dir), "private-%d-", &pid); err == nil && dead(pid) && dead(postmaster(dir)) {
+		if _, err := fmt.Sscanf(filepath.Base(dir), "private-%d-", &pid); err == nil && isDead(pid) && isDead(postmaster(dir)) {
 			_ = os.RemoveAll(dir)
 		}
 	}
@@ -152,8 +152,8 @@ func postmaster(dir string) int {
 	return pid
 }
 
-// The function dead reports whether no process has the id pid. The id 0 counts as dead.
-func dead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+// isDead reports whether no process has the id pid. The id 0 counts as dead.
+func isDead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func fileExists(path string) bool {
 	_, err := os.Stat(path)

@@ -17,7 +17,7 @@ import (
 )
 
 // Prometheus is a Prometheus server that only one test uses.
-type Prometheus struct{ private }
+type Prometheus struct{ privateServer }
 
 // StartPrometheus starts a server for one test and returns when the server answers. The parameter rules contains the
 // rule files by name. When the test ends, the server ends and its data are removed. The server also ends if the test's
@@ -38,7 +38,7 @@ func StartPrometheus(t testing.TB, configuration string, rules map[string]string
 	c.Dir, c.SysProcAttr = p.folder, childAttributes(nil, syscall.SIGKILL)
 	p.process = startLogged(t, c, p.folder)
 	for deadline := time.Now().Add(30 * time.Second); !p.ready(); time.Sleep(50 * time.Millisecond) {
-		if p.process.ended() || time.Now().After(deadline) {
+		if p.process.hasEnded() || time.Now().After(deadline) {
 			t.Fatalf("prometheus does not answer: %s", logEnd(p.folder))
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // Redis is a Redis server or Sentinel that only one test uses. The port of the server stays the same after a restart.
 // The methods of Redis fail the test on errors.
 type Redis struct {
-	private
+	privateServer
 	settings []string
 }
 
@@ -37,7 +37,7 @@ func StartRedis(t testing.TB, settings ...string) *Redis {
 
 func newRedis(t testing.TB, settings []string) *Redis {
 	t.Helper()
-	r := &Redis{private: newPrivate(t, programs{root: Folder()}), settings: settings}
+	r := &Redis{privateServer: newPrivate(t, programs{root: Folder()}), settings: settings}
 	t.Cleanup(r.remove)
 	return r
 }
@@ -96,7 +96,7 @@ func (r *Redis) Await(command, with string) {
 	r.t.Helper()
 	var said string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if r.process.ended() {
+		if r.process.hasEnded() {
 			r.t.Fatalf("redis-server has ended; its log is %s", filepath.Join(r.folder, "log"))
 		}
 		var err error

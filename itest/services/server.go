@@ -35,7 +35,7 @@ type Options struct {
 // Server is a PostgreSQL server that only one test uses. The port of the server stays the same after a restart. The
 // methods of Server fail the test on errors, and must not be called concurrently.
 type Server struct {
-	private
+	privateServer
 	in      programs
 	standby *Server
 
@@ -55,7 +55,7 @@ func StartPostgres(t testing.TB, o Options) *Server {
 	s.configure(o.Settings)
 	s.environment = o.Environment
 	if o.Small {
-		s.within = in.within(t, s.small())
+		s.within = in.limitedCommand(t, s.small())
 	}
 	if o.Standby {
 		// The setting synchronous_standby_names is set before the server starts. After a reload, some commits might not
@@ -71,7 +71,7 @@ func StartPostgres(t testing.TB, o Options) *Server {
 
 func newServer(t testing.TB, in programs) *Server {
 	t.Helper()
-	s := &Server{private: newPrivate(t, in), in: in}
+	s := &Server{privateServer: newPrivate(t, in), in: in}
 	t.Cleanup(s.remove)
 	return s
 }
@@ -123,7 +123,7 @@ func (s *Server) Start() {
 	deadline := time.Now().Add(patience)
 	for {
 		s.process = s.in.start(s)
-		if s.answers(deadline) {
+		if s.waitReady(deadline) {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -133,16 +133,16 @@ func (s *Server) Start() {
 	}
 }
 
-// The method answers waits until the server is ready. The result is false if the server ended instead.
-func (s *Server) answers(deadline time.Time) bool {
+// waitReady waits until the server is ready. The result is false if the server ended instead.
+func (s *Server) waitReady(deadline time.Time) bool {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	ready := false
-	err := until(ctx, func() bool {
+	err := waitUntil(ctx, func() bool {
 		ready = s.ping(ctx) == nil
-		return ready || s.process.ended()
+		return ready || s.process.hasEnded()
 	})
-	return err == nil && ready && !s.process.ended()
+	return err == nil && ready && !s.process.hasEnded()
 }
 
 func (s *Server) ping(ctx context.Context) error {
@@ -177,7 +177,7 @@ func (s *Server) waitFor(what string, is func(context.Context, *pgconn.PgConn) b
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err := until(ctx, func() bool {
+	err := waitUntil(ctx, func() bool {
 		c, err := pgconn.Connect(ctx, s.DSN())
 		if err != nil {
 			return false

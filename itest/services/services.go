@@ -154,11 +154,11 @@ func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 func Within(most time.Duration, so func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	return until(ctx, so) == nil
+	return waitUntil(ctx, so) == nil
 }
 
-// The function until calls the function ready every 10 ms, until ready returns true or ctx ends.
-func until(ctx context.Context, ready func() bool) error {
+// waitUntil calls the function ready every 10 ms, until ready returns true or ctx ends.
+func waitUntil(ctx context.Context, ready func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ready() {

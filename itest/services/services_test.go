@@ -128,27 +128,27 @@ func TestNothingOfAPrivateServerIsLeft(t *testing.T) {
 	if _, err := os.Stat(s.folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its folder is still there: %v", err)
 	}
-	if !s.process.ended() {
+	if !s.process.hasEnded() {
 		t.Error("its server still runs")
 	}
 }
 
-// failing is a testing.TB that records the text of a failure.
-type failing struct {
+// failureRecorder is a testing.TB that records the text of a failure.
+type failureRecorder struct {
 	testing.TB
 	said string
 }
 
-func (f *failing) Helper() {}
+func (f *failureRecorder) Helper() {}
 
-func (f *failing) Fatalf(format string, _ ...any) {
+func (f *failureRecorder) Fatalf(format string, _ ...any) {
 	f.said = format
 	panic(f)
 }
 
 func TestATestWithoutItsServerFailsAndSaysHowToStartIt(t *testing.T) {
 	t.Setenv("SEMEL_POSTGRES", "")
-	f := &failing{TB: t}
+	f := &failureRecorder{TB: t}
 	defer func() {
 		if recover() != f || f.said == "" {
 			t.Errorf("the test did not fail with the expected message")

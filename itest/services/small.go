@@ -15,10 +15,10 @@ const smallSize = "4m"
 // system disappears when the last process of the namespace ends.
 const mountAnd = `mount -t tmpfs -o size=` + smallSize + `,mode=700,uid=$1,gid=$2 semel "$3" && shift 3 && exec "$@"`
 
-// The method within returns the first part of a command that runs a program as the owner of the server, with a small
+// limitedCommand returns the first part of a command that runs a program as the owner of the server, with a small
 // file system at the folder. The result is nil if the machine does not allow to mount a file system: this needs root,
 // or a kernel with unprivileged namespaces.
-func (p programs) within(t testing.TB, folder string) []string {
+func (p programs) limitedCommand(t testing.TB, folder string) []string {
 	t.Helper()
 	p.makeFolder(t, folder)
 	var own []string

@@ -38,8 +38,8 @@ func kindOf(i int) kind {
 
 func id(i int) string { return fmt.Sprintf("m%d", i) }
 
-// The method of returns the number of messages of a kind.
-func (f Feed) of(k kind) (n int) {
+// countKind returns the number of messages of a kind.
+func (f Feed) countKind(k kind) (n int) {
 	for i := range f.IDs {
 		if kindOf(i) == k {
 			n++
@@ -48,20 +48,24 @@ func (f Feed) of(k kind) (n int) {
 	return n
 }
 
-// The method effects returns the number of messages that must take effect.
-func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
+// countEffects returns the number of messages that must take effect.
+func (f Feed) countEffects() int { return f.countKind(plain) + f.countKind(conflicting) }
 
-// The method rows returns the number of parked rows after the given number of feeds was read. A message without an id
+// countParkedRows returns the number of parked rows after the given number of feeds was read. A message without an id
 // has a row for each feed, because such a message is identified by its position in the feed.
-func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
+func (f Feed) countParkedRows(feeds int) int {
+	return f.countKind(unmet) + f.countKind(conflicting) + feeds*f.countKind(nameless)
+}
 
-// The method aside returns the number of deliveries in one feed that are parked or are duplicates of parked messages.
+// countParkedDeliveries returns the number of deliveries in one feed that are parked or are duplicates of parked messages.
 // The result does not depend on the order of the two contents of a conflicting message.
-func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
+func (f Feed) countParkedDeliveries() int {
+	return 2*f.countKind(unmet) + 2*f.countKind(conflicting) + f.countKind(nameless)
+}
 
-// The method later returns the number of deliveries in one feed that are duplicates of parked rows after the retried
+// countLateDuplicates returns the number of deliveries in one feed that are duplicates of parked rows after the retried
 // rows have taken effect.
-func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
+func (f Feed) countLateDuplicates() int { return f.countParkedDeliveries() - 2*f.countKind(unmet) }
 
 // delivery is one arrival of a message.
 type delivery struct {
@@ -78,8 +82,8 @@ func (d delivery) headers() string {
 
 func (d delivery) body() string { return fmt.Sprintf(`{"amount":%d}`, d.amount) }
 
-// The method deliveries returns all deliveries of one feed. Each feed has an order of its own.
-func (f Feed) deliveries(feed uint64) (all []delivery) {
+// makeDeliveries returns all deliveries of one feed. Each feed has an order of its own.
+func (f Feed) makeDeliveries(feed uint64) (all []delivery) {
 	add := func(times int, d delivery) {
 		for range times {
 			all = append(all, d)
@@ -103,8 +107,8 @@ func (f Feed) deliveries(feed uint64) (all []delivery) {
 	return all
 }
 
-// The function part divides all deliveries into equal parts and returns part number n. The parameter parts is the
+// selectPart divides all deliveries into equal parts and returns part number n. The parameter parts is the
 // number of parts.
-func part(all []delivery, n, parts int) []delivery {
+func selectPart(all []delivery, n, parts int) []delivery {
 	return all[len(all)*n/parts : len(all)*(n+1)/parts]
 }

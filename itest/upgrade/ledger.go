@@ -47,9 +47,9 @@ type Ledger struct {
 }
 
 func newLedger(p Proof) *Ledger {
-	feeds := p.feeds()
-	return &Ledger{Order: [2]string{p.First.Name, p.Second.Name}, Expected: p.Feed.effects(),
-		ExpectedRows: p.Feed.rows(feeds), ExpectedRetried: p.Feed.of(unmet), LeastCopies: feeds*p.Feed.aside() - p.Feed.rows(feeds),
+	feeds := p.countFeeds()
+	return &Ledger{Order: [2]string{p.First.Name, p.Second.Name}, Expected: p.Feed.countEffects(),
+		ExpectedRows: p.Feed.countParkedRows(feeds), ExpectedRetried: p.Feed.countKind(unmet), LeastCopies: feeds*p.Feed.countParkedDeliveries() - p.Feed.countParkedRows(feeds),
 		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
 }
 

@@ -32,7 +32,7 @@ var buildOnce = sync.OnceValues(func() ([2]Release, error) {
 	return [2]Release{earlier, present}, err
 })
 
-func neighbours(t *testing.T) (earlier, present Release) {
+func neighbourReleases(t *testing.T) (earlier, present Release) {
 	t.Helper()
 	both := must.Get(buildOnce())(t)
 	return both[0], both[1]
@@ -41,19 +41,19 @@ func neighbours(t *testing.T) (earlier, present Release) {
 // opener opens a new store for a run.
 type opener func(t *testing.T, folder string) Store
 
-func inFile(t *testing.T, folder string) Store {
+func newFileStore(t *testing.T, folder string) Store {
 	t.Helper()
 	s, err := SQLite(t.Context(), folder)
-	return opened(t, s, err)
+	return requireStore(t, s, err)
 }
 
-func inServer(t *testing.T, _ string) Store {
+func newServerStore(t *testing.T, _ string) Store {
 	t.Helper()
 	s, err := Postgres(services.Postgres(t))
-	return opened(t, s, err)
+	return requireStore(t, s, err)
 }
 
-func opened(t *testing.T, s Store, err error) Store {
+func requireStore(t *testing.T, s Store, err error) Store {
 	t.Helper()
 	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
@@ -76,7 +76,7 @@ func ledgerOf(p Proof) Ledger {
 }
 
 func TestNeighbouringReleasesShareAStore(t *testing.T) {
-	earlier, present := neighbours(t)
+	earlier, present := neighbourReleases(t)
 	check := func(open opener, first, second Release) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Parallel() // the cases spend most of their time waiting for the disk
@@ -85,14 +85,14 @@ func TestNeighbouringReleasesShareAStore(t *testing.T) {
 			}
 		}
 	}
-	t.Run("P1_in_turn_on_SQLite_the_earlier_release_first", check(inFile, earlier, present))
-	t.Run("P1_in_turn_on_SQLite_the_present_release_first", check(inFile, present, earlier))
-	t.Run("P1_at_once_on_PostgreSQL_the_earlier_release_first", check(inServer, earlier, present))
-	t.Run("P1_at_once_on_PostgreSQL_the_present_release_first", check(inServer, present, earlier))
+	t.Run("P1_in_turn_on_SQLite_the_earlier_release_first", check(newFileStore, earlier, present))
+	t.Run("P1_in_turn_on_SQLite_the_present_release_first", check(newFileStore, present, earlier))
+	t.Run("P1_at_once_on_PostgreSQL_the_earlier_release_first", check(newServerStore, earlier, present))
+	t.Run("P1_at_once_on_PostgreSQL_the_present_release_first", check(newServerStore, present, earlier))
 	group := func(first, second Release) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Parallel()
-			p := Proof{First: first, Second: second, Store: inServer(t, ""), Source: Topic(t), Feed: Feed{IDs: 1_200, Seed: 11}, Kills: 4, Stage: proof.InTest(t)}
+			p := Proof{First: first, Second: second, Store: newServerStore(t, ""), Source: Topic(t), Feed: Feed{IDs: 1_200, Seed: 11}, Kills: 4, Stage: proof.InTest(t)}
 			if err := ledgerOf(p).Fault(); err != nil {
 				t.Error(err)
 			}

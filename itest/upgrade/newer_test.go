@@ -25,8 +25,8 @@ var later = map[string]string{
 	"postgres": "alter table {prefix}inbox add column later text;\n",
 }
 
-// The function newer builds the current tree with a future migration that has the given number.
-func newer(t *testing.T, number int) Release {
+// buildNewer builds the current tree with a future migration that has the given number.
+func buildNewer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()
 	root := must.Get(history.Root(t.Context()))(t)
@@ -46,8 +46,8 @@ func newer(t *testing.T, number int) Release {
 // migration. If a release has a new major version of the schema, the previous release refuses to start, and
 // its error names the migration.
 func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
-	_, present := neighbours(t)
-	adds, breaks := newer(t, 99), newer(t, 1000)
+	_, present := neighbourReleases(t)
+	adds, breaks := buildNewer(t, 99), buildNewer(t, 1000)
 	t.Run("L5_others_work_while_a_migration_waits_for_a_table", func(t *testing.T) { worksBesideAMigration(t, present, adds) })
 	for name, run := range map[string]struct {
 		first, second, newer Release
@@ -59,7 +59,7 @@ func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ledger := prove(t, inFile, run.first, run.second, 900, 3)
+			ledger := prove(t, newFileStore, run.first, run.second, 900, 3)
 			if err := ledger.Fault(); err != nil {
 				t.Error(err)
 			}
@@ -72,7 +72,7 @@ func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 
 // worksBesideAMigration makes a release alter a table while a long transaction reads the table.
 func worksBesideAMigration(t *testing.T, present, adds Release) {
-	r := prepared(t, inServer, present)
+	r := newRun(t, newServerStore, present)
 	s := r.slots[0]
 	must.OK(t, s.migrate())
 	db := r.Store.(server).DB
@@ -96,18 +96,18 @@ func worksBesideAMigration(t *testing.T, present, adds Release) {
 }
 
 func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
-	earlier, present := neighbours(t)
+	earlier, present := neighbourReleases(t)
 	refuses := func(open opener, release Release) func(*testing.T) {
 		return func(t *testing.T) { refusesANewerSchema(t, open, release) }
 	}
-	t.Run("P1_the_earlier_release_refuses_a_newer_schema_on_SQLite", refuses(inFile, earlier))
-	t.Run("P1_the_earlier_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, earlier))
-	t.Run("P1_the_present_release_refuses_a_newer_schema_on_SQLite", refuses(inFile, present))
-	t.Run("P1_the_present_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, present))
+	t.Run("P1_the_earlier_release_refuses_a_newer_schema_on_SQLite", refuses(newFileStore, earlier))
+	t.Run("P1_the_earlier_release_refuses_a_newer_schema_on_PostgreSQL", refuses(newServerStore, earlier))
+	t.Run("P1_the_present_release_refuses_a_newer_schema_on_SQLite", refuses(newFileStore, present))
+	t.Run("P1_the_present_release_refuses_a_newer_schema_on_PostgreSQL", refuses(newServerStore, present))
 }
 
-// The function prepared returns a run of one release, with its files and its effect log.
-func prepared(t *testing.T, open opener, release Release) *run {
+// newRun returns a run of one release, with its files and its effect log.
+func newRun(t *testing.T, open opener, release Release) *run {
 	t.Helper()
 	s := proof.InTest(t)
 	p := &Proof{First: release, Second: release, Store: open(t, s.Folder), Source: Files(s.Folder), Feed: Feed{IDs: 20, Seed: 1}, Stage: s}
@@ -119,7 +119,7 @@ func prepared(t *testing.T, open opener, release Release) *run {
 func refusesANewerSchema(t *testing.T, open opener, release Release) {
 	t.Helper()
 	ctx := t.Context()
-	r := prepared(t, open, release)
+	r := newRun(t, open, release)
 	s := r.slots[0]
 	must.OK(t, s.migrate())
 	must.OK(t, r.Store.Exec(ctx, `insert into semel_migrations select 1099, 'later', checksum, at from semel_migrations where version = 1`))
@@ -141,9 +141,9 @@ func refusesANewerSchema(t *testing.T, open opener, release Release) {
 }
 
 func TestWhatANewerReleaseMarkedIsHeldAndNamed(t *testing.T) {
-	_, present := neighbours(t)
-	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_SQLite", func(t *testing.T) { holdsNewerOutcomes(t, inFile, present) })
-	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_PostgreSQL", func(t *testing.T) { holdsNewerOutcomes(t, inServer, present) })
+	_, present := neighbourReleases(t)
+	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_SQLite", func(t *testing.T) { holdsNewerOutcomes(t, newFileStore, present) })
+	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_PostgreSQL", func(t *testing.T) { holdsNewerOutcomes(t, newServerStore, present) })
 }
 
 // holdsNewerOutcomes gives a release markers with an outcome that the release does not know, and later changes the
@@ -151,12 +151,12 @@ func TestWhatANewerReleaseMarkedIsHeldAndNamed(t *testing.T) {
 func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 	t.Helper()
 	ctx := t.Context()
-	r := prepared(t, open, release)
+	r := newRun(t, open, release)
 	s := r.slots[0]
 	effects := func(when string) {
 		t.Helper()
-		if n, err := r.Store.Effects(ctx); err != nil || n != r.Feed.effects() {
-			t.Errorf("%s %d effects stand, not %d: %v", when, n, r.Feed.effects(), err)
+		if n, err := r.Store.Effects(ctx); err != nil || n != r.Feed.countEffects() {
+			t.Errorf("%s %d effects stand, not %d: %v", when, n, r.Feed.countEffects(), err)
 		}
 	}
 	must.OK(t, errors.Join(s.migrate(), s.end("run")))

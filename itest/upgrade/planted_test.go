@@ -11,7 +11,7 @@ import (
 
 // The ledger must detect a release that stores data in a different way than the other release.
 func TestAPlantedFaultIsFound(t *testing.T) {
-	earlier, present := neighbours(t)
+	earlier, present := neighbourReleases(t)
 	for name, c := range map[string]struct {
 		plant Plant
 		found func(Ledger) bool
@@ -23,7 +23,7 @@ func TestAPlantedFaultIsFound(t *testing.T) {
 			t.Parallel()
 			spoiled := present
 			spoiled.Plant = c.plant
-			ledger := prove(t, inFile, earlier, spoiled, 400, 3)
+			ledger := prove(t, newFileStore, earlier, spoiled, 400, 3)
 			if !c.found(ledger) || ledger.Fault() == nil {
 				t.Errorf("the ledger finds %v", ledger.Fault())
 			}

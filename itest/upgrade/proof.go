@@ -62,8 +62,8 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 func (r *run) prepare(ctx context.Context) {
 	for n, release := range []Release{r.First, r.Second}[:r.Store.Readers()] {
 		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release}
-		if n < r.feeds() {
-			s.deliveries = r.Feed.deliveries(uint64(n))
+		if n < r.countFeeds() {
+			s.deliveries = r.Feed.makeDeliveries(uint64(n))
 		}
 		r.ledger.Deliveries += len(s.deliveries)
 		r.slots = append(r.slots, s)
@@ -72,13 +72,13 @@ func (r *run) prepare(ctx context.Context) {
 	proof.Check(errors.Join(r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable)))
 }
 
-// The method feeds returns the number of feeds that deliver each message.
-func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
+// countFeeds returns the number of feeds that deliver each message.
+func (p Proof) countFeeds() int { return p.Source.Feeds(p.Store.Readers()) }
 
 // The method extend writes the n-th part of each feed.
 func (r *run) extend(n int) {
 	for _, s := range r.slots {
-		proof.Check(r.Source.Extend(s.name, part(s.deliveries, n, r.Kills+1)))
+		proof.Check(r.Source.Extend(s.name, selectPart(s.deliveries, n, r.Kills+1)))
 	}
 }
 
@@ -102,14 +102,14 @@ func (r *run) start(s *slot) {
 	err := s.migrate()
 	if errors.Is(err, errNewer) {
 		r.ledger.Refusals++
-		s.release = r.other(s.release)
+		s.release = r.otherRelease(s.release)
 		err = s.migrate()
 	}
 	proof.Check(err)
 	proof.Check(s.start(true))
 }
 
-func (r *run) other(than Release) Release {
+func (r *run) otherRelease(than Release) Release {
 	if than.Name == r.First.Name {
 		return r.Second
 	}
@@ -122,7 +122,7 @@ func (r *run) happen(ctx context.Context) {
 	for k := range r.Kills {
 		standing := proof.Must(r.Store.Effects(ctx))
 		r.extend(k + 1)
-		share := r.Feed.effects() * (k + 1) / (r.Kills + 1)
+		share := r.Feed.countEffects() * (k + 1) / (r.Kills + 1)
 		r.untilEffects(ctx, max(share, standing)+1+r.random.IntN(10))
 		s := r.slots[k%len(r.slots)]
 		open := proof.Must(r.Store.Catch(ctx, s.process, s.name, r.random, k%3 == 2))
@@ -132,7 +132,7 @@ func (r *run) happen(ctx context.Context) {
 			r.ledger.Open++
 		}
 		r.Say("kill %d of %d: %s by %s, open transaction: %v", k+1, r.Kills, s.name, s.release.Name, open)
-		s.release = r.other(s.release)
+		s.release = r.otherRelease(s.release)
 		r.start(s)
 	}
 }

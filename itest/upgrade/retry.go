@@ -20,13 +20,13 @@ func (r *run) retry(ctx context.Context) {
 	proof.Check(r.Store.Exec(ctx, openGate))
 	var numbers []string // numbers of the rows whose condition was not met
 	number := ""
-	r.each(ctx, `select number from semel_inbox where reason = 'condition unmet' order by number`, []any{&number}, func() { numbers = append(numbers, number) })
+	r.forEachRow(ctx, `select number from semel_inbox where reason = 'condition unmet' order by number`, []any{&number}, func() { numbers = append(numbers, number) })
 	s := &slot{proof: r.Proof, name: "retry"}
 	for n, release := range []Release{r.First, r.Second} {
 		s.release = release
 		if err := s.migrate(); errors.Is(err, errNewer) {
 			r.ledger.Refusals++
-			s.release = r.other(release)
+			s.release = r.otherRelease(release)
 		}
 		var own []string
 		for i := n; i < len(numbers); i += 2 {
@@ -35,7 +35,7 @@ func (r *run) retry(ctx context.Context) {
 		proof.Check(s.retry(own))
 	}
 	times, name, n := map[string]int{}, "", 0
-	r.each(ctx, `select id, count(*) from effects e
+	r.forEachRow(ctx, `select id, count(*) from effects e
 		where exists (select 1 from semel_markers_readable m where m.id = e.id and m.outcome = 'applied') group by id`, []any{&name, &n}, func() { times[name] = n })
 	for i := range r.Feed.IDs {
 		if n := times[id(i)]; n > 0 && kindOf(i) == unmet {

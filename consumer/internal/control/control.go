@@ -55,8 +55,8 @@ type Control struct {
 	// cancelled. Guarded by mutex.
 	fetching context.CancelFunc
 	bucket   bucket // guarded by mutex
-	// The field failing means that the controls could not be read the last time; used by Watch.
-	failing bool
+	// readFailed means that the controls could not be read the last time; used by Watch.
+	readFailed bool
 }
 
 // New returns a Control, or nil if the store keeps no controls.
@@ -88,12 +88,12 @@ func (g *Control) Watch(base context.Context) {
 		switch {
 		case base.Err() != nil:
 			return
-		case err != nil && !g.failing:
+		case err != nil && !g.readFailed:
 			g.options.Logger.Warn("operator controls cannot be read; the last ones stay in force", "consumer", g.options.Consumer, "error", err)
-		case err == nil && g.failing:
+		case err == nil && g.readFailed:
 			g.options.Logger.Info("operator controls are readable again", "consumer", g.options.Consumer)
 		}
-		g.failing = err != nil
+		g.readFailed = err != nil
 	}
 }
 
@@ -107,13 +107,13 @@ func (g *Control) read(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
-		g.want(wanted)
+		g.applyControls(wanted)
 	}
 	return err
 }
 
-// want applies the controls and reports the changes.
-func (g *Control) want(wanted admin.Control) {
+// applyControls applies the controls and reports the changes.
+func (g *Control) applyControls(wanted admin.Control) {
 	g.mutex.Lock()
 	before := g.wanted
 	paused, limited := wanted.Paused != before.Paused, wanted.PerSecond != before.PerSecond
@@ -162,7 +162,7 @@ func (g *Control) AdmitFetch(ctx context.Context, most int, end context.CancelFu
 		if wait == 0 { // paused
 			g.options.NotAsked()
 		}
-		if !comes(ctx, changed, wait) {
+		if !waitForChange(ctx, changed, wait) {
 			return 0
 		}
 	}
@@ -225,22 +225,22 @@ func (g *Control) Reasons() (all []string) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.wanted.Paused {
-		all = append(all, "paused by "+ordered(g.wanted.Pause))
+		all = append(all, "paused by "+describeOrder(g.wanted.Pause))
 	}
 	if g.wanted.PerSecond > 0 {
-		all = append(all, fmt.Sprintf("limited to %d messages a second by %s", g.wanted.PerSecond, ordered(g.wanted.Limit)))
+		all = append(all, fmt.Sprintf("limited to %d messages a second by %s", g.wanted.PerSecond, describeOrder(g.wanted.Limit)))
 	}
 	return all
 }
 
-// ordered returns a text on one line: who changed a setting, and why.
-func ordered(o admin.Order) string {
+// describeOrder returns a text on one line: who changed a setting, and why.
+func describeOrder(o admin.Order) string {
 	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
 }
 
-// comes waits until changed is closed. If wait is not 0, comes waits at most that long. If ctx has ended, comes returns
+// waitForChange waits until changed is closed. If wait is not 0, comes waits at most that long. If ctx has ended, comes returns
 // false.
-func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
+func waitForChange(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
 	var passed <-chan time.Time
 	if wait > 0 {
 		t := time.NewTimer(wait)
@@ -258,7 +258,7 @@ func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) boo
 
 // logPaused reports that the consumer is paused or resumed.
 func (g *Control) logPaused(wanted admin.Control) {
-	by := ordered(wanted.Pause)
+	by := describeOrder(wanted.Pause)
 	if wanted.Paused {
 		g.notify(wanted, "paused by "+by)
 		g.options.Logger.Warn("paused: no new messages are fetched; messages in flight are finished", "consumer", g.options.Consumer, "by", by)
@@ -270,7 +270,7 @@ func (g *Control) logPaused(wanted admin.Control) {
 
 // logLimited reports the new limit of messages a second.
 func (g *Control) logLimited(wanted admin.Control) {
-	by := ordered(wanted.Limit)
+	by := describeOrder(wanted.Limit)
 	g.notify(wanted, "limited by "+by)
 	if wanted.PerSecond > 0 {
 		g.options.Logger.Warn("limited: this process fetches at most per_second messages a second", "consumer", g.options.Consumer, "per_second", wanted.PerSecond, "by", by)

@@ -83,14 +83,14 @@ func Stored(c *Rules, row *store.StoredRow, refused *machine.Refusal, handle any
 	it, m := &p.Item, &p.Message
 	it.Source, it.Identity, it.Print = row.Key.Source, row.Key.ID, row.Fingerprint
 	it.Refused = refused
-	p.typedAlone(c)
+	p.setTypeAlone(c)
 	if c.Version != nil && it.Refused == nil {
-		if err := p.placeAlone(c); err != nil {
+		if err := p.setVersionAlone(c); err != nil {
 			p.unversioned(err)
 		}
 	}
 	m.Identity = p.Key(c.Consumer)
-	it.Size = sized(sizeOf(m) + outputsSize(row.Steps))
+	it.Size = clampSize(sizeOf(m) + outputsSize(row.Steps))
 	it.Route = p.route(c)
 	it.Handle = p
 	return p

@@ -22,7 +22,7 @@ func (r reader) find(by identity.Identity, m *semel.Message) (source, id string,
 	if own, ok := by.(*identity.Selected); ok {
 		return own.FindIn(r.room, m)
 	}
-	r.own(func() { source, id, err = identity.Func(by.Identify).Identify(m) })
+	r.callUser(func() { source, id, err = identity.Func(by.Identify).Identify(m) })
 	return source, id, err
 }
 
@@ -32,14 +32,14 @@ func (r reader) print(c *Rules, m *semel.Message) (f semel.Fingerprint, err erro
 	if ours, ok := c.Fingerprint.(reading.Printer); ok {
 		f, err = ours.FingerprintIn(r.room, m)
 	} else {
-		r.own(func() { f, err = c.Fingerprint.Fingerprint(m) })
+		r.callUser(func() { f, err = c.Fingerprint.Fingerprint(m) })
 	}
 	return f, guard.Readable(err)
 }
 
-// usersOwn reports whether types of the user determine the identity or previous identity (by), and the
+// userTypes reports whether types of the user determine the identity or previous identity (by), and the
 // fingerprint (prints).
-func (c *Rules) usersOwn() (by, prints bool) {
+func (c *Rules) userTypes() (by, prints bool) {
 	_, selected := c.Identity.(*identity.Selected)
 	_, ours := c.Fingerprint.(reading.Printer)
 	formerly := true
@@ -49,9 +49,9 @@ func (c *Rules) usersOwn() (by, prints bool) {
 	return !selected && c.Identity != nil || !formerly, !ours
 }
 
-// The method own runs a function of the user. The user's function may have changed the body, so the Room afterwards
+// callUser runs a function of the user. The user's function may have changed the body, so the Room afterwards
 // drops the values that it has read.
-func (r reader) own(run func()) {
+func (r reader) callUser(run func()) {
 	if r.alone != nil {
 		r.alone <- struct{}{}
 		defer func() { <-r.alone }()
@@ -77,7 +77,7 @@ func (r reader) version(c *Rules, m *semel.Message) (stream string, number int64
 			err = c.Panicked("the function that finds the version", value)
 		}
 	}()
-	r.own(func() { stream, number, err = c.Version.Version(m) })
+	r.callUser(func() { stream, number, err = c.Version.Version(m) })
 	return stream, number, guard.Readable(err)
 }
 
@@ -87,15 +87,15 @@ func (c *Rules) fit(source, id string) (_, _ string, err error) {
 	if c.FitIdentity == nil || id == "" {
 		return source, id, nil
 	}
-	spelled, err := c.spell(source, id)
+	spelled, err := c.fitIdentity(source, id)
 	if err == nil && spelled == id {
 		return source, id, nil
 	}
-	return held(source, spelled, err)
+	return checkIdentity(source, spelled, err)
 }
 
-// spell calls the store's FitIdentity.
-func (c *Rules) spell(source, id string) (spelled string, err error) {
+// fitIdentity calls the store's FitIdentity.
+func (c *Rules) fitIdentity(source, id string) (spelled string, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = c.Panicked("the store's FitIdentity", value)
@@ -104,7 +104,7 @@ func (c *Rules) spell(source, id string) (spelled string, err error) {
 	return c.FitIdentity(source, id)
 }
 
-// held applies the rules of package identity to an identity that the store's FitIdentity returned, or to its error.
-func held(source, id string, err error) (_, _ string, _ error) {
+// checkIdentity applies the rules of package identity to an identity that the store's FitIdentity returned, or to its error.
+func checkIdentity(source, id string, err error) (_, _ string, _ error) {
 	return identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }).Identify(nil)
 }

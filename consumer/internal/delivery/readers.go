@@ -20,12 +20,12 @@ type Readers struct {
 	alone chan struct{}
 }
 
-// perReader is the number of bytes that justify the start of another goroutine. To read perReader bytes, a goroutine
+// bytesPerReader is the number of bytes that justify the start of another goroutine. To read perReader bytes, a goroutine
 // needs a fraction of a millisecond.
-const perReader = 64 << 10
+const bytesPerReader = 64 << 10
 
-// perTurn is approximately the number of bytes that a reader takes at a time.
-const perTurn = 16 << 10
+// bytesPerChunk is approximately the number of bytes that a reader takes at a time.
+const bytesPerChunk = 16 << 10
 
 // Items reads deliveries and returns their items in the same order.
 func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item {
@@ -37,8 +37,8 @@ func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item 
 		bytes += messageOverhead/4 + len(deliveries[i].Message.Body)
 	}
 	f := &fetched{rules: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries))}
-	f.turn = int64(min(max(1, perTurn*len(deliveries)/bytes), len(deliveries)))
-	r.read(f, min(bytes/perReader, len(deliveries), runtime.GOMAXPROCS(0)))
+	f.chunkSize = int64(min(max(1, bytesPerChunk*len(deliveries)/bytes), len(deliveries)))
+	r.read(f, min(bytes/bytesPerReader, len(deliveries), runtime.GOMAXPROCS(0)))
 	return f.items
 }
 
@@ -47,8 +47,8 @@ func (r *Readers) Items(c *Rules, deliveries []source.Delivery) []*machine.Item 
 // fetches.
 func (r *Readers) read(f *fetched, n int) {
 	n = max(1, n)
-	by, prints := f.rules.usersOwn()
-	f.own = by || prints || f.rules.FitIdentity != nil
+	by, prints := f.rules.userTypes()
+	f.callsUser = by || prints || f.rules.FitIdentity != nil
 	for len(r.rooms) < n {
 		r.rooms = append(r.rooms, new(reading.Room))
 	}
@@ -61,7 +61,7 @@ func (r *Readers) read(f *fetched, n int) {
 		group.Go(func() { f.read(reader{r.rooms[i], r.alone}) })
 	}
 	mine := reader{r.rooms[0], r.alone}
-	if !f.own {
+	if !f.callsUser {
 		f.read(mine)
 		return
 	}
@@ -78,24 +78,24 @@ type fetched struct {
 	rules      *Rules
 	deliveries []source.Delivery
 	items      []*machine.Item
-	own        bool // functions of the user, or the store's FitIdentity, are called
-	// The field turn is the number of deliveries that a reader takes at a time. The field taken is the number of
+	callsUser  bool // functions of the user, or the store's FitIdentity, are called
+	// chunkSize is the number of deliveries that a reader takes at a time. takenCount is the number of
 	// deliveries that were taken so far.
-	turn  int64
-	taken atomic.Int64
+	chunkSize  int64
+	takenCount atomic.Int64
 }
 
 // read takes and reads deliveries until no delivery is left.
 func (f *fetched) read(r reader) {
 	defer r.room.Forget()
 	for {
-		end := f.taken.Add(f.turn)
-		first := end - f.turn
+		end := f.takenCount.Add(f.chunkSize)
+		first := end - f.chunkSize
 		if first >= int64(len(f.deliveries)) {
 			return
 		}
 		for i := first; i < min(end, int64(len(f.deliveries))); i++ {
-			f.one(r, int(i))
+			f.readOne(r, int(i))
 		}
 	}
 }
@@ -106,18 +106,18 @@ func (f *fetched) finish(r reader) {
 	defer r.room.Forget()
 	for i := range f.items {
 		if f.items[i] == nil {
-			f.one(r, i)
+			f.readOne(r, i)
 		}
 	}
 }
 
-// The method one reads a delivery into newly allocated memory. With shared memory, a waiting delivery would keep the
+// readOne reads a delivery into newly allocated memory. With shared memory, a waiting delivery would keep the
 // memory of all deliveries of the same fetch.
-func (f *fetched) one(r reader, i int) {
+func (f *fetched) readOne(r reader, i int) {
 	p := new(Delivery)
 	r.room.Begin()
-	if f.own {
-		f.ownOne(r, i, p)
+	if f.callsUser {
+		f.readOneWithUser(r, i, p)
 		return
 	}
 	d := f.deliveries[i] // a copy, because the source may keep its own value
@@ -125,13 +125,13 @@ func (f *fetched) one(r reader, i int) {
 	f.items[i] = &p.Item
 }
 
-// ownOne reads a delivery with functions of the user. If a user's function ends its goroutine (runtime.Goexit), the
+// readOneWithUser reads a delivery with functions of the user. If a user's function ends its goroutine (runtime.Goexit), the
 // deferred function marks the message as unreadable, and finish reads the remaining messages.
-func (f *fetched) ownOne(r reader, i int, p *Delivery) {
+func (f *fetched) readOneWithUser(r reader, i int, p *Delivery) {
 	returned := false
 	defer func() {
 		if !returned {
-			p.unread(f.rules, r)
+			p.handleUnreadable(f.rules, r)
 		}
 		f.items[i] = &p.Item
 	}()

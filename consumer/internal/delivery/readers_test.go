@@ -26,13 +26,13 @@ import (
 // readBy reads deliveries with n goroutines, whatever the number of cores.
 func readBy(n int, c *Rules, deliveries []source.Delivery) ([]*machine.Item, *Readers) {
 	r := &Readers{}
-	f := &fetched{rules: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
+	f := &fetched{rules: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), chunkSize: 2}
 	r.read(f, n)
 	return f.items, r
 }
 
-// The function told returns an item without its pointers, which differ each time the message is read.
-func told(i *machine.Item) machine.Item {
+// withoutPointers returns an item without its pointers, which differ each time the message is read.
+func withoutPointers(i *machine.Item) machine.Item {
 	out, p := *i, i.Handle.(*Delivery)
 	out.Handle = fmt.Sprint(p.Message.Identity, string(p.Message.Body), p.Handle)
 	return out
@@ -92,7 +92,7 @@ func TestManyReadersReturnTheSameItemsAsOne(t *testing.T) {
 			if got[i].Handle.(*Delivery).Handle != i {
 				t.Fatalf("place %d of %d has another delivery", i, len(want))
 			}
-			if w, g := told(want[i]), told(got[i]); !reflect.DeepEqual(w, g) {
+			if w, g := withoutPointers(want[i]), withoutPointers(got[i]); !reflect.DeepEqual(w, g) {
 				t.Fatalf("%q: alone %+v, beside others %+v", bodies[i], w, g)
 			}
 		}

@@ -21,15 +21,15 @@ func (p *Delivery) read(c *Rules, r reader, d *source.Delivery) {
 	p.take(d)
 	p.Message.Replayed = c.Replay
 	kind, partly, unreadable := c.typeOf(r, &p.Message)
-	if c.Types.deciding() && d.Refused == reasonname.None && !partly {
-		c.Types.saw(kind != "")
+	if c.Types.isUndecided() && d.Refused == reasonname.None && !partly {
+		c.Types.countMessage(kind != "")
 	}
 	refused, why := p.recognise(c, r, d, kind, partly)
 	if refused == reasonname.None && unreadable != nil {
 		refused, why = semel.ReasonMalformed, unreadable
 	}
-	p.typed(c, kind)
-	p.become(c, r, refused, why)
+	p.setType(c, kind)
+	p.completeItem(c, r, refused, why)
 }
 
 var (
@@ -37,33 +37,33 @@ var (
 	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
 )
 
-// unread marks a delivery as unusable because a function of the user ended its goroutine. From the fields that are set
+// handleUnreadable marks a delivery as unusable because a function of the user ended its goroutine. From the fields that are set
 // already, unread finds out which function it was.
-func (p *Delivery) unread(c *Rules, r reader) {
+func (p *Delivery) handleUnreadable(c *Rules, r reader) {
 	if p.Item.Identity == "" {
-		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
+		p.completeItem(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
 		return
 	}
 	if c.Version != nil && p.Item.Print != (semel.Fingerprint{}) {
-		p.become(c, r, reasonname.NoVersion, errVersionGoexit)
+		p.completeItem(c, r, reasonname.NoVersion, errVersionGoexit)
 		return
 	}
-	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
+	p.completeItem(c, r, semel.ReasonMalformed, errPrintGoexit)
 }
 
-// become completes the item. The parameters refused and why are the results of recognise.
-func (p *Delivery) become(c *Rules, r reader, refused semel.Reason, why error) {
+// completeItem completes the item. The parameters refused and why are the results of recognise.
+func (p *Delivery) completeItem(c *Rules, r reader, refused semel.Reason, why error) {
 	m, it := &p.Message, &p.Item
 	switch refused {
 	case reasonname.None:
-		p.prove(r)
+		p.recordStrictJSON(r)
 	case reasonname.NoVersion:
 		p.unversioned(why)
 	default:
 		p.refuse(c, refused, why)
 	}
 	m.Identity = p.Key(c.Consumer)
-	it.Size = sized(sizeOf(m)) // before cut, because the source keeps the whole message in memory
+	it.Size = clampSize(sizeOf(m)) // before cut, because the source keeps the whole message in memory
 	c.cut(m)
 	it.Route = p.route(c)
 	it.Handle = p
@@ -87,9 +87,9 @@ func (p *Delivery) refuse(c *Rules, reason semel.Reason, why error) {
 // Process may stop waiting and reuse the memory of the message while the handler runs.
 type Borrowed interface{ Borrowed() }
 
-// prove records that the body is strict JSON, which makes later reads of its values faster. If the handle is
+// recordStrictJSON records that the body is strict JSON, which makes later reads of its values faster. If the handle is
 // Borrowed, nothing is recorded, because the body may still change.
-func (p *Delivery) prove(r reader) {
+func (p *Delivery) recordStrictJSON(r reader) {
 	if _, borrowed := p.Handle.(Borrowed); !borrowed {
 		p.Message.Strict = r.room.Proof(p.Message.Body)
 	}
@@ -118,7 +118,7 @@ func (p *Delivery) recognise(c *Rules, r reader, d *source.Delivery, kind string
 func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Reason, err error) {
 	// A user-defined type may be both identity and fingerprinter, and the fingerprinter may reuse values that the
 	// identity has read. So between the calls of identity and fingerprinter, no other message may be read.
-	by, prints := c.usersOwn()
+	by, prints := c.userTypes()
 	if alone := r.alone; alone != nil && by && prints {
 		alone <- struct{}{}
 		defer func() { <-alone }()
@@ -131,7 +131,7 @@ func (p *Delivery) name(c *Rules, r reader, m *semel.Message) (refused semel.Rea
 		return reasonOf(err, semel.ReasonMalformed), err
 	}
 	if c.Version != nil {
-		if err = p.place(c, r, m); err != nil {
+		if err = p.setVersion(c, r, m); err != nil {
 			return reasonname.NoVersion, err
 		}
 	}
@@ -182,8 +182,8 @@ func (p *Delivery) identifyPrevious(c *Rules, r reader, m *semel.Message) {
 
 var errVersionGoexit = errors.New("the function that finds the version ended its goroutine (runtime.Goexit)")
 
-// place sets the version of a message.
-func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
+// setVersion sets the version of a message.
+func (p *Delivery) setVersion(c *Rules, r reader, m *semel.Message) error {
 	stream, number, err := r.version(c, m)
 	if err == nil {
 		err = versions.CheckStream(stream)
@@ -198,12 +198,12 @@ func (p *Delivery) place(c *Rules, r reader, m *semel.Message) error {
 	return nil
 }
 
-// placeAlone is place for a message that did not come from a fetch. If the user's function calls
+// setVersionAlone is place for a message that did not come from a fetch. If the user's function calls
 // runtime.Goexit, the goroutine of the caller ends.
-func (p *Delivery) placeAlone(c *Rules) error {
+func (p *Delivery) setVersionAlone(c *Rules) error {
 	room := reading.Borrow()
 	defer room.Return()
-	return p.place(c, reader{room: room}, &p.Message)
+	return p.setVersion(c, reader{room: room}, &p.Message)
 }
 
 // VersionIn returns the message's version in a stream that begins with start, or the zero value if the

@@ -85,7 +85,7 @@ func headerIs(headers semel.Headers, name string, values []string, absent bool) 
 // not be read, so that a missing type must not exclude the message.
 func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
 	switch {
-	case c.Type == nil && len(c.Filter.Types) == 0 && !c.Types.deciding():
+	case c.Type == nil && len(c.Filter.Types) == 0 && !c.Types.isUndecided():
 		return "", false, nil // the type is not needed
 	case c.Type == nil:
 		return m.Type(), false, nil
@@ -101,30 +101,30 @@ func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, er
 	return kind, false, nil
 }
 
-// typed sets the type of the message to the type that Rules.Type selects. typed is called after identity and
+// setType sets the type of the message to the type that Rules.Type selects. typed is called after identity and
 // fingerprint were found, so that a change of Rules.Type changes neither identity nor fingerprint.
-func (p *Delivery) typed(c *Rules, kind string) {
+func (p *Delivery) setType(c *Rules, kind string) {
 	if c.Type != nil && kind != "" {
 		p.Message.Attributes.Type = kind
 	}
 }
 
-// typedAlone does the same as typed for a row, which may have been stored before Rules.Type was set. If the type cannot
+// setTypeAlone does the same as typed for a row, which may have been stored before Rules.Type was set. If the type cannot
 // be read, the row keeps its type.
-func (p *Delivery) typedAlone(c *Rules) {
+func (p *Delivery) setTypeAlone(c *Rules) {
 	if c.Type == nil {
 		return
 	}
 	room := reading.Borrow()
 	defer room.Return()
 	if kind, _, err := c.typeOf(reader{room: room}, &p.Message); err == nil {
-		p.typed(c, kind)
+		p.setType(c, kind)
 	}
 }
 
 // NoteTypeAsked reports to Types whether the handler has read the type of m.
 func (c *Rules) NoteTypeAsked(m *semel.Message) {
 	if w := c.Types; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
-		w.ask()
+		w.requireTypes()
 	}
 }

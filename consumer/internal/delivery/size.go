@@ -39,8 +39,8 @@ func (c *Rules) cut(m *semel.Message) {
 // contents: for the Delivery, and for the source's message.
 const messageOverhead = 1024
 
-// sized converts n to the type of an item's size.
-func sized(n int) int32 { return int32(min(n, math.MaxInt32)) }
+// clampSize converts n to the type of an item's size.
+func clampSize(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 func sizeOf(m *semel.Message) int {
 	n := messageOverhead + len(m.Body) + len(m.Key)

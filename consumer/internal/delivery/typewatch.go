@@ -21,34 +21,34 @@ type TypeWatch struct {
 func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
 	w := &TypeWatch{warn: warn}
 	if asked {
-		w.ask()
+		w.requireTypes()
 	}
 	return w
 }
 
-// deciding reports whether saw must be called for the next messages.
-func (w *TypeWatch) deciding() bool {
+// isUndecided reports whether saw must be called for the next messages.
+func (w *TypeWatch) isUndecided() bool {
 	return w != nil && !w.over.Load() && w.without.Load() < typeless
 }
 
-// saw counts a message. A message with a type ends the watch.
-func (w *TypeWatch) saw(typed bool) {
+// countMessage counts a message. A message with a type ends the watch.
+func (w *TypeWatch) countMessage(typed bool) {
 	switch {
 	case typed:
 		w.over.Store(true)
 	case w.without.Add(1) == typeless:
-		w.judge()
+		w.warnIfUntyped()
 	}
 }
 
-// ask records that a handler or the filter uses types.
-func (w *TypeWatch) ask() {
+// requireTypes records that a handler or the filter uses types.
+func (w *TypeWatch) requireTypes() {
 	w.asked.Store(true)
-	w.judge()
+	w.warnIfUntyped()
 }
 
-// judge calls warn if types are used and enough messages had none.
-func (w *TypeWatch) judge() {
+// warnIfUntyped calls warn if types are used and enough messages had none.
+func (w *TypeWatch) warnIfUntyped() {
 	if n := w.without.Load(); n >= typeless && w.asked.Load() && w.over.CompareAndSwap(false, true) {
 		w.warn(int(n))
 	}

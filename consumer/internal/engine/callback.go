@@ -41,15 +41,15 @@ func watchCall(c *Config, stuck, over func()) (ended func()) {
 	w.begin(nil)
 	return func() {
 		w.end()
-		if w.gave() {
+		if w.isStuck() {
 			<-sticks
 			over()
 		}
 	}
 }
 
-// gave reports whether stuck was called, or will be called at once. gave is valid after end.
-func (w *watch) gave() bool {
+// isStuck reports whether stuck was called, or will be called at once. gave is valid after end.
+func (w *watch) isStuck() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.told

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stand returns the claimed rows of a batch whose claims were still valid when the batch began.
-func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
+// validClaims returns the claimed rows of a batch whose claims were still valid when the batch began.
+func (f *flight[Tx]) validClaims(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == store.Fresh {
 			all = append(all, h)
@@ -22,7 +22,7 @@ func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*inbox.ClaimedRow) {
 
 // claims returns the claims that the transaction of a batch checks.
 func (f *flight[Tx]) claims() (all []store.Claim) {
-	for _, h := range f.asked() {
+	for _, h := range f.rowsToCheck() {
 		all = append(all, h.Claim())
 	}
 	return all
@@ -43,7 +43,7 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 // keepWaiting extends the leases of a batch that is about to begin, because the batch may have to wait for a
 // connection or for a batch of another process. Begin reports the claims that are lost during that wait.
 func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
-	if rows := f.asked(); len(rows) > 0 {
+	if rows := f.rowsToCheck(); len(rows) > 0 {
 		p.engine.Inbox.Keeper.Begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
 	}
 }
@@ -52,7 +52,7 @@ func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known != nil {
 		p.keepNothing(f)
-		p.engine.Inbox.Keeper.Begin(f.stand(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
+		p.engine.Inbox.Keeper.Begin(f.validClaims(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
 	}
 }
 
@@ -69,7 +69,7 @@ func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 // the loss.
 func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	e := p.engine
-	rows := f.asked()
+	rows := f.rowsToCheck()
 	if len(rows) == 0 {
 		return 0
 	}
@@ -84,8 +84,8 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 // keptAfter is longer than the time that a message waits after contention.
 const keptAfter = 10 * time.Second
 
-// The method asked returns the rows whose claims the transaction of a batch checks.
-func (f *flight[Tx]) asked() (rows []*inbox.ClaimedRow) {
+// rowsToCheck returns the rows whose claims the transaction of a batch checks.
+func (f *flight[Tx]) rowsToCheck() (rows []*inbox.ClaimedRow) {
 	if f.known == nil {
 		return nil
 	}
@@ -135,9 +135,9 @@ func (f *flight[Tx]) claimEnding(r *machine.Row, h *inbox.ClaimedRow) store.Clai
 		Steps: h.StepsDone(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: inbox.ErrorText(r.Last)}
 }
 
-// aboutToCall records in memory, for the rows of a batch, that no call was made yet. The store records the start of a
+// prepareCall records in memory, for the rows of a batch, that no call was made yet. The store records the start of a
 // call before the handler runs. If the handler does not run, the record of the call is removed again.
-func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
+func (p *pilot[Tx]) prepareCall(f *flight[Tx]) {
 	if !p.engine.config.CallsOut {
 		return
 	}

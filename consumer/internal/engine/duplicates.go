@@ -80,19 +80,19 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 	return guard.Readable(s.config.OnDuplicate(ctx, m, result))
 }
 
-// The type settling contains the acks, nacks and dead letters of a queue.
-type settling struct {
-	// The field all contains the settlements (acks, nacks and dead letters) that are passed to the source. The field
+// settlementBatch contains the acks, nacks and dead letters of a queue.
+type settlementBatch struct {
+	// settlements contains the settlements (acks, nacks and dead letters) that are passed to the source. The field
 	// places contains, for each settlement in all, its index in the queue, or is nil if these indexes are equal.
-	all    []source.Settlement
-	places []int
+	settlements  []source.Settlement
+	queueIndexes []int
 }
 
-// The method settling returns the acks, nacks and dead letters of a queue, without the deliveries in held, which must
+// collectSettlements returns the acks, nacks and dead letters of a queue, without the deliveries in held, which must
 // wait.
-func (s *settler) settling(queue []*machine.Settle, held []int) settling {
-	most, n, next := settlements(queue), 0, held
-	out := settling{all: make([]source.Settlement, 0, most)}
+func (s *settler) collectSettlements(queue []*machine.Settle, held []int) settlementBatch {
+	most, n, next := countSettlements(queue), 0, held
+	out := settlementBatch{settlements: make([]source.Settlement, 0, most)}
 	deliveries := make([]source.Delivery, most)
 	for _, q := range queue {
 		for i := range q.Items {
@@ -102,25 +102,25 @@ func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 				continue
 			}
 			item := &q.Items[i]
-			d := &deliveries[len(out.all)]
+			d := &deliveries[len(out.settlements)]
 			*d = item.Item.Handle.(*delivery.Delivery).Delivered()
-			out.all = append(out.all, source.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
+			out.settlements = append(out.settlements, source.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
 				Attempts: item.Attempts, Err: item.Err})
 			if len(held) > 0 {
-				out.places = append(out.places, n-1)
+				out.queueIndexes = append(out.queueIndexes, n-1)
 			}
 		}
 	}
 	return out
 }
 
-// placed returns, in ascending order, the queue's indexes of all deliveries that must wait. The parameter left contains
+// waitingIndexes returns, in ascending order, the queue's indexes of all deliveries that must wait. The parameter left contains
 // indexes in s.all, and held contains indexes in the queue.
-func (s *settling) placed(left, held []int) []int {
+func (s *settlementBatch) waitingIndexes(left, held []int) []int {
 	all := slices.Clone(held)
 	for _, i := range left {
-		if s.places != nil {
-			i = s.places[i]
+		if s.queueIndexes != nil {
+			i = s.queueIndexes[i]
 		}
 		all = append(all, i)
 	}

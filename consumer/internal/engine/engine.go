@@ -55,10 +55,10 @@ type Engine[Tx any] struct {
 	lanes   *laneEvents
 	timer   *time.Timer
 	done    *machine.Done
-	// The field behind is the semel.ErrBehind error of the source. The channel gaveUp is closed when behind is set.
+	// behindErr is the semel.ErrBehind error of the source. The channel gaveUp is closed when behind is set.
 	// Only the loop uses behind and gaveUp.
-	behind error
-	gaveUp chan struct{}
+	behindErr error
+	gaveUp    chan struct{}
 
 	mutex  sync.Mutex
 	counts machine.Counts // guarded by mutex
@@ -198,7 +198,7 @@ func (e *Engine[Tx]) Run(ctx context.Context) error {
 		e.crew.Keep(p.work)
 	}
 	e.loop(ctx)
-	e.noteOver()
+	e.recordLoopEnd()
 	err := e.shutDown()
 	e.logEnd(err)
 	return err
@@ -214,7 +214,7 @@ func (e *Engine[Tx]) loop(ctx context.Context) {
 		actions := e.step(event, now)
 		// The counts are updated before the machine's actions are carried out. So when an observer learns that a
 		// message has ended, the counts include that message.
-		e.note(now)
+		e.recordLoad(now)
 		for _, a := range actions {
 			e.carryOut(a)
 		}
@@ -244,8 +244,8 @@ func (e *Engine[Tx]) loop(ctx context.Context) {
 // noteBehind ends the run if the source reports semel.ErrBehind. A later run gets the messages again that were not
 // acked.
 func (e *Engine[Tx]) noteBehind(event machine.Event) {
-	if f, ok := event.(machine.Fetched); ok && e.behind == nil && errors.Is(f.Err, semel.ErrBehind) {
-		e.behind = f.Err
+	if f, ok := event.(machine.Fetched); ok && e.behindErr == nil && errors.Is(f.Err, semel.ErrBehind) {
+		e.behindErr = f.Err
 		close(e.gaveUp)
 	}
 }

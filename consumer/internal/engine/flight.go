@@ -46,10 +46,10 @@ type flight[Tx any] struct {
 	// the batch began. If there are no claims, known is nil.
 	known []store.Verdict
 	began time.Time
-	// The field spent is the time that the finished parts of the batch took. The field figures contains the time of
+	// accountedTime is the time that the finished parts of the batch took. durations contains the time of
 	// each part.
-	spent   time.Duration
-	figures measure.Batch
+	accountedTime time.Duration
+	durations     measure.Batch
 	// The field spans contains the spans of the sampled messages, or nil if no message is sampled. The field failed is
 	// the entry whose handler failed, or store.NoCulprit if no handler failed or if one handler ran for all entries.
 	spans  *spans
@@ -130,9 +130,9 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
 	defer func() {
-		f.figures.Marking = p.lap(f)
+		f.durations.Marking = p.measurePart(f)
 		if f.Attempt == nil {
-			p.measured(f, measure.NotBegun, store.NoCulprit)
+			p.reportMeasurements(f, measure.NotBegun, store.NoCulprit)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
@@ -144,12 +144,12 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	b, err := e.Runner.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)
-		return notBegun(a.Flight, e.Store.Classify(err), err)
+		return newNotBegun(a.Flight, e.Store.Classify(err), err)
 	}
 	f.Attempt = b.Attempt
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
-	return machine.Marked{Flight: a.Flight, Verdicts: p.begun(f, b, asked)}
+	return machine.Marked{Flight: a.Flight, Verdicts: p.recordBegun(f, b, asked)}
 }
 
 // ready prepares a batch for its transaction: the schema is checked again if necessary, claims are reclaimed
@@ -165,18 +165,18 @@ func (p *pilot[Tx]) ready(ctx context.Context, f *flight[Tx]) error {
 		return err
 	}
 	p.keepWaiting(f)
-	p.aboutToCall(f)
+	p.prepareCall(f)
 	return nil
 }
 
-// begun returns the verdict of each entry of a batch whose transaction has begun, and passes the verdicts to
+// recordBegun returns the verdict of each entry of a batch whose transaction has begun, and passes the verdicts to
 // the retention, the leases of claims and the traces. asked is the time before the transaction began.
-func (p *pilot[Tx]) begun(f *flight[Tx], b runner.Begun[Tx], asked time.Time) []store.Verdict {
+func (p *pilot[Tx]) recordBegun(f *flight[Tx], b runner.Begun[Tx], asked time.Time) []store.Verdict {
 	e := p.engine
 	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
 	all := f.verdicts(b.Verdicts)
 	if b.Extended {
-		for _, h := range f.stand(all) {
+		for _, h := range f.validClaims(all) {
 			e.Inbox.Keeper.Lasts(h, asked.Add(e.config.Lease))
 		}
 	}
@@ -187,9 +187,9 @@ func (p *pilot[Tx]) begun(f *flight[Tx], b runner.Begun[Tx], asked time.Time) []
 	return all
 }
 
-// notBegun returns the event for a transaction that could not begin. No message has caused the failure: either another
+// newNotBegun returns the event for a transaction that could not begin. No message has caused the failure: either another
 // transaction holds a lock, or the store is down.
-func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
+func newNotBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	if c == store.ClassContended {
 		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}
 	}
@@ -318,8 +318,8 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	result := f.Attempt.Commit(ctx, ending)
 	p.committing.Store(false)
 	p.set(nil)
-	f.figures.Committing = p.lap(f)
-	p.measured(f, batchEnd(result.Outcome), f.entryOf(result.Culprit))
+	f.durations.Committing = p.measurePart(f)
+	p.reportMeasurements(f, batchEnd(result.Outcome), f.entryOf(result.Culprit))
 	why := machine.Failure{Class: result.Class}
 	decide(&why, result.Err)
 	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
@@ -392,6 +392,6 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	f.Attempt.Rollback(ctx)
 	until := p.keepAfter(ctx, f)
 	p.set(nil)
-	p.measured(f, measure.RolledBack, f.failed)
+	p.reportMeasurements(f, measure.RolledBack, f.failed)
 	return machine.Ended{Flight: a.Flight, Outcome: store.NotCommitted, Culprit: store.NoCulprit, Until: until}
 }

@@ -12,8 +12,8 @@ type haltError struct {
 	key    semel.Key
 	reason semel.Reason
 	err    error
-	// The field claimed means that the message is a row of the inbox.
-	claimed bool
+	// fromInbox means that the message is a row of the inbox.
+	fromInbox bool
 }
 
 // Error returns one line without control characters. Programs print the error of Run, and the error of a handler or of
@@ -23,7 +23,7 @@ func (e *haltError) Error() string {
 	if e.err != nil {
 		text += ": " + legible.Printable(legible.Text(e.err))
 	}
-	if e.claimed {
+	if e.fromInbox {
 		return text + "; it waits in the inbox and is tried again at the next start"
 	}
 	return text + "; it is unsettled and is delivered again at the next start"

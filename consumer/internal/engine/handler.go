@@ -45,7 +45,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	p.handling.Store(true)
 	defer func() {
 		p.handling.Store(false)
-		f.figures.Handling += p.lap(f)
+		f.durations.Handling += p.measurePart(f)
 		if !ended {
 			out.Failed, out.Failure = true, machine.Failure{Class: store.ClassRetry, Err: runner.ErrGoexit}
 			out.Whole = e.Handler.All != nil
@@ -79,7 +79,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 			return
 		}
 		out.Done++
-		if p.engine.Handler.goesOn(inbox.RowOf(q)) {
+		if p.engine.Handler.hasFurtherSteps(inbox.RowOf(q)) {
 			out.Stepped = append(out.Stepped, i)
 		}
 	}
@@ -88,7 +88,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 // runOne runs the handler of one entry or, if the handler has steps, the next step of the entry.
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	h, row := &p.engine.Handler, rowOf(&f.Entries[i])
-	ctx, m := f.within(i, m)
+	ctx, m := f.entryContext(i, m)
 	f.job = runner.Job[Tx]{Ctx: ctx, Message: m, Mark: f.mark[i], Row: row, Inbox: p.engine.Inbox, Lost: f.cancel, Handle: func(tx Tx) error {
 		if h.Steps != nil {
 			return h.step(ctx, tx, m, row, p.engine.config.StepOutput)
@@ -108,9 +108,9 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	for n, i := range a.Fresh {
 		messages[n] = &f.Entries[i].Item.Handle.(*delivery.Delivery).Message
 		messages[n].Attempt = f.Entries[i].Item.Attempt()
-		_, messages[n] = f.within(i, messages[n])
+		_, messages[n] = f.entryContext(i, messages[n])
 	}
-	ctx := f.together()
+	ctx := f.batchContext()
 	f.watch.begin(nil)
 	f.job = runner.Job[Tx]{Ctx: ctx, Message: messages[0], Mark: store.All, Handle: func(tx Tx) error { return p.engine.Handler.All(ctx, tx, messages) }}
 	err := f.call()
@@ -129,7 +129,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 func (f *flight[Tx]) call() (err error) {
 	defer runner.Recover(&err)
 	err = guard.Readable(f.Attempt.Run(&f.job))
-	f.watch.returned()
+	f.watch.recordReturn()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
 	}
@@ -204,7 +204,7 @@ func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.limit, w.cancel, w.stuck = limit, cancel, stuck
-	w.timer = time.AfterFunc(limit, w.look)
+	w.timer = time.AfterFunc(limit, w.onTimer)
 }
 
 func (w *watch) begin(it *machine.Item) {
@@ -213,9 +213,9 @@ func (w *watch) begin(it *machine.Item) {
 	w.running, w.item, w.began = true, it, time.Now()
 }
 
-// The method returned records that a handler has returned. returned is called before the handler's context is checked,
+// recordReturn records that a handler has returned. returned is called before the handler's context is checked,
 // so that a timeout is attributed to the late handler and never to the next handler.
-func (w *watch) returned() {
+func (w *watch) recordReturn() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.running = false
@@ -228,15 +228,15 @@ func (w *watch) end() {
 	w.timer.Stop()
 }
 
-func (w *watch) look() {
-	if it, stuck := w.late(); stuck {
+func (w *watch) onTimer() {
+	if it, stuck := w.checkTimeout(); stuck {
 		w.stuck(it)
 	}
 }
 
-// The method late is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
+// checkTimeout is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
 // handler has not returned stuckAfter later, late returns the handler's item and true.
-func (w *watch) late() (it *machine.Item, stuck bool) {
+func (w *watch) checkTimeout() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	switch left := w.limit - time.Since(w.began); {

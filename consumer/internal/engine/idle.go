@@ -93,7 +93,7 @@ func (e *Engine[Tx]) noteLeft() error {
 		return nil
 	}
 	e.intake.mutex.Lock()
-	left := joinLeft(heldBack(e.done), e.intake.left)
+	left := joinLeft(lanesWaitingForNewer(e.done), e.intake.left)
 	e.intake.mutex.Unlock()
 	if e.Inbox != nil {
 		left = append(left, e.leftInInbox()...)
@@ -130,9 +130,9 @@ func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	return nil
 }
 
-// heldBack returns the lanes with messages that only a newer release can process. If these messages reach MaxUnacked,
+// lanesWaitingForNewer returns the lanes with messages that only a newer release can process. If these messages reach MaxUnacked,
 // the number of messages is unknown (-1).
-func heldBack(done *machine.Done) []semel.Unfinished {
+func lanesWaitingForNewer(done *machine.Done) []semel.Unfinished {
 	var all []semel.Unfinished
 	for _, b := range done.Behind {
 		l := semel.Unfinished{Lane: b.Lane.ID, Messages: int64(b.Messages), Reason: "copies of messages in other lanes that a newer release marked are held", Fault: true}

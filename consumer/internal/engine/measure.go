@@ -10,23 +10,23 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// lap returns the duration of the current part of the batch and begins the next part. lap reads the clock
+// measurePart returns the duration of the current part of the batch and begins the next part. lap reads the clock
 // once, and only if a meter is set.
-func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
+func (p *pilot[Tx]) measurePart(f *flight[Tx]) time.Duration {
 	if !p.engine.Reporter.Measures() {
 		return 0
 	}
-	took := time.Since(f.began) - f.spent
-	f.spent += took
+	took := time.Since(f.began) - f.accountedTime
+	f.accountedTime += took
 	return took
 }
 
-// measured passes the figures of an ended batch to the meters and ends its spans. culprit is the entry that
+// reportMeasurements passes the figures of an ended batch to the meters and ends its spans. culprit is the entry that
 // made the batch roll back, or store.NoCulprit if there is none.
-func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
-	f.figures.Consumer, f.figures.Messages, f.figures.End = p.engine.config.Consumer, len(f.Entries), end
-	p.engine.Reporter.Measure(f.figures)
-	p.traced(f, culprit)
+func (p *pilot[Tx]) reportMeasurements(f *flight[Tx], end measure.End, culprit int) {
+	f.durations.Consumer, f.durations.Messages, f.durations.End = p.engine.config.Consumer, len(f.Entries), end
+	p.engine.Reporter.Measure(f.durations)
+	p.endSpans(f, culprit)
 }
 
 // batchEnd returns how a batch ended, for meters.
@@ -40,17 +40,17 @@ func batchEnd(o store.CommitOutcome) measure.End {
 	return measure.RolledBack
 }
 
-// note stores the machine's counts and load after a step that began at now. Callers outside of the loop read
+// recordLoad stores the machine's counts and load after a step that began at now. Callers outside of the loop read
 // the stored values.
-func (e *Engine[Tx]) note(now machine.Time) {
+func (e *Engine[Tx]) recordLoad(now machine.Time) {
 	e.stepping.Store(int64(now))
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.counts, e.load = e.machine.Counts(), e.machine.Load()
 }
 
-// noteOver records that the loop has ended.
-func (e *Engine[Tx]) noteOver() {
+// recordLoopEnd records that the loop has ended.
+func (e *Engine[Tx]) recordLoopEnd() {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.over = true

@@ -40,10 +40,10 @@ func measuring() (*pilot[int], *flight[int]) {
 
 // measureFlight makes the calls that a meter adds to a batch.
 func measureFlight(p *pilot[int], f *flight[int]) {
-	f.figures.Marking = p.lap(f)
-	f.figures.Handling += p.lap(f)
-	f.figures.Committing = p.lap(f)
-	p.measured(f, measure.Committed, store.NoCulprit)
+	f.durations.Marking = p.measurePart(f)
+	f.durations.Handling += p.measurePart(f)
+	f.durations.Committing = p.measurePart(f)
+	p.reportMeasurements(f, measure.Committed, store.NoCulprit)
 }
 
 // BenchmarkMeter measures the cost of a meter for a batch. For batches of one message, the cost for a batch is the cost
@@ -91,9 +91,9 @@ func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 func traceNothing(p *pilot[int], f *flight[int], verdicts []store.Verdict) {
 	p.trace(f, verdicts)
 	for i := range f.Entries {
-		f.within(i, &f.Entries[i].Item.Handle.(*delivery.Delivery).Message)
+		f.entryContext(i, &f.Entries[i].Item.Handle.(*delivery.Delivery).Message)
 	}
-	p.measured(f, measure.Committed, store.NoCulprit)
+	p.reportMeasurements(f, measure.Committed, store.NoCulprit)
 }
 
 // BenchmarkTracerUnsampled measures the cost for unsampled messages, with and without a tracer.

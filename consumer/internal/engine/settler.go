@@ -72,7 +72,7 @@ func (s *settler) answer(base context.Context, queue []*machine.Settle, events c
 	returned := false
 	defer func() {
 		if !returned {
-			all = answers(queue, allIndexes(settlements(queue)), errSettleGoexit)
+			all = answers(queue, allIndexes(countSettlements(queue)), errSettleGoexit)
 		}
 		for _, e := range all {
 			select {
@@ -86,8 +86,8 @@ func (s *settler) answer(base context.Context, queue []*machine.Settle, events c
 	returned = true
 }
 
-// settlements returns the number of deliveries in a queue that must be acked, nacked or dead-lettered.
-func settlements(queue []*machine.Settle) (n int) {
+// countSettlements returns the number of deliveries in a queue that must be acked, nacked or dead-lettered.
+func countSettlements(queue []*machine.Settle) (n int) {
 	for _, q := range queue {
 		n += len(q.Items)
 	}
@@ -95,15 +95,15 @@ func settlements(queue []*machine.Settle) (n int) {
 }
 
 func (s *settler) settle(base context.Context, queue []*machine.Settle) []machine.Event {
-	if settlements(queue) == 0 {
+	if countSettlements(queue) == 0 {
 		return nil
 	}
 	telling, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
 	held, why := s.hold(telling, queue)
-	now := s.settling(queue, held)
-	left, err := s.send(base, now.all)
-	return answers(queue, now.placed(left, held), cmp.Or(err, why))
+	now := s.collectSettlements(queue, held)
+	left, err := s.send(base, now.settlements)
+	return answers(queue, now.waitingIndexes(left, held), cmp.Or(err, why))
 }
 
 // send calls the source's Settle and returns the indexes of the settlements (acks, nacks or dead letters) that the

@@ -35,9 +35,9 @@ func (e *Engine[Tx]) shutDown() error {
 	leaving.Go(func() { crew = e.leaveCrew(over) })
 	source := e.leaveSource(over)
 	leaving.Wait()
-	err := errors.Join(e.behind, left, source, crew, e.leaveInbox(over))
+	err := errors.Join(e.behindErr, left, source, crew, e.leaveInbox(over))
 	if e.done.Halted {
-		err = errors.Join(&haltError{key: delivery.KeyOf(e.config.Consumer, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
+		err = errors.Join(&haltError{key: delivery.KeyOf(e.config.Consumer, e.done.Item), reason: e.done.Reason, err: e.done.Err, fromInbox: e.done.Item.Claim != nil}, err)
 	}
 	return err
 }
@@ -48,7 +48,7 @@ func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	if e.crew.WaitFor(time.Until(over) - cutRest) {
 		return nil
 	}
-	err := e.stuck()
+	err := e.stuckError()
 	for _, p := range e.pilots {
 		p.abandon()
 	}
@@ -121,8 +121,8 @@ func (e *Engine[Tx]) noteWaiting() {
 		"unsettled", e.Snapshot().InFlight, "at_most", (e.config.Machine.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
 }
 
-// stuck returns an error that names the handlers and commits that still run after the run has ended.
-func (e *Engine[Tx]) stuck() error {
+// stuckError returns an error that names the handlers and commits that still run after the run has ended.
+func (e *Engine[Tx]) stuckError() error {
 	var err error
 	handlers := 0
 	for _, p := range e.pilots {

@@ -32,7 +32,7 @@ func (h *Handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *in
 	return nil
 }
 
-// goesOn reports whether further steps follow for a row whose step has just run.
-func (h *Handler[Tx]) goesOn(row *inbox.ClaimedRow) bool {
+// hasFurtherSteps reports whether further steps follow for a row whose step has just run.
+func (h *Handler[Tx]) hasFurtherSteps(row *inbox.ClaimedRow) bool {
 	return row != nil && row.Stepped != nil && len(row.Stepped) < len(h.Steps)
 }

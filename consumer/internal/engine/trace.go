@@ -73,8 +73,8 @@ func (s *spans) begin(ctx context.Context, entry int, m *semel.Message) {
 	s.messages = append(s.messages, messageSpan{entry: entry, span: span, ctx: span.Context(ctx), message: m.WithTraceContext(span.TraceContext())})
 }
 
-// within returns the context and the message that the handler of an entry gets.
-func (f *flight[Tx]) within(entry int, m *semel.Message) (context.Context, *semel.Message) {
+// entryContext returns the context and the message that the handler of an entry gets.
+func (f *flight[Tx]) entryContext(entry int, m *semel.Message) (context.Context, *semel.Message) {
 	if f.spans == nil {
 		return f.ctx, m
 	}
@@ -87,16 +87,16 @@ func (f *flight[Tx]) within(entry int, m *semel.Message) (context.Context, *seme
 	return s.ctx, s.message
 }
 
-// together returns the context that a handler of whole batches gets.
-func (f *flight[Tx]) together() context.Context {
+// batchContext returns the context that a handler of whole batches gets.
+func (f *flight[Tx]) batchContext() context.Context {
 	if f.spans == nil {
 		return f.ctx
 	}
 	return f.spans.ctx
 }
 
-// traced ends the spans of a batch that has ended.
-func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
+// endSpans ends the spans of a batch that has ended.
+func (p *pilot[Tx]) endSpans(f *flight[Tx], culprit int) {
 	n := p.engine.Reporter
 	if f.spans == nil || f.spans.batch == nil {
 		return
@@ -104,13 +104,13 @@ func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
 	n.Trace(func() {
 		for i := range f.spans.messages {
 			s := &f.spans.messages[i]
-			end := measure.MessageEnd{Ending: f.figures.End.String(), Failed: s.entry == culprit}
-			if f.figures.End == measure.Committed {
+			end := measure.MessageEnd{Ending: f.durations.End.String(), Failed: s.entry == culprit}
+			if f.durations.End == measure.Committed {
 				ending, reason := p.engine.machine.Ending(f.Flight, s.entry)
 				end.Ending, end.Reason = ending.String(), reason
 			}
 			s.span.End(end)
 		}
-		f.spans.batch.End(f.figures)
+		f.spans.batch.End(f.durations)
 	})
 }

@@ -14,9 +14,9 @@ import (
 type Group[In, Out any] struct {
 	// call makes one call for all inputs and returns their results in the same order.
 	call func(ctx context.Context, all []In) ([]Out, error)
-	// The function alone reports whether an error means that the call changed nothing and that one of the inputs may
+	// shouldSplit reports whether an error means that the call changed nothing and that one of the inputs may
 	// have caused the error. After such an error each caller makes its own call.
-	alone func(error) bool
+	shouldSplit func(error) bool
 	// pace determines how many callers share a call, and how long a caller waits for the running call.
 	// Without a pace, callers wait until the running call has ended.
 	pace *pace
@@ -36,17 +36,17 @@ const mostTogether = 256
 // function alone reports whether an error of a shared call means that the call changed nothing and that one input may
 // have caused the error. After such an error each caller makes its own call.
 func New[In, Out any](call func(ctx context.Context, all []In) ([]Out, error), alone func(error) bool, limit int) *Group[In, Out] {
-	return &Group[In, Out]{call: call, alone: alone, limit: limit, pace: &pace{}}
+	return &Group[In, Out]{call: call, shouldSplit: alone, limit: limit, pace: &pace{}}
 }
 
 // caller is a caller of Do whose input waits for a call.
 type caller[In, Out any] struct {
-	in    In
-	lead  chan struct{} // closed when the caller becomes the leader
-	done  chan struct{} // closed when the result of the caller is known
-	out   Out
-	err   error
-	apart bool // the caller makes its own call
+	in       In
+	lead     chan struct{} // closed when the caller becomes the leader
+	done     chan struct{} // closed when the result of the caller is known
+	out      Out
+	err      error
+	separate bool // the caller makes its own call
 }
 
 // Do returns the result of a call with the input in. Do may combine the input with the inputs of other callers. If ctx
@@ -55,7 +55,7 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 	c := &caller[In, Out]{in: in, lead: make(chan struct{}), done: make(chan struct{})}
 	g.mutex.Lock()
 	g.waiting = append(g.waiting, c)
-	g.next()
+	g.electLeader()
 	g.mutex.Unlock()
 	patience, stop := g.pace.patience()
 	defer func() { stop() }()
@@ -67,7 +67,7 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 				g.leave(c)
 				return out, ctx.Err()
 			}
-			g.leads(ctx)
+			g.callAsLeader(ctx)
 		case <-patience:
 			g.hurry() // the leader may not have taken this caller, which then calls hurry again
 			patience, stop = g.pace.patience()
@@ -78,28 +78,28 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 			return out, ctx.Err()
 		}
 	}
-	if c.apart {
+	if c.separate {
 		_ = g.callFor(ctx, []*caller[In, Out]{c})
 	}
 	return c.out, c.err
 }
 
-// The method next makes the first waiting caller the leader if there is no leader, or if there are enough waiting
+// electLeader makes the first waiting caller the leader if there is no leader, or if there are enough waiting
 // callers for a full call. The caller of next has locked the mutex.
-func (g *Group[In, Out]) next() {
-	if len(g.waiting) > 0 && (g.leading == 0 || g.pace != nil && len(g.waiting) >= g.most()) {
+func (g *Group[In, Out]) electLeader() {
+	if len(g.waiting) > 0 && (g.leading == 0 || g.pace != nil && len(g.waiting) >= g.maxCallers()) {
 		g.notify()
 	}
 }
 
-// The method most returns how many callers may share the next call.
-func (g *Group[In, Out]) most() int {
+// maxCallers returns how many callers may share the next call.
+func (g *Group[In, Out]) maxCallers() int {
 	most := mostTogether
 	if g.limit > 0 {
 		most = min(most, g.limit)
 	}
 	if g.pace != nil {
-		most = min(most, g.pace.most())
+		most = min(most, g.pace.maxCallers())
 	}
 	return most
 }
@@ -121,27 +121,27 @@ func (g *Group[In, Out]) hurry() {
 	}
 }
 
-// leads makes one call for the leader and for the callers that wait after the leader.
-func (g *Group[In, Out]) leads(ctx context.Context) {
+// callAsLeader makes one call for the leader and for the callers that wait after the leader.
+func (g *Group[In, Out]) callAsLeader(ctx context.Context) {
 	g.mutex.Lock()
-	n := min(len(g.waiting), g.most())
+	n := min(len(g.waiting), g.maxCallers())
 	taken := slices.Clone(g.waiting[:n])
 	g.waiting = slices.Delete(g.waiting, 0, n)
 	g.notified = false
 	g.leading++
-	g.next()
+	g.electLeader()
 	g.mutex.Unlock()
 	began := time.Now()
 	err := g.callFor(ctx, taken)
 	g.mutex.Lock()
 	g.leading--
 	if err == nil {
-		g.pace.took(n, time.Since(began))
+		g.pace.recordCall(n, time.Since(began))
 	}
-	g.next()
+	g.electLeader()
 	g.mutex.Unlock()
 	for _, c := range taken {
-		c.apart = err != nil && n > 1 && g.alone(err)
+		c.separate = err != nil && n > 1 && g.shouldSplit(err)
 		close(c.done)
 	}
 }
@@ -174,7 +174,7 @@ func (g *Group[In, Out]) leave(c *caller[In, Out]) {
 	select {
 	case <-c.lead:
 		g.notified = false
-		g.next()
+		g.electLeader()
 	default:
 	}
 }

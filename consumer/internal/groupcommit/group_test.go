@@ -39,7 +39,7 @@ func TestGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &heard{}
-				f(t, h, &Group[int, int]{call: h.call, alone: func(error) bool { return false }})
+				f(t, h, &Group[int, int]{call: h.call, shouldSplit: func(error) bool { return false }})
 			})
 		})
 	}
@@ -144,7 +144,7 @@ func TestGroup(t *testing.T) {
 			}
 		})
 		<-time.After(leastWait + leastWait/2) // longer than a caller waits for the running call
-		one.leads(t.Context())
+		one.callAsLeader(t.Context())
 		group.Wait()
 		if len(h.all) != 2 || len(h.all[0]) != 2 {
 			t.Errorf("%v", h.all)
@@ -176,7 +176,7 @@ func TestGroup(t *testing.T) {
 	t.Run("law_7_one_that_the_store_refuses_keeps_no_other_from_being_done", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			refused := errors.New("a trigger refuses it")
-			one := &Group[int, int]{alone: func(err error) bool { return err == refused }, call: func(_ context.Context, all []int) ([]int, error) {
+			one := &Group[int, int]{shouldSplit: func(err error) bool { return err == refused }, call: func(_ context.Context, all []int) ([]int, error) {
 				<-time.After(time.Second)
 				if slices.Contains(all, 7) {
 					return nil, refused

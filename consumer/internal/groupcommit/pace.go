@@ -10,36 +10,36 @@ import (
 // long, a shared call is slower than calls on several connections, so each caller makes its own call. A nil pace sets
 // no limit. The zero value of pace starts with the limit fewAtFirst.
 type pace struct {
-	// The field alone is the duration of a call of one caller. The field more is how much longer a call takes for each
+	// single is the duration of a call of one caller. perExtraCaller is how much longer a call takes for each
 	// further caller. The fields alone and more are medians of recent calls, or 0 before the first measurement. Only
 	// the method took uses alone, more and tries.
-	alone, more recentMedian
-	tries       int          // number of calls of one caller since the limit became one
-	limit       atomic.Int32 // 0 means fewAtFirst
-	wait        atomic.Int64 // nanoseconds that a caller waits for the running call
+	single, perExtraCaller recentMedian
+	tries                  int          // number of calls of one caller since the limit became one
+	limit                  atomic.Int32 // 0 means fewAtFirst
+	wait                   atomic.Int64 // nanoseconds that a caller waits for the running call
 }
 
 const (
-	// sharesFor is how much longer a call may take when it is shared.
-	sharesFor = 10 * time.Millisecond
+	// maxSharedDelay is how much longer a call may take when it is shared.
+	maxSharedDelay = 10 * time.Millisecond
 	// leastWait is the minimum time that a caller waits to share a call. leastWait is longer than an
 	// undisturbed call takes, and shorter than most waits for a lock.
 	leastWait = 10 * time.Millisecond
 	// mostWait is the maximum time that a caller waits, because the running call may itself wait for a lock.
 	mostWait = time.Second
-	// triesAgain is the number of calls of one caller after which two callers may share a call again.
-	triesAgain = 32
-	// fewAtFirst is how many callers share a call before its duration is known. Each concurrent call needs a connection
+	// retryAfterCalls is the number of calls of one caller after which two callers may share a call again.
+	retryAfterCalls = 32
+	// initialLimit is how many callers share a call before its duration is known. Each concurrent call needs a connection
 	// of its own, and a new connection is slow.
-	fewAtFirst = 4
+	initialLimit = 4
 )
 
-// The method most returns how many callers may share the next call.
-func (p *pace) most() int {
+// maxCallers returns how many callers may share the next call.
+func (p *pace) maxCallers() int {
 	if n := p.limit.Load(); n > 0 {
 		return int(n)
 	}
-	return fewAtFirst
+	return initialLimit
 }
 
 // patience returns a channel that receives when a caller has waited long enough for the running call.
@@ -51,26 +51,26 @@ func (p *pace) patience() (over <-chan time.Time, stop func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// took records that a call for n callers lasted d. Calls of took must not overlap.
-func (p *pace) took(n int, d time.Duration) {
+// recordCall records that a call for n callers lasted d. Calls of took must not overlap.
+func (p *pace) recordCall(n int, d time.Duration) {
 	if p == nil {
 		return
 	}
 	if n == 1 {
-		if p.alone.of == 0 { // the first call may have waited for a lock
+		if p.single.value == 0 { // the first call may have waited for a lock
 			d = min(d, leastWait)
 		}
-		p.alone.took(d)
-		p.wait.Store(int64(4 * p.alone.of))
+		p.single.add(d)
+		p.wait.Store(int64(4 * p.single.value))
 		p.tries++
-	} else if alone := p.alone.of; alone > 0 {
-		p.more.took(max(d-alone, alone/mostTogether) / time.Duration(n-1))
+	} else if alone := p.single.value; alone > 0 {
+		p.perExtraCaller.add(max(d-alone, alone/mostTogether) / time.Duration(n-1))
 	}
-	most := fewAtFirst
-	if more := p.more.of; more > 0 {
-		most = min(int((max(p.alone.of, sharesFor)+more/2)/more), mostTogether)
+	most := initialLimit
+	if more := p.perExtraCaller.value; more > 0 {
+		most = min(int((max(p.single.value, maxSharedDelay)+more/2)/more), mostTogether)
 	}
-	if most < 2 && p.tries >= triesAgain {
+	if most < 2 && p.tries >= retryAfterCalls {
 		most, p.tries = 2, 0
 	}
 	p.limit.Store(int32(max(most, 1)))
@@ -80,32 +80,32 @@ func (p *pace) took(n int, d time.Duration) {
 // duration. If many consecutive durations are above the median, or many are below it, the median changes faster. So a
 // median that was measured on new, slow connections is corrected soon.
 type recentMedian struct {
-	of    time.Duration // 0 before the first measurement
-	above bool          // the last duration was above the median
-	row   int           // number of consecutive durations on that side
+	value  time.Duration // 0 before the first measurement
+	above  bool          // the last duration was above the median
+	streak int           // number of consecutive durations on that side
 }
 
-// The constant surely is the number of consecutive durations above (or below) the median after which the median changes
+// steadyStreak is the number of consecutive durations above (or below) the median after which the median changes
 // faster.
-const surely = 4
+const steadyStreak = 4
 
-// took records one duration.
-func (m *recentMedian) took(d time.Duration) {
-	if m.of == 0 {
-		m.of = d
+// add records one duration.
+func (m *recentMedian) add(d time.Duration) {
+	if m.value == 0 {
+		m.value = d
 		return
 	}
-	if above := d > m.of; above != m.above {
-		m.above, m.row = above, 0
+	if above := d > m.value; above != m.above {
+		m.above, m.streak = above, 0
 	}
-	m.row++
-	step := m.of / 16
-	if m.row > surely {
-		step = m.of / 16 << min(m.row-surely, 3)
+	m.streak++
+	step := m.value / 16
+	if m.streak > steadyStreak {
+		step = m.value / 16 << min(m.streak-steadyStreak, 3)
 	}
 	if m.above {
-		m.of += step + 1
+		m.value += step + 1
 	} else {
-		m.of -= step
+		m.value -= step
 	}
 }

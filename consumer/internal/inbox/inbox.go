@@ -31,10 +31,10 @@ type Inbox struct {
 	// goroutine that claims writes unsure; guarded by mutex.
 	unsure []store.Token
 	order  *machine.ClaimRows // the machine's next request; guarded by mutex
-	// The field held contains the claims that this process probably has; guarded by mutex.
-	held map[int64]*ClaimedRow
-	// The field freed contains claims that will be released; guarded by mutex.
-	freed []*ClaimedRow
+	// claims contains the claims that this process probably has; guarded by mutex.
+	claims map[int64]*ClaimedRow
+	// pendingReleases contains claims that will be released; guarded by mutex.
+	pendingReleases []*ClaimedRow
 }
 
 // Options are the settings of a consumer that its inbox uses.
@@ -59,7 +59,7 @@ type Options struct {
 
 // New returns the inbox of one run.
 func New(o Options) *Inbox {
-	return &Inbox{Options: o, wake: make(chan struct{}, 1), held: map[int64]*ClaimedRow{},
+	return &Inbox{Options: o, wake: make(chan struct{}, 1), claims: map[int64]*ClaimedRow{},
 		Keeper: newKeeper(o.Leases, o.Lease, func(err error) {
 			o.Logger.Warn("the leases of claims were not extended", "consumer", o.Consumer, "error", err)
 		})}
@@ -70,7 +70,7 @@ func (b *Inbox) Ask(a machine.ClaimRows) {
 	b.mutex.Lock()
 	b.order = &a
 	b.mutex.Unlock()
-	b.rouse()
+	b.wakeUp()
 }
 
 // Free passes on the machine's request to release claims.
@@ -81,15 +81,15 @@ func (b *Inbox) Free(a machine.Unclaim) {
 		if it == a.Halted {
 			h.halts = a.Err
 		}
-		if b.held[h.Number] == h {
-			b.freed = append(b.freed, h)
+		if b.claims[h.Number] == h {
+			b.pendingReleases = append(b.pendingReleases, h)
 		}
 	}
 	b.mutex.Unlock()
-	b.rouse()
+	b.wakeUp()
 }
 
-func (b *Inbox) rouse() {
+func (b *Inbox) wakeUp() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -102,8 +102,8 @@ func (b *Inbox) Forget(all ...*ClaimedRow) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for _, h := range all {
-		if b.held[h.Number] == h {
-			delete(b.held, h.Number)
+		if b.claims[h.Number] == h {
+			delete(b.claims, h.Number)
 		}
 	}
 }
@@ -118,14 +118,14 @@ func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 			return
 		}
 		b.mutex.Lock()
-		freed, order := b.freed, b.order
-		b.freed, b.order = nil, nil
+		freed, order := b.pendingReleases, b.order
+		b.pendingReleases, b.order = nil, nil
 		b.mutex.Unlock()
 		freed = append(stranded, freed...)
 		stranded = nil
 		if err := b.release(base, freed); err != nil {
 			b.Logger.Warn("claims were not given back: that is tried again, or their leases end", "consumer", b.Consumer, "claims", len(freed), "error", err)
-			stranded = b.unreleased(freed)
+			stranded = b.dropExpired(freed)
 		}
 		if order == nil {
 			continue
@@ -139,9 +139,9 @@ func (b *Inbox) Work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-// unreleased returns those claims that must still be released, because their leases have not ended yet. Claims whose
+// dropExpired returns those claims that must still be released, because their leases have not ended yet. Claims whose
 // leases have ended are dropped.
-func (b *Inbox) unreleased(all []*ClaimedRow) (left []*ClaimedRow) {
+func (b *Inbox) dropExpired(all []*ClaimedRow) (left []*ClaimedRow) {
 	now := time.Now()
 	for _, h := range all {
 		if b.Keeper.Earliest([]*ClaimedRow{h}).After(now) {
@@ -162,7 +162,7 @@ func (b *Inbox) release(base context.Context, all []*ClaimedRow) error {
 	defer cancel()
 	endings := make([]store.ClaimEnding, len(all))
 	for i, h := range all {
-		endings[i] = h.givenBack()
+		endings[i] = h.releaseEnding()
 	}
 	slices.SortFunc(endings, func(x, y store.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
 	_, err := b.Leases.End(ctx, endings) // a claim that is lost needs no release
@@ -236,7 +236,7 @@ func (b *Inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item 
 	defer b.mutex.Unlock()
 	for i, c := range claimed {
 		h := &ClaimedRow{Claimed: c, tokens: []store.Token{c.Token}, ends: began.Add(c.Left)}
-		b.held[c.Number] = h
+		b.claims[c.Number] = h
 		all[i] = b.item(h, began.Add(c.Left*2/3).Sub(b.Since))
 	}
 	return all
@@ -252,8 +252,8 @@ func (b *Inbox) item(h *ClaimedRow, until machine.Time) *machine.Item {
 // Close releases all claims that have not ended, so that other processes need not wait until the leases end.
 func (b *Inbox) Close(ctx context.Context) error {
 	b.mutex.Lock()
-	all := make([]*ClaimedRow, 0, len(b.held))
-	for _, h := range b.held {
+	all := make([]*ClaimedRow, 0, len(b.claims))
+	for _, h := range b.claims {
 		all = append(all, h)
 	}
 	unsure := slices.Clone(b.unsure)

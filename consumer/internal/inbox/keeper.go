@@ -17,15 +17,15 @@ import (
 type keeper struct {
 	leases store.Leases
 	lease  time.Duration
-	// The field failed is called with the error of an extension.
-	failed func(error)
+	// onError is called with the error of an extension.
+	onError func(error)
 
-	mutex sync.Mutex
-	kept  map[int64]*keptClaim // by number of the row; guarded by mutex
+	mutex  sync.Mutex
+	claims map[int64]*keptClaim // by number of the row; guarded by mutex
 }
 
 func newKeeper(leases store.Leases, lease time.Duration, failed func(error)) *keeper {
-	return &keeper{leases: leases, lease: lease, failed: failed, kept: map[int64]*keptClaim{}}
+	return &keeper{leases: leases, lease: lease, onError: failed, claims: map[int64]*keptClaim{}}
 }
 
 // keptClaim is a claim of a running batch.
@@ -43,7 +43,7 @@ func (k *keeper) Begin(rows []*ClaimedRow, until time.Time, lost context.CancelC
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, h := range rows {
-		k.kept[h.Number] = &keptClaim{h.Claim(), h, until, lost}
+		k.claims[h.Number] = &keptClaim{h.Claim(), h, until, lost}
 	}
 }
 
@@ -52,7 +52,7 @@ func (k *keeper) Move(claims []store.Claim, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, c := range claims {
-		if kept := k.kept[c.Number]; kept != nil && kept.Token == c.Token {
+		if kept := k.claims[c.Number]; kept != nil && kept.Token == c.Token {
 			kept.until = until
 		}
 	}
@@ -63,8 +63,8 @@ func (k *keeper) End(claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, c := range claims {
-		if kept := k.kept[c.Number]; kept != nil && kept.Token == c.Token {
-			delete(k.kept, c.Number)
+		if kept := k.claims[c.Number]; kept != nil && kept.Token == c.Token {
+			delete(k.claims, c.Number)
 		}
 	}
 }
@@ -74,8 +74,8 @@ func (k *keeper) forget(rows []*ClaimedRow) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, h := range rows {
-		if kept := k.kept[h.Number]; kept != nil && kept.row == h {
-			delete(k.kept, h.Number)
+		if kept := k.claims[h.Number]; kept != nil && kept.row == h {
+			delete(k.claims, h.Number)
 		}
 	}
 }
@@ -95,7 +95,9 @@ func (k *keeper) Work(base context.Context) {
 }
 
 // extend extends the leases of all running claims.
-func (k *keeper) extend(base context.Context, now time.Time) { k.ExtendNow(base, k.due(now)) }
+func (k *keeper) extend(base context.Context, now time.Time) {
+	k.ExtendNow(base, k.claimsToExtend(now))
+}
 
 // ExtendNow extends the leases of those claims for which Begin was called and End was not.
 func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
@@ -107,32 +109,32 @@ func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	asked := time.Now()
 	lost, err := k.leases.Extend(ctx, claims, k.lease)
 	if err != nil {
-		k.failed(err)
+		k.onError(err)
 		return
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for i, c := range claims {
-		kept := k.kept[c.Number]
+		kept := k.claims[c.Number]
 		switch {
 		case kept == nil || kept.Token != c.Token:
 		case slices.Contains(lost, i):
-			k.lose(kept)
+			k.cancelBatch(kept)
 		default:
 			kept.row.ends = asked.Add(k.lease)
 		}
 	}
 }
 
-// The method due returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
+// claimsToExtend returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
 // batch of the claim.
-func (k *keeper) due(now time.Time) (claims []store.Claim) {
+func (k *keeper) claimsToExtend(now time.Time) (claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	for _, c := range k.kept {
+	for _, c := range k.claims {
 		switch {
 		case c.row.ends.Before(now):
-			k.lose(c)
+			k.cancelBatch(c)
 		case c.until.After(now):
 			claims = append(claims, c.Claim)
 		}
@@ -169,8 +171,8 @@ func (k *keeper) Lasts(h *ClaimedRow, until time.Time) {
 	}
 }
 
-// lose cancels the batch of a claim that another process has, or may have. The caller has locked the mutex.
-func (k *keeper) lose(c *keptClaim) {
-	delete(k.kept, c.Number)
+// cancelBatch cancels the batch of a claim that another process has, or may have. The caller has locked the mutex.
+func (k *keeper) cancelBatch(c *keptClaim) {
+	delete(k.claims, c.Number)
 	c.lost(store.ErrClaimLost)
 }

@@ -41,9 +41,9 @@ func (h *ClaimedRow) Claim() store.Claim {
 	return store.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
 }
 
-// givenBack returns how a claim is released. If the message stopped the consumer, the run counts as an
+// releaseEnding returns how a claim is released. If the message stopped the consumer, the run counts as an
 // attempt, and the row is due again at the next start.
-func (h *ClaimedRow) givenBack() store.ClaimEnding {
+func (h *ClaimedRow) releaseEnding() store.ClaimEnding {
 	if h.halts != nil {
 		return store.ClaimEnding{Claim: h.Claim(), State: store.StateFailedRetryable, Ran: true, Error: ErrorText(h.halts), Call: h.Calls.Outcome()}
 	}

@@ -52,9 +52,9 @@ type namedStore interface {
 	Classify(err error) store.Class
 }
 
-// noted returns the text of a derivation (the rule that forms identities) as the store saves it: a text that is too
+// shortenText returns the text of a derivation (the rule that forms identities) as the store saves it: a text that is too
 // long is cut and a hash is added.
-func noted(text string) string {
+func shortenText(text string) string {
 	if len(text) <= admin.MaxDerivation {
 		return text
 	}
@@ -66,7 +66,7 @@ func noted(text string) string {
 // consumer must not start, Record returns an error. With onlyRead, Record writes nothing: if a record is
 // missing, Record returns an error, unless the store has no record of the consumer at all.
 func (n *Names) Record(ctx context.Context, onlyRead bool) error {
-	store, ask := n.Kept, n.asked()
+	store, ask := n.Kept, n.configuredDerivation()
 	switch {
 	case store == nil || !n.Marked:
 	case ask.Text == "":
@@ -78,18 +78,18 @@ func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	return nil
 }
 
-// The method asked returns the derivation (the rule that forms identities) with which the consumer starts, and the text
+// configuredDerivation returns the derivation (the rule that forms identities) with which the consumer starts, and the text
 // of its previous derivation.
-func (n *Names) asked() (ask derivationAsk) {
-	ask.Consumer, ask.Text = n.Consumer, noted(n.Identity)
-	ask.former = noted(n.Previous)
+func (n *Names) configuredDerivation() (ask derivationAsk) {
+	ask.Consumer, ask.Text = n.Consumer, shortenText(n.Identity)
+	ask.previous = shortenText(n.Previous)
 	return ask
 }
 
 // derivationAsk is a derivation (a rule that forms identities) that must be recorded if the store has no record of it.
 type derivationAsk struct {
 	admin.Derivation
-	former string
+	previous string
 }
 
 // triesToDerive is the number of attempts of Record if other processes change the records of the consumer at the same
@@ -113,7 +113,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 			return nil
 		case n.Versions && missing.Generation > 0:
 			return fmt.Errorf("semel: consumer %q cannot start: it has versions, and its identity (%s) is another than before (%s): the streams of another identity begin anew, and their versions would take effect again; give it its former identity back, or start a consumer of another name where this one has ended: %w", n.Consumer, ask.Text, texts(all), semel.ErrIdentityChanged)
-		case onlyRead && len(all) == 0 && ask.former == "":
+		case onlyRead && len(all) == 0 && ask.previous == "":
 			return nil // the rule will be recorded with generation 0
 		case onlyRead:
 			return fmt.Errorf("semel: consumer %q: how its identities are found is not recorded yet, and the store cannot do that beside your transaction; call Check before you open it: %w", n.Consumer, semel.ErrUnsupported)
@@ -122,7 +122,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 			return err
 		}
 		added, err := store.AddDerivation(ctx, *missing)
-		if err != nil && missing.Generation == 0 && ask.former == "" && n.passes(ctx, err) {
+		if err != nil && missing.Generation == 0 && ask.previous == "" && n.isTemporary(ctx, err) {
 			n.Logger.Warn("how the identity is found could not be recorded, so that a change of it is not noticed before the next start", "consumer", n.Consumer, "error", err)
 			return nil // the rule will be recorded with generation 0
 		}
@@ -130,7 +130,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 			return fmt.Errorf("semel: consumer %q cannot start: %w", n.Consumer, err)
 		}
 		if added && len(all) > 0 {
-			n.Logger.Info("the identity is found in another way from now on", "consumer", n.Consumer, "derivation", missing.Text, "former", ask.former)
+			n.Logger.Info("the identity is found in another way from now on", "consumer", n.Consumer, "derivation", missing.Text, "former", ask.previous)
 		}
 	}
 	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing the record of its identities; start one process at a time", n.Consumer)
@@ -148,9 +148,9 @@ func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, 
 	return nil // writing the first marker reports any other error of Scope
 }
 
-// passes reports whether an error of the store may be temporary, such as contention. After a temporary error, a start
+// isTemporary reports whether an error of the store may be temporary, such as contention. After a temporary error, a start
 // continues if it does not need the store's response.
-func (n *Names) passes(ctx context.Context, err error) bool {
+func (n *Names) isTemporary(ctx context.Context, err error) bool {
 	class := n.Store.Classify(err)
 	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
 }
@@ -158,18 +158,18 @@ func (n *Names) passes(ctx context.Context, err error) bool {
 // settle returns the derivation (rule that forms identities) that must be recorded before the consumer may start, or
 // nil if all derivations are recorded. If the consumer must not start, the method settle returns an error.
 func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivation, err error) {
-	own, former := find(all, a.Text), find(all, a.former)
+	own, former := find(all, a.Text), find(all, a.previous)
 	switch {
-	case len(all) == 0 && a.former != "": // the markers are older than the recording of derivations
-		return &admin.Derivation{Consumer: a.Consumer, Text: a.former, Former: admin.NoFormer}, nil
-	case a.former != "" && former == nil:
-		return nil, fmt.Errorf("the former identity (%s) was never recorded for it, but %s: name what it was, or remove the former one: %w", a.former, texts(all), semel.ErrIdentityChanged)
+	case len(all) == 0 && a.previous != "": // the markers are older than the recording of derivations
+		return &admin.Derivation{Consumer: a.Consumer, Text: a.previous, Former: admin.NoFormer}, nil
+	case a.previous != "" && former == nil:
+		return nil, fmt.Errorf("the former identity (%s) was never recorded for it, but %s: name what it was, or remove the former one: %w", a.previous, texts(all), semel.ErrIdentityChanged)
 	case own != nil && own.Retired:
 		return nil, fmt.Errorf("its identity (%s) was retired, and what came since is not marked under it: name the present one (%s) as the former identity and take the retirement back (semel consumers identity retire --undo): %w", a.Text, texts(all), semel.ErrIdentityChanged)
 	}
 	for i := range all {
-		if d := &all[i]; !d.Retired && d.Text != a.Text && d.Text != a.former && (own == nil || d.Former != own.Generation) {
-			return nil, a.refused(d)
+		if d := &all[i]; !d.Retired && d.Text != a.Text && d.Text != a.previous && (own == nil || d.Former != own.Generation) {
+			return nil, a.refusalError(d)
 		}
 	}
 	if own != nil {
@@ -185,8 +185,8 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 	return missing, nil
 }
 
-// refused returns the error for a recorded derivation (rule that forms identities) that the consumer no longer uses.
-func (a *derivationAsk) refused(d *admin.Derivation) error {
+// refusalError returns the error for a recorded derivation (rule that forms identities) that the consumer no longer uses.
+func (a *derivationAsk) refusalError(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
 		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel consumers identity retire): %w",
 		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
@@ -194,7 +194,7 @@ func (a *derivationAsk) refused(d *admin.Derivation) error {
 
 // generations returns the numbers of the current and of the previous derivation (rule that forms identities).
 func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) {
-	if d := find(all, a.former); d != nil {
+	if d := find(all, a.previous); d != nil {
 		former = d.Generation
 	}
 	return find(all, a.Text).Generation, former
@@ -222,7 +222,7 @@ func texts(all []admin.Derivation) string {
 // Generations returns the numbers of the identity and of the previous identity that a start would use.
 // Generations writes nothing.
 func (n *Names) Generations(ctx context.Context) (now, former int64, err error) {
-	store, ask := n.Kept, n.asked()
+	store, ask := n.Kept, n.configuredDerivation()
 	if store == nil || !n.Marked || ask.Text == "" {
 		return 0, 0, nil
 	}

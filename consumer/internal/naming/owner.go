@@ -33,7 +33,7 @@ func (n *Names) Claim(ctx context.Context) error {
 			"consumer", n.Consumer, "was", was, "is", owner)
 	}
 	set, err := store.SetOwner(ctx, n.Consumer, was, owner)
-	if err != nil && !n.Exclusive && n.passes(ctx, err) {
+	if err != nil && !n.Exclusive && n.isTemporary(ctx, err) {
 		n.Logger.Warn("whose the consumer is could not be recorded; the next start does that", "consumer", n.Consumer, "error", err)
 		return nil
 	}
@@ -74,9 +74,9 @@ func similarTo(name string, names []string) string {
 	if slices.Contains(names, name) {
 		return ""
 	}
-	own := folded(name)
+	own := foldName(name)
 	for _, other := range names {
-		their := folded(other)
+		their := foldName(other)
 		if own == their || spelling.Nearest(own, []string{their}, min(mostDifferent, len(own)/3)+1) != "" {
 			return other
 		}
@@ -84,8 +84,8 @@ func similarTo(name string, names []string) string {
 	return ""
 }
 
-// folded returns a name in lower case without punctuation.
-func folded(name string) string {
+// foldName returns a name in lower case without punctuation.
+func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			return -1

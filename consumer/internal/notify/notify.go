@@ -33,8 +33,8 @@ type Bell struct {
 }
 
 const (
-	// ringsEvery is the minimum time between two notifications of a process.
-	ringsEvery = 100 * time.Millisecond
+	// ringInterval is the minimum time between two notifications of a process.
+	ringInterval = 100 * time.Millisecond
 	// listensAgain is the first delay before listening is tried again after a failure. The delay doubles with each
 	// failure, up to listensLate.
 	listensAgain = time.Second
@@ -94,7 +94,7 @@ func (b *Bell) Send(base context.Context) {
 			logged = time.Now()
 			b.logger.Warn("other processes are not told of what is due; they find it when they ask", "consumer", b.consumer, "error", err)
 		}
-		if !timing.Wait(base, ringsEvery) {
+		if !timing.Wait(base, ringInterval) {
 			return
 		}
 	}
@@ -107,7 +107,7 @@ func (b *Bell) Listen(base context.Context) {
 		if err == nil || errors.Is(err, semel.ErrUnsupported) {
 			return
 		}
-		if !timing.Wait(base, b.failed(err)) {
+		if !timing.Wait(base, b.recordFailure(err)) {
 			return
 		}
 	}
@@ -128,8 +128,8 @@ func (b *Bell) receive() {
 	}
 }
 
-// The method failed records that listening has failed, and returns how long to wait before listening again.
-func (b *Bell) failed(err error) time.Duration {
+// recordFailure records that listening has failed, and returns how long to wait before listening again.
+func (b *Bell) recordFailure(err error) time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.wait == 0 {

@@ -35,8 +35,8 @@ type elsewhere struct {
 // elsewhereSet is one set of the cache, with the most recent identity first.
 type elsewhereSet [elsewhereWays]struct{ id, place uint64 }
 
-// met remembers the position of a message, and reports whether the same identity was seen at another position.
-func (e *elsewhere) met(it *machine.Item, m *semel.Message) bool {
+// isMoved remembers the position of a message, and reports whether the same identity was seen at another position.
+func (e *elsewhere) isMoved(it *machine.Item, m *semel.Message) bool {
 	if e.sets == nil {
 		e.sets, e.seed = make([]elsewhereSet, elsewhereSets), maphash.MakeSeed()
 	}
@@ -66,7 +66,7 @@ func (n *Reporter) checkPlace(item *machine.Settlement, m *semel.Message) {
 		return
 	}
 	e.messages++
-	if e.met(it, m) && item.Ending == source.EndDuplicate {
+	if e.isMoved(it, m) && item.Ending == source.EndDuplicate {
 		e.copies++
 	}
 	switch {

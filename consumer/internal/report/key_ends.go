@@ -20,12 +20,12 @@ func (n *Reporter) FollowEnd(key semel.Key) (refused func(error, time.Duration),
 	of := outage{causes: map[string]bool{}}
 	refused = func(err error, wait time.Duration) {
 		now, first, why := time.Now(), reported.IsZero(), Cause(err)
-		another := of.learns(kindOf(why))
+		another := of.addCause(kindOf(why))
 		if !another && now.Sub(reported) < outageEvery {
 			return
 		}
 		reported = now
-		if n.endRefused(first, why) || another && !first && n.seldom(partKeys+"\x00cause") {
+		if n.endRefused(first, why) || another && !first && n.mayLogOutage(partKeys+"\x00cause") {
 			n.logger.Warn("the store of the keys does not record calls that were made; each waits with its worker, and is asked for again", "consumer", n.consumer, "id", key.ID, "wait", Rounded(wait), "error", why)
 		}
 		n.Notify(semel.Event{Kind: semel.EventNotReady, Key: key, Reason: partKeys, Messages: 1, Wait: wait, Err: err})
@@ -57,6 +57,6 @@ func (n *Reporter) endOver() bool {
 	if n.unended--; n.unended > 0 {
 		return false
 	}
-	n.works(partKeys)
+	n.setWorking(partKeys)
 	return true
 }

@@ -12,9 +12,9 @@ import (
 // mostHeld is the maximum number of messages waiting for a newer release that Ready names in its reason.
 const mostHeld = 5
 
-// holds remembers a message that waits for a newer release, because that release has marked the message or an earlier
+// addNewer remembers a message that waits for a newer release, because that release has marked the message or an earlier
 // message of the same key or lane.
-func (n *Reporter) holds(r machine.Report) {
+func (n *Reporter) addNewer(r machine.Report) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.newer == nil {
@@ -23,8 +23,8 @@ func (n *Reporter) holds(r machine.Report) {
 	n.newer[r.Item] = fmt.Sprintf("lane %s: message %q of source %q is held: %s", legible.Printable(r.Item.Lane.ID), r.Item.Identity, r.Item.Source, legible.Text(r.Err))
 }
 
-// holdsNoMore removes a message that no longer waits for a newer release.
-func (n *Reporter) holdsNoMore(it *machine.Item) {
+// removeNewer removes a message that no longer waits for a newer release.
+func (n *Reporter) removeNewer(it *machine.Item) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	delete(n.newer, it)
@@ -34,8 +34,8 @@ func (n *Reporter) holdsNoMore(it *machine.Item) {
 // Config.MaxUnacked.
 const partFetch = "fetch"
 
-// fullOfNewer reports that the consumer fetches no more messages, because too many messages wait for a newer release.
-func (n *Reporter) fullOfNewer(messages int) {
+// reportFullOfNewer reports that the consumer fetches no more messages, because too many messages wait for a newer release.
+func (n *Reporter) reportFullOfNewer(messages int) {
 	err := fmt.Errorf("%d messages that a newer release marked, or that wait for those, fill Config.MaxUnacked: start that release, or a newer one", messages)
 	n.SetReady(partFetch, err.Error())
 	n.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partFetch, Messages: messages, Err: err})

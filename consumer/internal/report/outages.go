@@ -29,18 +29,18 @@ const mostCauses = 100
 // outageEvery is the interval at which a continuing outage is logged.
 const outageEvery = time.Minute
 
-// meanwhile contains, for each part, the consequence of an outage of that part, as a text for the log.
-var meanwhile = map[string]string{
+// consequences contains, for each part, the consequence of an outage of that part, as a text for the log.
+var consequences = map[string]string{
 	"store":  "nothing is settled",
 	"source": "nothing is fetched",
 	"inbox":  "nothing that waits there is worked on",
 	"broker": "what was committed stays unsettled",
 }
 
-// The method down reports an attempt that failed. Observers get every failure. The log gets the first failure, the
+// reportFailure reports an attempt that failed. Observers get every failure. The log gets the first failure, the
 // first failure of each further cause, and one failure a minute. The log level is error if waiting cannot help. Only
 // the loop's goroutine calls down and up.
-func (n *Reporter) down(r machine.Report) {
+func (n *Reporter) reportFailure(r machine.Report) {
 	why := Cause(r.Err)
 	n.SetReady(r.Part, why)
 	n.Notify(semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Wait: r.Wait, Err: r.Err})
@@ -57,25 +57,25 @@ func (n *Reporter) down(r machine.Report) {
 	log := func(text string, more ...any) {
 		n.logger.Log(context.Background(), level, text, append([]any{"consumer", n.consumer}, append(more, "error", why)...)...)
 	}
-	switch changed := o.learns(kindOf(why)); {
+	switch changed := o.addCause(kindOf(why)); {
 	case o.tries == 1 && errors.Is(r.Err, generations.ErrNotUsable): // a short switch of generations is no fault
 		o.logged = now
 		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", Rounded(r.Wait), "error", why)
-	case o.tries == 1 && n.seldom(r.Part):
+	case o.tries == 1 && n.mayLogOutage(r.Part):
 		o.logged = now
-		log(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause", "wait", Rounded(r.Wait))
+		log(r.Part+" does not work; "+consequences[r.Part]+", next try after a pause", "wait", Rounded(r.Wait))
 	case o.logged.IsZero() && o.tries == 1: // there were many outages in this minute: this outage is logged only if it lasts
 	case now.Sub(maxTime(o.logged, o.began)) >= outageEvery:
 		o.logged = now
-		log(r.Part+" still does not work; "+meanwhile[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)
-	case changed && !o.logged.IsZero() && n.seldom(r.Part+"\x00cause"):
-		log(r.Part+" does not work for another cause; "+meanwhile[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)
+		log(r.Part+" still does not work; "+consequences[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)
+	case changed && !o.logged.IsZero() && n.mayLogOutage(r.Part+"\x00cause"):
+		log(r.Part+" does not work for another cause; "+consequences[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)
 	}
 }
 
-// learns reports whether a cause is new in this outage, and remembers the cause. If there are too many causes, learns
+// addCause reports whether a cause is new in this outage, and remembers the cause. If there are too many causes, learns
 // forgets all of them; the limit of log lines still applies.
-func (o *outage) learns(kind string) bool {
+func (o *outage) addCause(kind string) bool {
 	if o.causes[kind] {
 		return false
 	}
@@ -100,8 +100,8 @@ func kindOf(why string) string {
 	return strings.Join(words, " ")
 }
 
-// The method up reports that a part works again.
-func (n *Reporter) up(what string) {
+// reportRecovery reports that a part works again.
+func (n *Reporter) reportRecovery(what string) {
 	n.SetReady(what, "")
 	n.Notify(semel.Event{Kind: semel.EventReady, Reason: semel.Reason(what)})
 	o := n.outages[what]
@@ -116,9 +116,9 @@ func (n *Reporter) up(what string) {
 	}
 }
 
-// seldom reports whether the beginning of an outage may be logged. Without a limit, a part that fails and recovers
+// mayLogOutage reports whether the beginning of an outage may be logged. Without a limit, a part that fails and recovers
 // repeatedly would flood the log.
-func (n *Reporter) seldom(what string) bool {
+func (n *Reporter) mayLogOutage(what string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return n.flood.count("outage\x00"+what) <= floodMost
@@ -168,7 +168,7 @@ func Rounded(d time.Duration) time.Duration {
 // payload.
 func (n *Reporter) breakerOpen(r machine.Report) {
 	n.SetReady(r.Part, fmt.Sprintf("%d tries in a row failed for good: nothing more is fetched, and one message is tried at a time until one succeeds; the log names the error", r.N))
-	e := n.about(r.Item, semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Messages: r.N, Wait: r.Wait, Err: r.Err})
+	e := n.describeItem(r.Item, semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Messages: r.N, Wait: r.Wait, Err: r.Err})
 	n.Notify(e)
 	now, o := time.Now(), n.outages[r.Part]
 	if o == nil {

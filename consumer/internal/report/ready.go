@@ -32,26 +32,26 @@ func (n *Reporter) SetReady(what, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if why == "" {
-		n.works(what)
+		n.setWorking(what)
 		return
 	}
 	n.failsAt(what, why)
 }
 
-// works records that a part works. The caller has locked the mutex.
-func (n *Reporter) works(what string) {
+// setWorking records that a part works. The caller has locked the mutex.
+func (n *Reporter) setWorking(what string) {
 	delete(n.ready, what)
-	delete(n.since, what)
+	delete(n.failingSince, what)
 }
 
 // failsAt records why a part does not work. The caller has locked the mutex.
 func (n *Reporter) failsAt(what, why string) {
 	n.ready[what] = why
-	if n.since == nil {
-		n.since = map[string]time.Time{}
+	if n.failingSince == nil {
+		n.failingSince = map[string]time.Time{}
 	}
-	if n.since[what].IsZero() {
-		n.since[what] = time.Now()
+	if n.failingSince[what].IsZero() {
+		n.failingSince[what] = time.Now()
 	}
 }
 
@@ -61,7 +61,7 @@ func (n *Reporter) StoreDown() (since time.Time, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	for _, part := range []string{"store", "inbox", partKeys} {
-		if at := n.since[part]; !at.IsZero() && (since.IsZero() || at.Before(since)) {
+		if at := n.failingSince[part]; !at.IsZero() && (since.IsZero() || at.Before(since)) {
 			since, why = at, part+": "+n.ready[part]
 		}
 	}
@@ -83,17 +83,17 @@ func (n *Reporter) State() (bool, string) {
 // CallbackSticks reports a callback that is still running after its timeout.
 func (n *Reporter) CallbackSticks(it *machine.Item) {
 	n.mutex.Lock()
-	n.sticking++
+	n.stuckCallbacks++
 	n.ready["callback"] = "a callback is still running after its timeout"
 	n.mutex.Unlock()
-	n.item(slog.LevelError, eventkind.Stuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
+	n.reportItem(slog.LevelError, eventkind.Stuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
 }
 
 // CallbackEnded records that a callback has returned after its timeout.
 func (n *Reporter) CallbackEnded() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	if n.sticking--; n.sticking == 0 {
+	if n.stuckCallbacks--; n.stuckCallbacks == 0 {
 		delete(n.ready, "callback")
 	}
 }

@@ -37,10 +37,10 @@ type Reporter struct {
 
 	mutex sync.Mutex
 	ready map[string]string // the parts that do not work, and why; guarded by mutex
-	// The field since contains the times at which parts stopped working; guarded by mutex.
-	since map[string]time.Time
-	// The field sticking counts callbacks that still run after their timeout; guarded by mutex.
-	sticking int
+	// failingSince contains the times at which parts stopped working; guarded by mutex.
+	failingSince map[string]time.Time
+	// stuckCallbacks counts callbacks that still run after their timeout; guarded by mutex.
+	stuckCallbacks int
 	// unended counts ended calls that the key store fails to record; guarded by mutex.
 	unended int
 	flood   flood // guarded by mutex
@@ -120,24 +120,24 @@ func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
 	}
 	n.checkPlace(item, m)
 	if item.Ending == source.EndApplied {
-		n.applied(item.Item)
+		n.reportRepeatedContent(item.Item)
 	}
 	if note, reported := endings[item.Ending]; reported {
 		reason := item.Reason
 		if item.Ending == source.EndConflict && reason != reasonname.FormerConflict {
 			reason = semel.ReasonConflict // the row has this reason too, even if the message failed for another reason before
 		}
-		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
+		n.reportMessage(note.level, n.describeItem(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
 	}
 }
 
 // LogItem logs an event of one message and passes the event to the observers.
 func (n *Reporter) LogItem(level slog.Level, it *machine.Item, e semel.Event) {
-	n.message(level, n.about(it, e))
+	n.reportMessage(level, n.describeItem(it, e))
 }
 
-// about adds the message of an item to an event.
-func (n *Reporter) about(it *machine.Item, e semel.Event) semel.Event {
+// describeItem adds the message of an item to an event.
+func (n *Reporter) describeItem(it *machine.Item, e semel.Event) semel.Event {
 	e.Key, e.Lane = semel.Key{Consumer: n.consumer, Source: it.Source, ID: it.Identity}, it.Lane.ID
 	if v := it.Version; v != nil {
 		e.Stream, e.Version = v.Stream, v.Number
@@ -145,8 +145,8 @@ func (n *Reporter) about(it *machine.Item, e semel.Event) semel.Event {
 	return e
 }
 
-// The method message logs an event of one message and passes the event, without the payload, to the observers.
-func (n *Reporter) message(level slog.Level, e semel.Event) {
+// reportMessage logs an event of one message and passes the event, without the payload, to the observers.
+func (n *Reporter) reportMessage(level slog.Level, e semel.Event) {
 	n.Notify(e)
 	if !n.logger.Enabled(context.Background(), level) {
 		return
@@ -174,35 +174,35 @@ func (n *Reporter) message(level slog.Level, e semel.Event) {
 func (n *Reporter) Report(r machine.Report) {
 	switch r.Kind {
 	case machine.ReportRetry:
-		n.item(slog.LevelInfo, eventkind.Retry, r)
+		n.reportItem(slog.LevelInfo, eventkind.Retry, r)
 	case machine.ReportBusy:
-		n.item(slog.LevelWarn, eventkind.Busy, r)
+		n.reportItem(slog.LevelWarn, eventkind.Busy, r)
 	case machine.ReportWaits:
-		n.item(slog.LevelWarn, eventkind.Waits, r)
+		n.reportItem(slog.LevelWarn, eventkind.Waits, r)
 	case machine.ReportNewer:
-		n.holds(r)
-		n.item(slog.LevelWarn, eventkind.Newer, r)
+		n.addNewer(r)
+		n.reportItem(slog.LevelWarn, eventkind.Newer, r)
 	case machine.ReportNewerEnds:
-		n.holdsNoMore(r.Item)
+		n.removeNewer(r.Item)
 	case machine.ReportFull:
-		n.fullOfNewer(r.N)
+		n.reportFullOfNewer(r.N)
 	case machine.ReportFullEnds:
-		n.up(partFetch)
+		n.reportRecovery(partFetch)
 	case machine.ReportClaimLost:
-		n.item(slog.LevelWarn, eventkind.ClaimLost, r)
+		n.reportItem(slog.LevelWarn, eventkind.ClaimLost, r)
 	case machine.ReportBackstop:
-		n.item(slog.LevelWarn, eventkind.Backstop, r)
+		n.reportItem(slog.LevelWarn, eventkind.Backstop, r)
 	case machine.ReportStuck:
 		n.SetReady("handler", "a handler is still running after its timeout")
-		n.item(slog.LevelError, eventkind.Stuck, r)
+		n.reportItem(slog.LevelError, eventkind.Stuck, r)
 	case machine.ReportReady:
-		n.up(r.Part)
+		n.reportRecovery(r.Part)
 	case machine.ReportNotReady:
 		if r.Part == machine.PartBreaker {
 			n.breakerOpen(r)
 			return
 		}
-		n.down(r)
+		n.reportFailure(r)
 	case machine.ReportUnknown:
 		n.Notify(semel.Event{Kind: eventkind.Unknown, Messages: r.N, Err: r.Err})
 		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", Cause(r.Err))
@@ -233,9 +233,9 @@ func (n *Reporter) Done(d machine.Done) {
 	if !d.Halted {
 		return
 	}
-	n.message(slog.LevelError, n.about(d.Item, semel.Event{Kind: eventkind.Failed, Reason: d.Reason, Messages: 1, Err: d.Err}))
+	n.reportMessage(slog.LevelError, n.describeItem(d.Item, semel.Event{Kind: eventkind.Failed, Reason: d.Reason, Messages: 1, Err: d.Err}))
 }
 
-func (n *Reporter) item(level slog.Level, kind semel.EventKind, r machine.Report) {
-	n.message(level, n.about(r.Item, semel.Event{Kind: kind, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err}))
+func (n *Reporter) reportItem(level slog.Level, kind semel.EventKind, r machine.Report) {
+	n.reportMessage(level, n.describeItem(r.Item, semel.Event{Kind: kind, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err}))
 }

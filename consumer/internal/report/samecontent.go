@@ -31,16 +31,16 @@ type recent struct {
 
 	// The field source is the source of the last message, and sum is the hash of that source. Most consumers have one
 	// source, so the hash is rarely computed.
-	source string
-	sum    uint64
+	source     string
+	sourceHash uint64
 }
 
 // recentSet has the most recent content first.
 type recentSet [recentWays]struct{ content, id uint64 }
 
-// again remembers the content of a message, and reports whether the same content was applied before under another id of
+// isRepeated remembers the content of a message, and reports whether the same content was applied before under another id of
 // the same source.
-func (r *recent) again(it *machine.Item) bool {
+func (r *recent) isRepeated(it *machine.Item) bool {
 	if it.Print.Version == 0 || it.Identity == "" {
 		return false
 	}
@@ -48,7 +48,7 @@ func (r *recent) again(it *machine.Item) bool {
 		r.sets, r.seed = make([]recentSet, recentSets), maphash.MakeSeed()
 	}
 	if it.Source != r.source {
-		r.source, r.sum = it.Source, sumOf(it.Source)
+		r.source, r.sourceHash = it.Source, sumOf(it.Source)
 	}
 	content, id := r.contentOf(&it.Print), maphash.String(r.seed, it.Identity)
 	set := &r.sets[content%recentSets]
@@ -80,21 +80,21 @@ func sumOf(source string) uint64 {
 // all bits of the fingerprint, because some bits of a user's own fingerprint may hardly differ.
 func (r *recent) contentOf(f *semel.Fingerprint) uint64 {
 	const odd = 0x9e3779b97f4a7c15
-	sum := binary.LittleEndian.Uint64(f.Sum[:8]) ^ r.sum ^ uint64(f.Version)
+	sum := binary.LittleEndian.Uint64(f.Sum[:8]) ^ r.sourceHash ^ uint64(f.Version)
 	sum = (sum ^ sum>>32) * odd
 	sum = (sum ^ sum>>29 ^ binary.LittleEndian.Uint64(f.Sum[8:])) * odd
 	return (sum ^ sum>>32) | 1<<63
 }
 
-// applied reports an applied message if its content was applied under another id before. Of the messages with repeated
+// reportRepeatedContent reports an applied message if its content was applied under another id before. Of the messages with repeated
 // content, the first, the tenth, the hundredth and so on are logged.
-func (n *Reporter) applied(it *machine.Item) {
-	if !n.recent.again(it) {
+func (n *Reporter) reportRepeatedContent(it *machine.Item) {
+	if !n.recent.isRepeated(it) {
 		return
 	}
 	count := n.recent.count.Add(1)
 	if len(n.observers) > 0 {
-		n.Notify(n.about(it, semel.Event{Kind: eventkind.SameContent, Messages: 1}))
+		n.Notify(n.describeItem(it, semel.Event{Kind: eventkind.SameContent, Messages: 1}))
 	}
 	if powerOfTen(count) {
 		n.logger.LogAttrs(context.Background(), slog.LevelWarn, string(eventkind.SameContent), slog.String("consumer", n.consumer), slog.String("id", it.Identity),

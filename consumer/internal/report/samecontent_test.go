@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// The function met returns n messages with different contents.
-func met(n int) []machine.Item {
+// newDistinctItems returns n messages with different contents.
+func newDistinctItems(n int) []machine.Item {
 	all := make([]machine.Item, n)
 	for i := range all {
 		all[i].Identity = fmt.Sprintf("payment-%012d", i)
@@ -26,10 +26,10 @@ func met(n int) []machine.Item {
 func TestRecentContentsAreRemembered(t *testing.T) {
 	t.Run("A8_of_the_last_ten_thousand_nearly_all_are_known_and_none_is_mistaken", func(t *testing.T) {
 		var r recent
-		all := met(200_000)
+		all := newDistinctItems(200_000)
 		for i := range all {
 			for range 2 {
-				if r.again(&all[i]) {
+				if r.isRepeated(&all[i]) {
 					t.Fatalf("content %d counts as repeated, or its copy does not", i)
 				}
 			}
@@ -38,7 +38,7 @@ func TestRecentContentsAreRemembered(t *testing.T) {
 		for i := len(all) - 10_000; i < len(all); i++ {
 			other := all[i]
 			other.Identity += "-again"
-			if r.again(&other) {
+			if r.isRepeated(&other) {
 				known++
 			}
 		}
@@ -48,7 +48,7 @@ func TestRecentContentsAreRemembered(t *testing.T) {
 	})
 	t.Run("A8_another_source_another_rule_and_none_are_another_content", func(t *testing.T) {
 		var r recent
-		items := met(4)
+		items := newDistinctItems(4)
 		for i := range items {
 			items[i].Print.Sum = items[0].Print.Sum
 		}
@@ -57,7 +57,7 @@ func TestRecentContentsAreRemembered(t *testing.T) {
 		items[3].Print = semel.Fingerprint{}
 		for range 2 {
 			for i := range items {
-				if r.again(&items[i]) {
+				if r.isRepeated(&items[i]) {
 					t.Errorf("message %d counts as repeated", i)
 				}
 			}
@@ -65,10 +65,10 @@ func TestRecentContentsAreRemembered(t *testing.T) {
 	})
 	t.Run("law_11_it_is_of_one_size_and_of_none_without_fingerprints", func(t *testing.T) {
 		var r recent
-		if r.again(&machine.Item{Identity: "1"}) || r.sets != nil {
+		if r.isRepeated(&machine.Item{Identity: "1"}) || r.sets != nil {
 			t.Error("a message without a fingerprint was remembered")
 		}
-		r.again(&met(1)[0])
+		r.isRepeated(&newDistinctItems(1)[0])
 		if size := len(r.sets) * int(unsafe.Sizeof(r.sets[0])); size != 1<<20 {
 			t.Errorf("%d bytes", size)
 		}
@@ -79,7 +79,7 @@ func TestRecentContentsAreRemembered(t *testing.T) {
 // different memory location. The sub-benchmark "without" measures the loop alone.
 func BenchmarkSameContent(b *testing.B) {
 	bench := func(b *testing.B, do func(*machine.Item)) {
-		all := met(512) // the size of a batch
+		all := newDistinctItems(512) // the size of a batch
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			it := &all[i%len(all)]
@@ -89,7 +89,7 @@ func BenchmarkSameContent(b *testing.B) {
 	}
 	b.Run("with", func(b *testing.B) {
 		var r recent
-		bench(b, func(it *machine.Item) { r.again(it) })
+		bench(b, func(it *machine.Item) { r.isRepeated(it) })
 	})
 	b.Run("without", func(b *testing.B) { bench(b, func(*machine.Item) {}) })
 }

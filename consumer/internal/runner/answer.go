@@ -54,7 +54,7 @@ func (r *answering[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, ma
 	if b.Verdicts[0].Kind == store.ClaimLost {
 		r.unapplied.take(marks[0].Claim)
 	}
-	b.Attempt = &answered[Tx, Answer]{claimed: claim, r: r, options: o, marks: marks}
+	b.Attempt = &answerAttempt[Tx, Answer]{claimAttempt: claim, r: r, options: o, marks: marks}
 	return b, nil
 }
 
@@ -66,26 +66,26 @@ func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) 
 	return answer, err
 }
 
-// answered processes a claimed row whose transaction begins after the call.
-type answered[Tx, Answer any] struct {
-	*claimed // used while no transaction is open
-	r        *answering[Tx, Answer]
-	options  store.TxOptions
-	marks    []store.Mark
-	turn     bool // this goroutine has the lock answering.turn
+// answerAttempt processes a claimed row whose transaction begins after the call.
+type answerAttempt[Tx, Answer any] struct {
+	*claimAttempt // used while no transaction is open
+	r             *answering[Tx, Answer]
+	options       store.TxOptions
+	marks         []store.Mark
+	turn          bool // this goroutine has the lock answering.turn
 
 	isAnswered bool
 	answer     Answer
-	// The field refused is the class of the error if the transaction could not begin. The field again means that the
+	// beginErrorClass is the class of the error if the transaction could not begin. mustReapply means that the
 	// same answer must be applied in another transaction.
-	refused store.Class
-	again   bool
-	opened  opened[Tx]
+	beginErrorClass store.Class
+	mustReapply     bool
+	opened          opened[Tx]
 }
 
 // Run makes the call and applies the answer. The outcome of the call counts as unknown until the transaction that ends
 // the claim has committed. So no call is repeated after Provider.Window.
-func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
+func (a *answerAttempt[Tx, Answer]) Run(j *Job[Call]) error {
 	h := j.Row
 	if a.r.unapplied.has(a.marks[0].Claim) { // no call is needed
 		h.Calls.Making()
@@ -93,15 +93,15 @@ func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 	}
 	rule := a.config.Provider.Rule
 	rule.Once = true
-	switch h.Calls.Next(a.started, rule, time.Since(a.asked), j.left()) {
+	switch h.Calls.Next(a.callStart, rule, time.Since(a.requestedAt), j.remainingLease()) {
 	case calls.Make:
 	case calls.Keep:
-		a.kept = true
+		a.alreadySent = true
 		return nil
 	case calls.Leave:
-		return j.leave()
+		return j.loseClaim()
 	default:
-		_, err := a.config.doubt(j.Ctx, a.started.Since, j.Message) // the error says how the message ends
+		_, err := a.config.doubt(j.Ctx, a.callStart.Since, j.Message) // the error says how the message ends
 		return err
 	}
 	h.Calls.Making()
@@ -114,7 +114,7 @@ func (a *answered[Tx, Answer]) Run(j *Job[Call]) error {
 
 // callAndApply applies the answer that an earlier attempt has left. If no answer was left, callAndApply makes the call
 // and applies its answer.
-func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
+func (a *answerAttempt[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 	answer, kept := a.r.unapplied.take(a.marks[0].Claim)
 	if !kept {
 		if answer, err = a.r.makeCall(j.Ctx, j.Message); err != nil {
@@ -122,19 +122,19 @@ func (a *answered[Tx, Answer]) callAndApply(j *Job[Call]) (err error) {
 		}
 	}
 	a.isAnswered, a.answer = true, answer
-	tx, err := a.open(j)
+	tx, err := a.beginTx(j)
 	if err != nil {
 		return err
 	}
 	return a.r.apply(j.Ctx, tx, answer, j.Message)
 }
 
-// The method open begins a transaction and checks in this transaction that the claim is valid.
-func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
+// beginTx begins a transaction and checks in this transaction that the claim is valid.
+func (a *answerAttempt[Tx, Answer]) beginTx(j *Job[Call]) (tx Tx, err error) {
 	if j.Ctx.Err() != nil { // the answer came too late
 		return tx, context.Cause(j.Ctx)
 	}
-	if a.gathers() {
+	if a.canCombine() {
 		b := a.r.gatherer.Combinable(a.marks[0])
 		a.opened.set(b)
 		return b.Tx(0), nil
@@ -147,8 +147,8 @@ func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	defer cancel()
 	b, verdicts, err := a.r.store.Begin(begin, a.options, a.marks)
 	if err != nil {
-		if a.refused = a.r.store.Classify(err); a.refused != store.ClassContended {
-			a.refused = store.ClassDown // a message cannot have caused an error of Begin
+		if a.beginErrorClass = a.r.store.Classify(err); a.beginErrorClass != store.ClassContended {
+			a.beginErrorClass = store.ClassDown // a message cannot have caused an error of Begin
 		}
 		return tx, err
 	}
@@ -157,16 +157,18 @@ func (a *answered[Tx, Answer]) open(j *Job[Call]) (tx Tx, err error) {
 	case store.Fresh:
 		return b.Tx(0), nil
 	case store.ClaimLost:
-		a.refused = store.ClassClaimLost
-		return tx, j.leave()
+		a.beginErrorClass = store.ClassClaimLost
+		return tx, j.loseClaim()
 	default:
-		a.refused = store.ClassRetry
+		a.beginErrorClass = store.ClassRetry
 		return tx, fmt.Errorf("semel: the claim stands and its transaction says %v", v)
 	}
 }
 
-// gathers reports whether the statements of an answer may share a transaction with other answers.
-func (a *answered[Tx, Answer]) gathers() bool { return a.r.gatherer != nil && !a.options.Serial }
+// canCombine reports whether the statements of an answer may share a transaction with other answers.
+func (a *answerAttempt[Tx, Answer]) canCombine() bool {
+	return a.r.gatherer != nil && !a.options.Serial
+}
 
 // takeTurn waits until no other transaction is open, if the store has a single writer.
 func (r *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
@@ -190,13 +192,13 @@ func (r *answering[Tx, Answer]) endTurn() {
 
 // end allows the next transaction. If the answer may be applied again under the same claim, the method end saves the
 // answer.
-func (a *answered[Tx, Answer]) end() {
+func (a *answerAttempt[Tx, Answer]) end() {
 	a.opened.set(nil)
 	if a.turn {
 		a.r.endTurn()
 		a.turn = false
 	}
-	if a.again && a.isAnswered {
+	if a.mustReapply && a.isAnswered {
 		a.r.unapplied.keep(a.marks[0].Claim, a.answer)
 	}
 }
@@ -205,30 +207,30 @@ func (a *answered[Tx, Answer]) end() {
 // not caused the failure.
 func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
 
-func (a *answered[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
+func (a *answerAttempt[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
 	defer a.end()
 	b := a.opened.get()
 	if b == nil { // no handler ran
-		return a.claimed.Commit(ctx, e)
+		return a.claimAttempt.Commit(ctx, e)
 	}
 	var r store.Result
-	if a.gathers() {
+	if a.canCombine() {
 		r = a.r.applyQueued(ctx, applying[Tx]{admin.QueuedBatch[Tx]{Batch: b, Ending: e}, a.options})
 	} else {
 		r = b.Commit(ctx, e)
 	}
-	a.again = r.Outcome == store.NotCommitted && mayAgain(r.Class)
+	a.mustReapply = r.Outcome == store.NotCommitted && mayAgain(r.Class)
 	return Outcome{Result: r}
 }
 
-func (a *answered[Tx, Answer]) Rollback(ctx context.Context) {
+func (a *answerAttempt[Tx, Answer]) Rollback(ctx context.Context) {
 	defer a.end()
 	if b := a.opened.get(); b != nil {
 		b.Rollback(ctx)
 	}
 }
 
-func (a *answered[Tx, Answer]) Kill() {
+func (a *answerAttempt[Tx, Answer]) Kill() {
 	if b := a.opened.get(); b != nil {
 		b.Kill()
 	}
@@ -236,17 +238,17 @@ func (a *answered[Tx, Answer]) Kill() {
 
 // Classify implements Attempt. While no transaction is open, the store cannot have caused the handler's
 // error.
-func (a *answered[Tx, Answer]) Classify(ctx context.Context, err error) store.Class {
-	class := a.refused
+func (a *answerAttempt[Tx, Answer]) Classify(ctx context.Context, err error) store.Class {
+	class := a.beginErrorClass
 	if b := a.opened.get(); b != nil && class == store.ClassNone {
 		class = classifyHandler(ctx, a.r.store, b, err)
 	}
 	if class == store.ClassNone {
 		return store.ClassRetry
 	}
-	a.again = mayAgain(class)
+	a.mustReapply = mayAgain(class)
 	return class
 }
 
-func (a *answered[Tx, Answer]) Transaction() any { return a.opened.get() }
-func (a *answered[Tx, Answer]) Queued() int      { return queuedIn(a.opened.get()) }
+func (a *answerAttempt[Tx, Answer]) Transaction() any { return a.opened.get() }
+func (a *answerAttempt[Tx, Answer]) Queued() int      { return queuedStatements(a.opened.get()) }

@@ -41,16 +41,16 @@ func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]
 	for i := range all {
 		gathered[i] = all[i].QueuedBatch
 	}
-	result, err := shared(r.gatherer.CommitCombined(ctx, all[0].options, gathered), len(all))
+	result, err := splitResult(r.gatherer.CommitCombined(ctx, all[0].options, gathered), len(all))
 	if err != nil {
 		return nil, err
 	}
 	return slices.Repeat([]store.Result{result}, len(all)), nil
 }
 
-// shared returns the result of each of n inputs that were committed in one transaction. shared returns
+// splitResult returns the result of each of n inputs that were committed in one transaction. shared returns
 // errApart if each input must be committed alone.
-func shared(result store.Result, n int) (store.Result, error) {
+func splitResult(result store.Result, n int) (store.Result, error) {
 	if n < 2 {
 		return result, nil
 	}

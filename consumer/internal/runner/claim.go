@@ -84,19 +84,19 @@ func (r *claims[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store
 
 // beginClaim checks the claim of a row. If a call will be made, the store records the start of the call, which fails if
 // the claim is lost. If no call will be made, the store extends the lease and reports a lost claim.
-func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []store.Mark) (*claimed, Begun[Call], error) {
-	a, b := &claimed{config: r.config, ends: r.ends}, Begun[Call]{}
+func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []store.Mark) (*claimAttempt, Begun[Call], error) {
+	a, b := &claimAttempt{config: r.config, ends: r.ends}, Begun[Call]{}
 	if len(marks) == 0 {
 		return a, b, nil
 	}
 	stands := false
 	if marks[0].As == store.Applied {
-		a.asked = time.Now()
+		a.requestedAt = time.Now()
 		started, err := r.starts.Do(ctx, start{marks[0].Claim, o.Lease})
 		if err != nil {
 			return nil, b, err
 		}
-		a.started, b.Extended, stands = started, started.Stands, started.Stands
+		a.callStart, b.Extended, stands = started, started.Stands, started.Stands
 	} else {
 		lost, err := r.leases.Extend(ctx, []store.Claim{marks[0].Claim}, o.Lease)
 		if err != nil {
@@ -112,40 +112,40 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 	return a, b, nil
 }
 
-// The type claimed is a claimed row that is being processed.
-type claimed struct {
+// claimAttempt is a claimed row that is being processed.
+type claimAttempt struct {
 	untransacted
 	config *Options
-	// The field started is the record of earlier calls that the store returned when it recorded the start of the
+	// callStart is the record of earlier calls that the store returned when it recorded the start of the
 	// current call. If no call will be made, started is the zero value.
-	started store.CallStarted
-	// The field asked is the time just before the request that returned started.
-	asked time.Time
-	// The field kept means that the intent was already sent and is not sent again.
-	kept bool
-	ends *groupcommit.Group[store.ClaimEnding, bool]
+	callStart store.CallStarted
+	// requestedAt is the time just before the request that returned started.
+	requestedAt time.Time
+	// alreadySent means that the intent was already sent and is not sent again.
+	alreadySent bool
+	ends        *groupcommit.Group[store.ClaimEnding, bool]
 }
 
 // Run makes the call if the call is allowed, and records the known outcome in the row.
-func (a *claimed) Run(j *Job[Call]) error {
+func (a *claimAttempt) Run(j *Job[Call]) error {
 	h := j.Row
-	switch h.Calls.Next(a.started, a.config.Provider.Rule, time.Since(a.asked), j.left()) {
+	switch h.Calls.Next(a.callStart, a.config.Provider.Rule, time.Since(a.requestedAt), j.remainingLease()) {
 	case calls.Leave:
-		return j.leave()
+		return j.loseClaim()
 	case calls.Nothing:
 		return nil
 	case calls.Keep:
-		a.kept = true
+		a.alreadySent = true
 		return nil
 	case calls.Ask, calls.GiveUp:
-		switch found, err := a.config.doubt(j.Ctx, a.started.Since, j.Message); {
+		switch found, err := a.config.doubt(j.Ctx, a.callStart.Since, j.Message); {
 		case err != nil:
 			return err
 		case found == Happened:
 			h.Calls.Happened()
 			return nil
-		case h.Calls.DidNotHappen(j.left()) == calls.Leave:
-			return j.leave()
+		case h.Calls.DidNotHappen(j.remainingLease()) == calls.Leave:
+			return j.loseClaim()
 		}
 	}
 	h.Calls.Making()
@@ -159,8 +159,8 @@ func (a *claimed) Run(j *Job[Call]) error {
 
 // Commit ends the claim. If the store does not respond, the outcome is unknown. After an unknown outcome, the next
 // attempt claims the row again, or finds that the claim has ended.
-func (a *claimed) Commit(ctx context.Context, e store.Ending) Outcome {
-	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}, NotReEmitted: a.kept}
+func (a *claimAttempt) Commit(ctx context.Context, e store.Ending) Outcome {
+	out := Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}, NotReEmitted: a.alreadySent}
 	if len(e.Claims) == 0 { // the claim was lost earlier
 		return out
 	}

@@ -28,14 +28,14 @@ type FailOpenPath struct {
 	applied atomic.Int64
 
 	mutex sync.Mutex
-	// The field since is the time when the store stopped responding, or zero while the store responds. The field before
+	// downSince is the time when the store stopped responding, or zero while the store responds. appliedBefore
 	// is the value of applied at the time since. The mutex guards since and before.
-	since  time.Time
-	before int64
-	// The field next is the time of the next request to the store. The field why is the last error of the store. The
+	downSince     time.Time
+	appliedBefore int64
+	// nextRequest is the time of the next request to the store. lastErr is the last error of the store. The
 	// mutex guards next and why.
-	next time.Time
-	why  error
+	nextRequest time.Time
+	lastErr     error
 }
 
 // NewFailOpenPath returns the FailOpenPath of a consumer with leased keys.
@@ -50,65 +50,65 @@ func (d *FailOpenPath) Count() int64 {
 	return d.applied.Load()
 }
 
-// The method open reports whether the policy allows messages to be applied without a key (fail open).
-func (d *FailOpenPath) open() bool { return d.config.FailOpen != "" }
+// isAllowed reports whether the policy allows messages to be applied without a key (fail open).
+func (d *FailOpenPath) isAllowed() bool { return d.config.FailOpen != "" }
 
-// The method within returns the context for one request to the store.
-func (d *FailOpenPath) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !d.open() {
+// requestContext returns the context for one request to the store.
+func (d *FailOpenPath) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !d.isAllowed() {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, patienceOpen)
 }
 
-// leads returns the store's last error if the store is down and a message must be applied without a key and without a
+// downError returns the store's last error if the store is down and a message must be applied without a key and without a
 // request to the store. If a request must be made, leads returns nil. While the store is down, one request is made per
 // askOpen.
-func (d *FailOpenPath) leads() error {
+func (d *FailOpenPath) downError() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	now := time.Now()
-	if d.since.IsZero() {
+	if d.downSince.IsZero() {
 		return nil
 	}
-	if now.Before(d.next) {
-		return d.why
+	if now.Before(d.nextRequest) {
+		return d.lastErr
 	}
-	d.next = now.Add(askOpen)
+	d.nextRequest = now.Add(askOpen)
 	return nil
 }
 
-// The method after reports whether a message is applied without a key after the store returned err. The parameter ctx
+// canApplyWithoutKey reports whether a message is applied without a key after the store returned err. The parameter ctx
 // is the context of the attempt, from which the context of the request was derived. If ctx has ended, the result is
 // false.
-func (d *FailOpenPath) after(ctx context.Context, err error) bool {
-	if !d.open() || ctx.Err() != nil {
+func (d *FailOpenPath) canApplyWithoutKey(ctx context.Context, err error) bool {
+	if !d.isAllowed() || ctx.Err() != nil {
 		return false
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	now := time.Now()
-	d.next, d.why = now.Add(askOpen), err
-	if d.since.IsZero() {
-		d.since, d.before = now, d.applied.Load()
+	d.nextRequest, d.lastErr = now.Add(askOpen), err
+	if d.downSince.IsZero() {
+		d.downSince, d.appliedBefore = now, d.applied.Load()
 		d.config.Logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
 			"consumer", d.config.Consumer, "bearable", d.config.FailOpen, "error", report.Cause(err))
 	}
 	return true
 }
 
-// works records that the store has responded.
-func (d *FailOpenPath) works() {
-	if !d.open() {
+// recordResponse records that the store has responded.
+func (d *FailOpenPath) recordResponse() {
+	if !d.isAllowed() {
 		return
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if d.since.IsZero() {
+	if d.downSince.IsZero() {
 		return
 	}
-	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Consumer, "after", report.Rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
-	d.since, d.why = time.Time{}, nil
+	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Consumer, "after", report.Rounded(time.Since(d.downSince)), "applied_without_a_key", d.applied.Load()-d.appliedBefore)
+	d.downSince, d.lastErr = time.Time{}, nil
 }
 
 // Reasons returns the reason for Consumer.Ready while messages are applied without a key. If no message is applied
@@ -119,8 +119,8 @@ func (d *FailOpenPath) Reasons() []string {
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if d.since.IsZero() {
+	if d.downSince.IsZero() {
 		return nil
 	}
-	return []string{fmt.Sprintf("store: %s; messages are applied without a key", report.Cause(d.why))}
+	return []string{fmt.Sprintf("store: %s; messages are applied without a key", report.Cause(d.lastErr))}
 }

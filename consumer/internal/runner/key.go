@@ -23,8 +23,8 @@ type leasedKey struct {
 	// claim is this process's claim of the key.
 	claim  keyclaim.Claim
 	answer keystore.Answer
-	// The field asked is the time just before the request that returned answer.
-	asked time.Time
+	// requestedAt is the time just before the request that returned answer.
+	requestedAt time.Time
 	// refused is the permanent error of a message whose key cannot be claimed.
 	refused error
 	// unrecorded is the reason why the effect has no key (fail open), or nil if the effect has a key.
@@ -57,7 +57,7 @@ func (c *leasedKey) Run(j *Job[Call]) error {
 		j.Lost(errKeyLost)
 		return errKeyLost
 	}
-	if c.answer.Unknown() && !c.store.failOpen.open() && config.Provider.Rule.Forgotten(c.answer.Since+time.Since(c.asked)) {
+	if c.answer.Unknown() && !c.store.failOpen.isAllowed() && config.Provider.Rule.Forgotten(c.answer.Since+time.Since(c.requestedAt)) {
 		c.outcome = store.CallUnknown
 		switch found, err := config.doubt(j.Ctx, c.answer.Since, j.Message); {
 		case err != nil:
@@ -111,22 +111,22 @@ func (c *leasedKey) Commit(ctx context.Context, e store.Ending) Outcome {
 // complete ends the claimed key and sets r. If the end could not be recorded, and the effect needs no record (fail
 // open), the method complete returns the store's error.
 func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Result) (unrecorded error) {
-	ending := c.ending(e)
+	ending := c.endingOf(e)
 	switch err := c.end(ctx, ending); {
 	case err == nil:
 	case errors.Is(err, store.ErrClaimLost):
 		r.Outcome, r.Class, r.Err = store.NotCommitted, store.ClassClaimLost, err
-	case c.store.keys.Classify(err) != store.ClassPermanent && c.store.failOpen.after(ctx, err):
+	case c.store.keys.Classify(err) != store.ClassPermanent && c.store.failOpen.canApplyWithoutKey(ctx, err):
 		return err
 	default:
-		c.store.keepOpen(c.key, &openKey{c.claim.Token, &ending})
+		c.store.addOpenKey(c.key, &openKey{c.claim.Token, &ending})
 		r.Outcome, r.Err = store.CommitUnknown, err
 	}
 	return nil
 }
 
-// ending returns how the key must end after the message ended as e says.
-func (c *leasedKey) ending(e *store.Ending) keystore.Ending {
+// endingOf returns how the key must end after the message ended as e says.
+func (c *leasedKey) endingOf(e *store.Ending) keystore.Ending {
 	out := keystore.Ending{Event: keystore.Complete, Keep: c.store.config.Keep}
 	switch {
 	case len(e.Trim) > 0: // no call was made
@@ -134,7 +134,7 @@ func (c *leasedKey) ending(e *store.Ending) keystore.Ending {
 	case c.as != store.Applied && c.answer.Unknown():
 		out.Event = keystore.Abandon // the message failed, but an earlier call may have had an effect
 	case c.as != store.Applied:
-		out.Event, out.Result = keystore.Fail, failedWith(c.as, reasonIn(e.Rows))
+		out.Event, out.Result = keystore.Fail, failureResult(c.as, reasonIn(e.Rows))
 	}
 	return out
 }
@@ -155,9 +155,9 @@ func (c *leasedKey) end(ctx context.Context, e keystore.Ending) error {
 		c.claim.LetGo()
 		return nil
 	}
-	asking, cancel := c.store.failOpen.within(ctx)
+	asking, cancel := c.store.failOpen.requestContext(ctx)
 	defer cancel()
-	if n := c.store.reporter; n != nil && !c.store.failOpen.open() {
+	if n := c.store.reporter; n != nil && !c.store.failOpen.isAllowed() {
 		var over func()
 		c.claim.Refused, over = n.FollowEnd(c.key)
 		defer over()

@@ -14,11 +14,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claimedLongAgo returns a key with an earlier call of unknown outcome. The first call was made a duration
+// newOldClaim returns a key with an earlier call of unknown outcome. The first call was made a duration
 // since before the claim.
-func claimedLongAgo(since time.Duration) *leasedKey {
-	c := &leasedKey{store: &leasedKeys{failOpen: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: keystore.Answer{State: keystore.Claimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
-	c.claim.Hold(c.asked, time.Hour)
+func newOldClaim(since time.Duration) *leasedKey {
+	c := &leasedKey{store: &leasedKeys{failOpen: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: keystore.Answer{State: keystore.Claimed, Left: time.Hour, Started: 2, Since: since}, requestedAt: time.Now()}
+	c.claim.Hold(c.requestedAt, time.Hour)
 	return c
 }
 
@@ -30,7 +30,7 @@ func jobOf(ctx context.Context, handle func() error) *Job[Call] {
 func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 	for _, wait := range []time.Duration{0, 2 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			c := claimedLongAgo(23*time.Hour + 58*time.Minute)
+			c := newOldClaim(23*time.Hour + 58*time.Minute)
 			defer c.claim.LetGo()
 			<-time.After(wait) // as in a frozen process
 			called := false
@@ -45,7 +45,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 
 func TestNoCallIsMadeAfterTheKeyWasLostDuringLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := claimedLongAgo(25 * time.Hour)
+		c := newOldClaim(25 * time.Hour)
 		c.store.config = &Options{Timeouts: Timeouts{Timeout: time.Minute}, Provider: Provider{Rule: calls.Rule{Window: 24 * time.Hour, Timeout: time.Minute, Asks: true}, Lookup: func(context.Context, *semel.Message) (Finding, error) {
 			c.claim.LetGo() // as if another process had taken over the lease
 			return DidNotHappen, nil

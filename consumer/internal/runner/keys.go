@@ -23,14 +23,14 @@ type leasedKeys struct {
 	reporter *report.Reporter
 
 	mutex sync.Mutex
-	// The field open contains the keys for which the store did not respond to a request to claim or end the key;
+	// openKeys contains the keys for which the store did not respond to a request to claim or end the key;
 	// guarded by mutex.
-	open map[semel.Key]*openKey
+	openKeys map[semel.Key]*openKey
 }
 
 // NewLeasedKeys returns the runner of NewKeyed.
 func NewLeasedKeys(o *Options, keys keystore.Store, d *FailOpenPath, n *report.Reporter) *leasedKeys {
-	return &leasedKeys{config: o, keys: keys, failOpen: d, reporter: n, open: map[semel.Key]*openKey{}}
+	return &leasedKeys{config: o, keys: keys, failOpen: d, reporter: n, openKeys: map[semel.Key]*openKey{}}
 }
 
 // openKey is a request to claim or end a key that is repeated with the same token.
@@ -48,9 +48,9 @@ func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store
 	}
 	m := &marks[0]
 	c := &leasedKey{store: s, key: semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)}, as: m.As}
-	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: store.NewToken(), Lease: o.Lease, Unheeded: s.failOpen.open()}
+	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: store.NewToken(), Lease: o.Lease, Unheeded: s.failOpen.isAllowed()}
 	verdict, err := store.Verdict{Kind: store.Fresh}, error(nil)
-	if c.unrecorded = s.failOpen.leads(); c.unrecorded == nil {
+	if c.unrecorded = s.failOpen.downError(); c.unrecorded == nil {
 		verdict, err = s.claim(ctx, c, m.Fingerprint)
 	}
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *leasedKeys) Begin(ctx context.Context, o store.TxOptions, marks []store
 
 // claim claims the key of c and returns whether the message is new, a duplicate or a conflict.
 func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Fingerprint) (store.Verdict, error) {
-	if before := s.opened(c.key); before != nil && before.ending != nil {
+	if before := s.findOpenKey(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
 		// Another program has stored a value under the key, so the end cannot be recorded. The current process knows
 		// the outcome of the call, and other keys must not wait for this key.
@@ -79,9 +79,9 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 	} else if before != nil {
 		c.claim.Token = before.token
 	}
-	s.keepOpen(c.key, &openKey{token: c.claim.Token})
+	s.addOpenKey(c.key, &openKey{token: c.claim.Token})
 	asked := time.Now()
-	answering, cancel := s.failOpen.within(ctx)
+	answering, cancel := s.failOpen.requestContext(ctx)
 	defer cancel()
 	answer, err := s.keys.ClaimKey(answering, keystore.Claim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.config.Keep})
 	permanent := err != nil && s.keys.Classify(err) == store.ClassPermanent
@@ -90,15 +90,15 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 		s.settleOpen(c.key)
 		c.refused = fmt.Errorf("its key cannot be claimed: %w", err)
 		return store.Verdict{Kind: store.Fresh}, nil
-	case err != nil && s.failOpen.after(ctx, err):
+	case err != nil && s.failOpen.canApplyWithoutKey(ctx, err):
 		c.unrecorded = err
 		return store.Verdict{Kind: store.Fresh}, nil
 	case err != nil:
 		return store.Verdict{}, err
 	}
-	s.failOpen.works()
+	s.failOpen.recordResponse()
 	s.settleOpen(c.key)
-	c.answer, c.asked = answer, asked
+	c.answer, c.requestedAt = answer, asked
 	if answer.State == keystore.Claimed {
 		c.claim.Hold(asked, answer.Left)
 	}
@@ -120,9 +120,9 @@ func verdictOf(a keystore.Answer) store.Verdict {
 	return store.Verdict{Kind: store.Busy} // the outcome is still open
 }
 
-// failedWith returns the result that is stored in a permanently failed key: the outcome of the key's message, and the
+// failureResult returns the result that is stored in a permanently failed key: the outcome of the key's message, and the
 // reason.
-func failedWith(o store.Outcome, why semel.Reason) []byte {
+func failureResult(o store.Outcome, why semel.Reason) []byte {
 	return append([]byte(o.String()), "\n"+string(why)...)
 }
 
@@ -139,27 +139,27 @@ func outcomeOf(e *keystore.Ending) store.Outcome {
 	return store.Discarded
 }
 
-// opened returns the request for a key to which the store did not respond, or nil if there is no such request.
-func (s *leasedKeys) opened(key semel.Key) *openKey {
+// findOpenKey returns the request for a key to which the store did not respond, or nil if there is no such request.
+func (s *leasedKeys) findOpenKey(key semel.Key) *openKey {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.open[key]
+	return s.openKeys[key]
 }
 
 // mostOpen is the maximum number of remembered keys for which the store did not respond. The messages of these keys may
 // never be delivered to this process again. A key that is not remembered becomes free when its lease ends.
 const mostOpen = 100_000
 
-func (s *leasedKeys) keepOpen(key semel.Key, o *openKey) {
+func (s *leasedKeys) addOpenKey(key semel.Key, o *openKey) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if _, there := s.open[key]; there || len(s.open) < mostOpen {
-		s.open[key] = o
+	if _, there := s.openKeys[key]; there || len(s.openKeys) < mostOpen {
+		s.openKeys[key] = o
 	}
 }
 
 func (s *leasedKeys) settleOpen(key semel.Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	delete(s.open, key)
+	delete(s.openKeys, key)
 }

@@ -38,10 +38,10 @@ type marking[Tx any] struct {
 // message. For messages with an inbox row, lookups works as answering does.
 type lookups[Tx, Answer any] struct {
 	*answering[Tx, Answer]
-	// The field unmarked contains answers that may be applied again. The field doubts contains the messages for which a
+	// reusableAnswers contains answers that may be applied again. uncertainMarks contains the messages for which a
 	// lookup of the marker is not enough, because the outcome of an earlier commit is unknown.
-	unmarked unapplied[identityOf, Answer]
-	doubts   unapplied[identityOf, struct{}]
+	reusableAnswers unapplied[identityOf, Answer]
+	uncertainMarks  unapplied[identityOf, struct{}]
 	// lookupGroup looks up the markers of several workers in one statement. markingGroup writes the
 	// markers of several workers in one transaction.
 	lookupGroup  *groupcommit.Group[store.Mark, store.Verdict]
@@ -64,37 +64,37 @@ func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, mark
 		return r.answering.Begin(ctx, o, marks)
 	}
 	id := ofMark(&marks[0])
-	if _, doubted := r.doubts.take(id); !doubted {
+	if _, doubted := r.uncertainMarks.take(id); !doubted {
 		v, err := r.lookupGroup.Do(ctx, marks[0])
 		if err != nil {
 			return Begun[Call]{}, err
 		}
 		if v.Kind == store.Fresh || v.Already(store.Applied) {
-			return Begun[Call]{Attempt: &lookup[Tx, Answer]{r: r, options: o, mark: marks[0], seen: v.Kind == store.Seen}, Verdicts: []store.Verdict{v}}, nil
+			return Begun[Call]{Attempt: &lookupAttempt[Tx, Answer]{r: r, options: o, mark: marks[0], alreadyApplied: v.Kind == store.Seen}, Verdicts: []store.Verdict{v}}, nil
 		}
 	}
 	b, err := beginReceipt(ctx, r.store, o, marks)
 	switch {
 	case err != nil:
-		r.doubts.keep(id, struct{}{})
+		r.uncertainMarks.keep(id, struct{}{})
 		return Begun[Call]{}, err
 	case b.Verdicts[0].Kind != store.Fresh:
-		r.unmarked.take(id) // the answer of the message is no longer needed
+		r.reusableAnswers.take(id) // the answer of the message is no longer needed
 		return b, nil
 	}
 	b.Rollback(ctx) // no open transaction has marked the message, because Begin would have waited for its lock
-	b.Attempt = &lookup[Tx, Answer]{r: r, options: o, mark: marks[0]}
+	b.Attempt = &lookupAttempt[Tx, Answer]{r: r, options: o, mark: marks[0]}
 	return b, nil
 }
 
-// lookup processes a message that is marked after its call. During the call, lookup uses no database connection.
-type lookup[Tx, Answer any] struct {
+// lookupAttempt processes a message that is marked after its call. During the call, lookup uses no database connection.
+type lookupAttempt[Tx, Answer any] struct {
 	untransacted
 	r       *lookups[Tx, Answer]
 	options store.TxOptions
 	mark    store.Mark
-	// The field seen means that the message was applied before, so no call is made.
-	seen bool
+	// alreadyApplied means that the message was applied before, so no call is made.
+	alreadyApplied bool
 
 	answer Answer
 	// If no handler ran, apply is nil; the marker is then removed again, or the message is only marked.
@@ -102,8 +102,8 @@ type lookup[Tx, Answer any] struct {
 }
 
 // Run takes the answer that an earlier attempt has left, or makes the call. Commit applies the answer.
-func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
-	answer, kept := a.r.unmarked.take(ofMark(&a.mark))
+func (a *lookupAttempt[Tx, Answer]) Run(j *Job[Call]) (err error) {
+	answer, kept := a.r.reusableAnswers.take(ofMark(&a.mark))
 	if !kept {
 		if answer, err = a.r.makeCall(j.Ctx, j.Message); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (a *lookup[Tx, Answer]) Run(j *Job[Call]) (err error) {
 
 // Queued implements Attempt. Queued counts the answer that Commit applies, because applying an answer may take as long
 // as a handler.
-func (a *lookup[Tx, Answer]) Queued() int {
+func (a *lookupAttempt[Tx, Answer]) Queued() int {
 	if a.apply == nil {
 		return 0
 	}
@@ -129,8 +129,8 @@ func (a *lookup[Tx, Answer]) Queued() int {
 // Commit marks the message and applies the answer, together with other messages that commit at the same time. Commit
 // writes no inbox row. If the marker must only be removed again, Commit still begins a transaction, to find out whether
 // the store accepts transactions.
-func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
-	if a.seen {
+func (a *lookupAttempt[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome {
+	if a.alreadyApplied {
 		return Outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	}
 	id := ofMark(&a.mark)
@@ -139,11 +139,11 @@ func (a *lookup[Tx, Answer]) Commit(ctx context.Context, e store.Ending) Outcome
 		r = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 	if r.Outcome == store.CommitUnknown || r.Class == store.ClassClaimLost {
-		a.r.doubts.keep(id, struct{}{})
+		a.r.uncertainMarks.keep(id, struct{}{})
 	}
 	again := r.Outcome == store.CommitUnknown || r.Outcome == store.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy)
 	if again && a.apply != nil {
-		a.r.unmarked.keep(id, a.answer)
+		a.r.reusableAnswers.keep(id, a.answer)
 	}
 	return Outcome{Result: r}
 }
@@ -175,7 +175,7 @@ func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (o
 // transaction was rolled back.
 func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
 	if err := r.takeTurn(ctx); err != nil {
-		return slices.Repeat([]store.Result{notBegunYet(store.ClassContended, err)}, len(all)), nil
+		return slices.Repeat([]store.Result{beginFailure(store.ClassContended, err)}, len(all)), nil
 	}
 	defer r.endTurn()
 	marks := make([]store.Mark, len(all))
@@ -188,7 +188,7 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 		if class == store.ClassContended && len(all) > 1 {
 			return nil, errApart // another process may be processing a copy of one of the messages
 		}
-		return slices.Repeat([]store.Result{notBegunYet(class, err)}, len(all)), nil
+		return slices.Repeat([]store.Result{beginFailure(class, err)}, len(all)), nil
 	}
 	over := false
 	defer func() {
@@ -212,9 +212,9 @@ func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx
 	over = true
 	// The timeout of the commit depends on the number of queued statements, which is known only now. A caller that
 	// stops waiting treats the outcome as unknown.
-	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedIn(b)))
+	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.CommitWithin(queuedStatements(b)))
 	defer cancel()
-	result, err := shared(b.Commit(commit, e), len(all))
+	result, err := splitResult(b.Commit(commit, e), len(all))
 	if err != nil {
 		return nil, err
 	}
@@ -275,9 +275,9 @@ func (r *lookups[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], er
 	return store.ClassRetry
 }
 
-// notBegunYet returns the result of a message whose transaction could not begin. No message has caused the failure. If
+// beginFailure returns the result of a message whose transaction could not begin. No message has caused the failure. If
 // another process is processing a copy of the message, the next Begin finds the copy and waits.
-func notBegunYet(class store.Class, err error) store.Result {
+func beginFailure(class store.Class, err error) store.Result {
 	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: &notOpened{err}}
 	if class == store.ClassContended {
 		r.Class, r.Err = store.ClassClaimLost, errMarkBusy

@@ -84,12 +84,12 @@ type Job[Tx any] struct {
 	Handle func(tx Tx) error
 }
 
-// The method left returns the minimum time for which the lease of the row is still valid.
-func (j *Job[Tx]) left() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
+// remainingLease returns the minimum time for which the lease of the row is still valid.
+func (j *Job[Tx]) remainingLease() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
-// leave calls Lost and returns store.ErrClaimLost as the error of the message. After leave, the handler must not call
+// loseClaim calls Lost and returns store.ErrClaimLost as the error of the message. After leave, the handler must not call
 // the other system.
-func (j *Job[Tx]) leave() error {
+func (j *Job[Tx]) loseClaim() error {
 	j.Lost(store.ErrClaimLost)
 	return store.ErrClaimLost
 }
@@ -141,7 +141,7 @@ func (t *transacted[Tx]) Commit(ctx context.Context, e store.Ending) Outcome {
 func (t *transacted[Tx]) Rollback(ctx context.Context) { t.batch.Rollback(ctx) }
 func (t *transacted[Tx]) Kill()                        { t.batch.Kill() }
 func (t *transacted[Tx]) Transaction() any             { return t.batch }
-func (t *transacted[Tx]) Queued() int                  { return queuedIn(t.batch) }
+func (t *transacted[Tx]) Queued() int                  { return queuedStatements(t.batch) }
 
 func (t *transacted[Tx]) Classify(ctx context.Context, err error) store.Class {
 	return classifyHandler(ctx, t.store, t.batch, err)
@@ -163,8 +163,8 @@ func beginReceipt[Tx any](ctx context.Context, st store.TxStore[Tx], o store.TxO
 	return Begun[Call]{Attempt: &receipt[Tx]{transacted[Tx]{st, b, true}}, Verdicts: verdicts}, nil
 }
 
-// queuedIn returns the number of statements that a batch sends when it commits.
-func queuedIn(batch any) int {
+// queuedStatements returns the number of statements that a batch sends when it commits.
+func queuedStatements(batch any) int {
 	if q, queues := batch.(admin.QueuedStatements); queues {
 		return q.Queued()
 	}

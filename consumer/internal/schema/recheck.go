@@ -25,11 +25,11 @@ type Recheck struct {
 	checker admin.SchemaChecker // nil if the store cannot check
 	forget  func()              // clears the cached numbers of sources
 	// The field failures counts events that show a failing store, and checked is the value of failures at the last
-	// check. The field looked is the time of the last check, and forgot is the time from which forget may be called
+	// check. lastCheck is the time of the last check, and forgot is the time from which forget may be called
 	// again. The values of looked and forgot are durations since began.
-	failures, checked atomic.Int64
-	looked, forgot    atomic.Int64
-	began             time.Time
+	failures, checkedFailures atomic.Int64
+	lastCheck, nextForget     atomic.Int64
+	began                     time.Time
 }
 
 // New returns the Recheck of a run that began at the given time. The function forget clears the cached numbers of
@@ -59,7 +59,7 @@ func (r *Recheck) Note(e machine.Event) {
 // has failed since the last check, Check calls forget.
 func (r *Recheck) Check(ctx context.Context) error {
 	failures, since := r.failures.Load(), time.Since(r.began)
-	if failures == r.checked.Load() && (r.checker == nil || since-time.Duration(r.looked.Load()) < recheckEvery) {
+	if failures == r.checkedFailures.Load() && (r.checker == nil || since-time.Duration(r.lastCheck.Load()) < recheckEvery) {
 		return nil
 	}
 	if r.checker != nil {
@@ -67,11 +67,11 @@ func (r *Recheck) Check(ctx context.Context) error {
 			return err
 		}
 	}
-	if failures != r.checked.Load() && int64(since) >= r.forgot.Load() {
+	if failures != r.checkedFailures.Load() && int64(since) >= r.nextForget.Load() {
 		r.forget()
-		r.forgot.Store(int64(since + forgetEvery))
+		r.nextForget.Store(int64(since + forgetEvery))
 	}
-	r.checked.Store(failures)
-	r.looked.Store(int64(since))
+	r.checkedFailures.Store(failures)
+	r.lastCheck.Store(int64(since))
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 
 // Calls is a source that delivers the messages that were passed to Process.
 type Calls[Answer any] struct {
-	// The function answer converts a settlement (ack, nack or dead letter) to the result of Process.
-	answer func(*source.Settlement) Answer
+	// toAnswer converts a settlement (ack, nack or dead letter) to the result of Process.
+	toAnswer func(*source.Settlement) Answer
 
 	lane  source.Lane
 	wake  chan struct{}
@@ -48,7 +48,7 @@ func (answerPlace[Answer]) Borrowed() {}
 // NewCalls returns a source. The function answer converts the settlement (ack, nack or dead letter) of a message to the
 // result of Process.
 func NewCalls[Answer any](answer func(*source.Settlement) Answer) *Calls[Answer] {
-	return &Calls[Answer]{answer: answer, lane: source.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), Over: make(chan struct{})}
+	return &Calls[Answer]{toAnswer: answer, lane: source.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), Over: make(chan struct{})}
 }
 
 // Process passes messages to the engine and returns their answers.
@@ -156,7 +156,7 @@ func (s *Calls[Answer]) Settle(_ context.Context, settlements []source.Settlemen
 	for i := range settlements {
 		x := &settlements[i]
 		p := x.Delivery.Handle.(answerPlace[Answer])
-		p.call.answers[p.index] = s.answer(x)
+		p.call.answers[p.index] = s.toAnswer(x)
 		if p.call.left--; p.call.left == 0 {
 			close(p.call.done)
 		}

@@ -23,7 +23,7 @@ type LaneAges struct {
 }
 
 func (a *LaneAges) Given(lane string) {
-	a.note(func(yield func(string, time.Time) bool) { yield(lane, time.Time{}) })
+	a.recordTimes(func(yield func(string, time.Time) bool) { yield(lane, time.Time{}) })
 }
 
 // Lost removes a lane. From then on, the process that gets the lane records the progress of the lane.
@@ -33,8 +33,8 @@ func (a *LaneAges) Lost(lane string) {
 	delete(a.oldest, lane)
 }
 
-// The method note records, by lane, the times of delivered messages. A zero time only adds the lane.
-func (a *LaneAges) note(delivered iter.Seq2[string, time.Time]) {
+// recordTimes records, by lane, the times of delivered messages. A zero time only adds the lane.
+func (a *LaneAges) recordTimes(delivered iter.Seq2[string, time.Time]) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.oldest == nil {
@@ -89,7 +89,7 @@ func (r *Reaper) Delivered(items []*machine.Item) {
 	if r.Info.Ages != nil {
 		return
 	}
-	r.Lanes.note(func(yield func(string, time.Time) bool) {
+	r.Lanes.recordTimes(func(yield func(string, time.Time) bool) {
 		for _, it := range items {
 			p := it.Handle.(*delivery.Delivery)
 			at := r.AgeOf(p)

@@ -12,7 +12,7 @@ import (
 func TestH2TheProgressOfLanesIfTheSourceDoesNotReportIt(t *testing.T) {
 	at := func(n int64) time.Time { return time.Unix(1e9+n, 0) }
 	type lanes = []source.LaneAge
-	delivered := func(a *LaneAges, lane string, at time.Time) { a.note(maps.All(map[string]time.Time{lane: at})) }
+	delivered := func(a *LaneAges, lane string, at time.Time) { a.recordTimes(maps.All(map[string]time.Time{lane: at})) }
 	var a LaneAges
 	want := func(what string, underWay, over, known bool, all lanes) {
 		t.Helper()

@@ -81,9 +81,9 @@ func NewReaper(o ReaperOptions) *Reaper {
 func (r *Reaper) Task() *Task {
 	if r.Keep == 0 {
 		r.keeps = time.Second
-		return &Task{do: r.step}
+		return &Task{step: r.step}
 	}
-	return &Task{at: time.Now().Add(firstReap()), do: r.step}
+	return &Task{at: time.Now().Add(firstReap()), step: r.step}
 }
 
 // firstReap returns a random delay, so that processes that start together do not remove markers at the same time.
@@ -97,7 +97,7 @@ func (r *Reaper) step(base context.Context) time.Duration {
 	case r.walk != nil:
 		return r.reapSome(base)
 	}
-	r.lookAgain(base)
+	r.checkOtherPolicies(base)
 	r.askHorizon(base)
 	if r.record(base, false) && r.Keep+r.Bodies > 0 {
 		return r.reapFirst(base)
@@ -110,7 +110,7 @@ func (r *Reaper) step(base context.Context) time.Duration {
 func (r *Reaper) keepAll(base context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	err := r.Turns.Do(ctx, func() error { return r.Store.Retain(ctx, r.kept()) })
+	err := r.Turns.Do(ctx, func() error { return r.Store.Retain(ctx, r.toStored()) })
 	if err == nil {
 		r.keeps = 0
 		return firstReap()
@@ -123,7 +123,7 @@ func (r *Reaper) keepAll(base context.Context) time.Duration {
 }
 
 // If this process keeps all markers, lookAgain checks whether another process with another policy has removed markers.
-func (r *Reaper) lookAgain(base context.Context) {
+func (r *Reaper) checkOtherPolicies(base context.Context) {
 	if r.judgesAge() {
 		return
 	}
@@ -187,7 +187,7 @@ func (r *Reaper) askHorizon(base context.Context) {
 	defer cancel()
 	h, err := r.Horizon(ctx, r.Info)
 	if err == nil {
-		kept := r.kept()
+		kept := r.toStored()
 		kept.Horizon, kept.Why = h.Late, h.Why
 		if h.Unlimited {
 			kept.Horizon = forEver
@@ -207,7 +207,7 @@ const forEver = 290 * 365 * 24 * time.Hour
 // reapFirst begins a pass, which removes all markers, rows and bodies that are older than the retention.
 func (r *Reaper) reapFirst(base context.Context) time.Duration {
 	if err := r.advance(base); err != nil {
-		r.tell(base, err)
+		r.logCause(base, err)
 		return reapEvery
 	}
 	r.behind, r.walk = nil, &walk{began: time.Now()}
@@ -223,14 +223,14 @@ func (r *Reaper) reapSome(base context.Context) time.Duration {
 	done, err := r.reap(base, o)
 	if err != nil || done.Elsewhere {
 		if r.walk = nil; err != nil {
-			r.tell(base, err)
+			r.logCause(base, err)
 		}
 		return reapEvery
 	}
 	r.At(faults.AfterReap, int(done.Markers))
 	over := pass.sum.Add(o, done)
 	took := time.Since(began)
-	r.fit(took)
+	r.setSliceSize(took)
 	if rest := restFor * took; !over && time.Since(pass.began)+rest < reapEvery {
 		return rest
 	}
@@ -266,8 +266,8 @@ func (r *Reaper) reap(base context.Context, o store.Reaping) (done store.Reaped,
 	return done, err
 }
 
-// fit sets the number of rows of the next slice, depending on the duration of the last slice.
-func (r *Reaper) fit(took time.Duration) {
+// setSliceSize sets the number of rows of the next slice, depending on the duration of the last slice.
+func (r *Reaper) setSliceSize(took time.Duration) {
 	switch {
 	case took > sliceTime:
 		r.slice = max(r.slice/2, leastSlice)
@@ -276,8 +276,8 @@ func (r *Reaper) fit(took time.Duration) {
 	}
 }
 
-// tell logs, once for each cause, why no markers are removed.
-func (r *Reaper) tell(base context.Context, err error) {
+// logCause logs, once for each cause, why no markers are removed.
+func (r *Reaper) logCause(base context.Context, err error) {
 	if base.Err() != nil || r.Off {
 		return
 	}

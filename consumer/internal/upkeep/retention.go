@@ -127,7 +127,7 @@ func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error 
 	if err != nil {
 		return err
 	}
-	kept := r.kept()
+	kept := r.toStored()
 	kept.Horizon, kept.Why = h.Late, h.Why
 	if err := reaper.Retain(ctx, kept); err != nil {
 		return fmt.Errorf("semel: consumer %q cannot start: its retention is not kept: %w", r.Consumer, err)
@@ -135,8 +135,8 @@ func (r *Retention) Retain(ctx context.Context, st any, info source.Info) error 
 	return nil
 }
 
-// kept converts the policy to a store.Retention and leaves the field Horizon empty.
-func (r *Retention) kept() store.Retention {
+// toStored converts the policy to a store.Retention and leaves the field Horizon empty.
+func (r *Retention) toStored() store.Retention {
 	return store.Retention{Consumer: r.Consumer, Keep: r.Keep, Bodies: r.Bodies, Off: r.Off}
 }
 

@@ -39,14 +39,14 @@ type Sealer struct {
 // Task returns the task that adds audit records to the audit chain. The first run of the task is at a random time, so
 // that processes that start together do not add records at the same time.
 func (s *Sealer) Task() *Task {
-	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
-		s.tell(base, s.pass(base))
+	return &Task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), step: func(base context.Context) time.Duration {
+		s.logCause(base, s.sealAll(base))
 		return sealEvery
 	}}
 }
 
-// pass adds to the audit chain all audit records that are not in it yet.
-func (s *Sealer) pass(base context.Context) error {
+// sealAll adds to the audit chain all audit records that are not in it yet.
+func (s *Sealer) sealAll(base context.Context) error {
 	whole := s.whole.IsZero() || time.Since(s.whole) >= sealWholeEvery
 	for {
 		s.At(faults.BeforeSeal, 0)
@@ -75,8 +75,8 @@ func (s *Sealer) seal(base context.Context, whole bool) (done admin.Sealed, err 
 	return done, err
 }
 
-// tell logs, once for each cause, why audit records cannot be added to the audit chain.
-func (s *Sealer) tell(base context.Context, err error) {
+// logCause logs, once for each cause, why audit records cannot be added to the audit chain.
+func (s *Sealer) logCause(base context.Context, err error) {
 	switch {
 	case base.Err() != nil:
 	case err == nil:

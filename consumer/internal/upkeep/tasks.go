@@ -14,8 +14,8 @@ import (
 // tasks. The store lets only one process at a time do the work of a task.
 type Task struct {
 	at time.Time
-	// The function do works for a short time and returns the delay before its next call.
-	do func(base context.Context) (wait time.Duration)
+	// step works for a short time and returns the delay before its next call.
+	step func(base context.Context) (wait time.Duration)
 }
 
 // afterGoexit is the delay before the next call of a task that has called runtime.Goexit.
@@ -30,7 +30,7 @@ func Run(base context.Context, tasks []*Task) {
 			return
 		}
 		next.at = time.Now().Add(afterGoexit)
-		wait := next.do(base)
+		wait := next.step(base)
 		next.at = time.Now().Add(wait)
 	}
 }

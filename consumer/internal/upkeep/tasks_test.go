@@ -16,8 +16,8 @@ func TestUpkeepOutlivesATaskThatEndsItsGoroutine(t *testing.T) {
 			base, stop := context.WithCancel(t.Context())
 			ends, works := 0, 0
 			tasks := []*Task{
-				{do: func(context.Context) time.Duration { ends++; runtime.Goexit(); return 0 }},
-				{do: func(context.Context) time.Duration { works++; return 10 * time.Second }},
+				{step: func(context.Context) time.Duration { ends++; runtime.Goexit(); return 0 }},
+				{step: func(context.Context) time.Duration { works++; return 10 * time.Second }},
 			}
 			var group worker.Group
 			group.Keep(func() { Run(base, tasks) })

@@ -56,15 +56,15 @@ func writeFile(path string) error {
 
 func write(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	for _, d := range all(rand.New(rand.NewPCG(1, 2))) {
+	for _, d := range makeDeliveries(rand.New(rand.NewPCG(1, 2))) {
 		out.WriteString(d.line)
 		out.WriteByte('\n')
 	}
 	return out.Flush()
 }
 
-// The function all returns all deliveries, ordered by arrival.
-func all(r *rand.Rand) []delivery {
+// makeDeliveries returns all deliveries, ordered by arrival.
+func makeDeliveries(r *rand.Rand) []delivery {
 	var ds []delivery
 	add := func(first float64, line string) { ds = append(ds, delivery{first + r.ExpFloat64()*20, line}) }
 	amounts := make([]int, payments)
@@ -89,7 +89,7 @@ func all(r *rand.Rand) []delivery {
 		add(r.Float64()*payments, fmt.Sprintf(`{"specversion":"1.0","source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%d}}`, account(r.IntN(accounts)), 1+r.IntN(50_000)))
 	}
 	for i := range malformed {
-		add(r.Float64()*payments, broken(r, i))
+		add(r.Float64()*payments, invalidLine(r, i))
 	}
 	for len(ds) < deliveries {
 		first := ds[r.IntN(known)]
@@ -123,8 +123,8 @@ func badAmount(r *rand.Rand) string {
 	return []string{`0`, fmt.Sprint(-1 - r.IntN(500)), `"twelve"`, `12.5`}[r.IntN(4)]
 }
 
-// The function broken returns a line that is not valid JSON: truncated, not UTF-8, or plain text.
-func broken(r *rand.Rand, i int) string {
+// invalidLine returns a line that is not valid JSON: truncated, not UTF-8, or plain text.
+func invalidLine(r *rand.Rand, i int) string {
 	line := payment(payments+deliveries+i, 1+r.IntN(50_000))
 	switch i % 3 {
 	case 0:

@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// The type told is a testing.TB that records errors and does not stop the test.
-type told struct {
+// recordingTB is a testing.TB that records errors and does not stop the test.
+type recordingTB struct {
 	testing.TB
 	errors []string
 }
 
-func (t *told) Helper() {}
+func (t *recordingTB) Helper() {}
 
-func (t *told) Errorf(format string, args ...any) {
+func (t *recordingTB) Errorf(format string, args ...any) {
 	t.errors = append(t.errors, fmt.Sprintf(format, args...))
 }
 
-func (t *told) Fatalf(format string, args ...any) { t.Errorf(format, args...) }
+func (t *recordingTB) Fatalf(format string, args ...any) { t.Errorf(format, args...) }
 
 func TestEachBlockOfADocumentIsInTheCode(t *testing.T) {
 	document := filepath.Join(t.TempDir(), "page.md")
@@ -36,7 +36,7 @@ func TestEachBlockOfADocumentIsInTheCode(t *testing.T) {
 		{"one is missing", 2, "a := 1\n", 1},
 		{"there are too few", 3, "a := 1\nb := 2\n", 1},
 	} {
-		judge := &told{TB: t}
+		judge := &recordingTB{TB: t}
 		Shows(judge, document, c.least, c.code)
 		if len(judge.errors) != c.errors {
 			t.Errorf("%s: %q", c.name, judge.errors)

@@ -24,9 +24,9 @@ type Row struct {
 	// the time from which a waiting row may be claimed.
 	Token      uint64
 	Until, Due time.Duration
-	// The field dated is the time of the last write by the store's clock. Waiting is the planned delay since the last
+	// writtenAt is the time of the last write by the store's clock. Waiting is the planned delay since the last
 	// write (for the checker).
-	dated, Waiting time.Duration
+	writtenAt, Waiting time.Duration
 	// Changed is the time when the row ended.
 	Changed time.Duration
 	// Attempts is the number of runs that ended. Started is the number of runs that were recorded before they
@@ -72,8 +72,8 @@ func (r *Row) Waits() bool {
 	return r.As == machine.AsReceived || r.As == machine.AsWaiting || r.As == machine.AsBlocked
 }
 
-// claimable reports whether a process may claim the row now.
-func (r *Row) claimable(now time.Duration) bool {
+// canBeClaimed reports whether a process may claim the row now.
+func (r *Row) canBeClaimed(now time.Duration) bool {
 	return r.Waits() && !r.Follows() && (r.Token == 0 && r.Due <= now || r.Token != 0 && r.Until <= now)
 }
 
@@ -88,7 +88,7 @@ func (s *Store) Put(r *Row) {
 
 // AnyWaits reports whether there is a row that waits and that can end without a person.
 func (s *Store) AnyWaits() bool {
-	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Waits() && !s.behindParked(r) })
+	return slices.ContainsFunc(s.Inbox, func(r *Row) bool { return r.Waits() && !s.waitsForParked(r) })
 }
 
 // Take claims rows, up to a limit. A claim is marked as suspect if the lease of an earlier claim of the row expired.
@@ -98,7 +98,7 @@ func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		if len(taken) == a.Messages || len(taken) > 0 && bytes+int64(r.Message.Size) > a.Bytes {
 			break
 		}
-		if !r.claimable(now) || s.Over != nil && s.Over(r) {
+		if !r.canBeClaimed(now) || s.Over != nil && s.Over(r) {
 			continue
 		}
 		bytes += int64(r.Message.Size)
@@ -107,7 +107,7 @@ func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		}
 		if r.Token != 0 { // the previous process may have started the row
 			r.Started = max(r.Started, 1)
-			r.takenFrom(now)
+			r.recordTakeover(now)
 		}
 		taken = append(taken, &Claim{Row: r, Tokens: []uint64{token}, Suspect: r.Started > 0, Blocked: r.As == machine.AsBlocked})
 		if r.As == machine.AsBlocked { // the next claim does not learn that the row was blocked
@@ -124,8 +124,8 @@ func (s *Store) Take(a machine.ClaimRows, token uint64, now, lease time.Duration
 // takeover.
 type Takeover struct{ Until, At time.Duration }
 
-// takenFrom records that another process takes over the claim of the row.
-func (r *Row) takenFrom(now time.Duration) {
+// recordTakeover records that another process takes over the claim of the row.
+func (r *Row) recordTakeover(now time.Duration) {
 	if r.Taken == nil {
 		r.Taken = map[uint64]Takeover{}
 	}
@@ -211,8 +211,8 @@ func (c *Claim) Free(by holder, at time.Duration) {
 	}
 }
 
-// The method ended reports whether the row has a final state.
-func (r *Row) ended() bool {
+// isFinal reports whether the row has a final state.
+func (r *Row) isFinal() bool {
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsDeadLettered:
 		return true
@@ -222,13 +222,13 @@ func (r *Row) ended() bool {
 
 // Dates sets the time when the row was written and the time until which the row waits, by the store's clock.
 func (r *Row) Dates(at, after time.Duration) {
-	r.dated, r.Due, r.Waiting = at, at+after, after
+	r.writtenAt, r.Due, r.Waiting = at, at+after, after
 }
 
 // Leases sets the time when the row was claimed and the time when the lease ends, by the store's clock.
 func (r *Row) Leases(at, lease time.Duration) {
 	r.Cut(at)
-	r.dated, r.Until, r.Waiting = at, max(r.Until, at+lease), lease
+	r.writtenAt, r.Until, r.Waiting = at, max(r.Until, at+lease), lease
 }
 
 // Cut shortens the delay of a row that was written while the store's clock was ahead: the delay begins again now. Cut
@@ -238,9 +238,9 @@ func (r *Row) Cut(at time.Duration) time.Duration {
 		return 0
 	}
 	due, until := Moment(r.Due), Moment(r.Until)
-	by := sqlform.CutAhead(Moment(r.dated), Moment(at), &due, &until)
+	by := sqlform.CutAhead(Moment(r.writtenAt), Moment(at), &due, &until)
 	if by > 0 {
-		r.Due, r.Until, r.dated, r.By = due.Sub(Moment(0)), until.Sub(Moment(0)), at, nil
+		r.Due, r.Until, r.writtenAt, r.By = due.Sub(Moment(0)), until.Sub(Moment(0)), at, nil
 	}
 	return by
 }

@@ -163,9 +163,9 @@ type Delivery struct {
 	Lane     *Lane
 	Position int
 	Produced time.Duration
-	// The field due is the time from which the delivery is available again after a nack.
-	due     time.Duration
-	Settled bool
+	// availableAt is the time from which the delivery is available again after a nack.
+	availableAt time.Duration
+	Settled     bool
 	// Acknowledged is true if the process that has the lane has acked the delivery (for the checker).
 	Acknowledged bool
 	out          bool // delivered in this epoch

@@ -63,8 +63,8 @@ func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool
 	return freed
 }
 
-// The constant never is the due time of a row that waits for other rows and not for a time.
-const never = time.Duration(1 << 62)
+// noDueTime is the due time of a row that waits for other rows and not for a time.
+const noDueTime = time.Duration(1 << 62)
 
 // KeepsBack reports whether a row blocks the later rows of its queue (of a key or lane).
 func (r *Row) KeepsBack() bool { return r.Place > 0 && (r.Waits() || r.As == machine.AsParked) }
@@ -82,8 +82,8 @@ func (s *Store) First(line string) (first *Row) {
 	return first
 }
 
-// behindParked reports whether a row waits for a parked row of its queue, so that only a person can unblock it.
-func (s *Store) behindParked(r *Row) bool {
+// waitsForParked reports whether a row waits for a parked row of its queue, so that only a person can unblock it.
+func (s *Store) waitsForParked(r *Row) bool {
 	return r.Follows() && s.First(r.Line).As == machine.AsParked
 }
 
@@ -97,7 +97,7 @@ func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	switch {
 	case r.As == machine.AsParked:
 	case behind:
-		r.As, r.Reason, r.Due = machine.AsBlocked, reasonname.Behind, never
+		r.As, r.Reason, r.Due = machine.AsBlocked, reasonname.Behind, noDueTime
 	case r.As == machine.AsBlocked:
 		r.As, r.Reason = machine.AsReceived, ""
 		r.Dates(now, 0)

@@ -48,8 +48,8 @@ func (r *Row) waitsForPerson() bool {
 	return !r.Key.Conflict && r.Reason != semel.ReasonOutcomeUnknown && r.Reason != reasonname.Expired && r.Reason != reasonname.Suppressed
 }
 
-// twin converts the row to the type that package sqlform needs.
-func (r *Row) twin() sqlform.Twin {
+// toTwin converts the row to the type that package sqlform needs.
+func (r *Row) toTwin() sqlform.Twin {
 	return sqlform.Twin{State: r.State(), Conflict: r.Key.Conflict, Version: int64(r.Print.Version), Sum: sqlform.Sum(r.Print),
 		Stepped: len(r.Steps) > 0, UnknownOutcome: r.Calls.Started > r.Calls.Finished}
 }
@@ -58,7 +58,7 @@ func (r *Row) twin() sqlform.Twin {
 func (s *Store) Others(r *Row) (all []sqlform.Twin) {
 	for _, o := range s.Inbox {
 		if o != r && o.Key.ID == r.Key.ID {
-			all = append(all, o.twin())
+			all = append(all, o.toTwin())
 		}
 	}
 	return all
@@ -72,7 +72,7 @@ func (m Marker) Form() sqlform.Marker {
 // Owns reports whether the marker of the row's identity belongs to the row r.
 func (s *Store) Owns(r *Row) bool {
 	m, marked := s.Markers[r.Key.ID]
-	return marked && m.Form().Of(r.twin(), s.Others(r))
+	return marked && m.Form().Of(r.toTwin(), s.Others(r))
 }
 
 // WaitsFor reports whether the marker of the row's identity belongs to the row r and has the outcome Waiting.

@@ -19,7 +19,7 @@ type Removed struct {
 func (s *Store) MayGo() (due []string) {
 	stays := map[string]bool{}
 	for _, r := range s.Inbox {
-		if !r.ended() || r.Changed >= s.Low {
+		if !r.isFinal() || r.Changed >= s.Low {
 			stays[r.Key.ID] = true
 		}
 	}

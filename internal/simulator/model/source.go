@@ -41,7 +41,7 @@ func (l *Lane) Give(to holder) {
 	l.Next = len(l.Log)
 	for i := len(l.Log) - 1; i >= 0; i-- {
 		d := l.Log[i]
-		d.out, d.returned, d.due = false, false, 0
+		d.out, d.returned, d.availableAt = false, false, 0
 		if l.Of != nil { // the next process knows only the stored position
 			d.Settled = i < l.Stored
 		}
@@ -60,7 +60,7 @@ func (l *Lane) Any(s *Source, p holder, now time.Duration) *Delivery {
 		return nil
 	}
 	for _, d := range l.Log {
-		if s.ready(d, now) {
+		if s.canDeliver(d, now) {
 			return d
 		}
 	}
@@ -83,8 +83,8 @@ func (l *Lane) SettledUpTo() int {
 	return len(l.Log)
 }
 
-// The method settled reports whether all deliveries of the lane are acked or dead-lettered.
-func (l *Lane) settled() bool {
+// isSettled reports whether all deliveries of the lane are acked or dead-lettered.
+func (l *Lane) isSettled() bool {
 	return !slices.ContainsFunc(l.Log, func(d *Delivery) bool { return !d.Settled })
 }
 
@@ -129,9 +129,9 @@ func (s *Source) Find(id string) *Lane {
 	return nil
 }
 
-// The method ready reports whether the source can deliver d now.
-func (s *Source) ready(d *Delivery, now time.Duration) bool {
-	if d.Produced > now || d.due > now {
+// canDeliver reports whether the source can deliver d now.
+func (s *Source) canDeliver(d *Delivery, now time.Duration) bool {
+	if d.Produced > now || d.availableAt > now {
 		return false
 	}
 	if d.returned {
@@ -191,18 +191,18 @@ func (s *Source) Settle(d *Delivery, epoch uint64, kind semel.SettleKind, after,
 		d.Settled, d.Acknowledged = true, true
 		return
 	}
-	d.out, d.returned, d.due = false, !s.Queue, now+after
+	d.out, d.returned, d.availableAt = false, !s.Queue, now+after
 }
 
 // AllSettled reports whether all deliveries of the source are acked or dead-lettered.
 func (s *Source) AllSettled() bool {
-	return !slices.ContainsFunc(s.Lanes, func(l *Lane) bool { return !l.settled() })
+	return !slices.ContainsFunc(s.Lanes, func(l *Lane) bool { return !l.isSettled() })
 }
 
 // Exhausted reports whether all messages were delivered and no delivery waits for redelivery.
 func (s *Source) Exhausted() bool {
 	for _, l := range s.Lanes {
-		if l.settled() {
+		if l.isSettled() {
 			continue
 		}
 		if !l.Held || !s.Queue && l.Next < len(l.Log) {

@@ -29,8 +29,8 @@ func Find(root, pattern, function string, edit Edit) (Change, error) {
 // Delete removes a statement that has no block, for example a call, an assignment or a return.
 func Delete(names ...string) Edit {
 	return func(fn *Function) (Change, error) {
-		s, err := only(fn, "statement", names, func(n ast.Stmt) ast.Node {
-			if simple(n) {
+		s, err := findOne(fn, "statement", names, func(n ast.Stmt) ast.Node {
+			if isRemovable(n) {
 				return n
 			}
 			return nil
@@ -51,11 +51,11 @@ func Always(names ...string) Edit { return condition(" || true", "is always true
 
 func condition(and, what string, names []string) Edit {
 	return func(fn *Function) (Change, error) {
-		e, err := only(fn, "condition", names, fn.conditions())
+		e, err := findOne(fn, "condition", names, fn.conditions())
 		if err != nil {
 			return Change{}, err
 		}
-		return fn.replace(e, "("+fn.file.text(e)+")"+and, fn.file.short(e)+" "+what), nil
+		return fn.replace(e, "("+fn.file.text(e)+")"+and, fn.file.shortText(e)+" "+what), nil
 	}
 }
 
@@ -89,26 +89,26 @@ func (fn *Function) conditions() func(ast.Node) ast.Node {
 func Drop(name string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		side := func(n *ast.BinaryExpr) ast.Node {
-			if chain(n) && dropped(n, name) != nil {
+			if chain(n) && findOperand(n, name) != nil {
 				return n
 			}
 			return nil
 		}
-		n, err := only(fn, "&& or ||", append([]string{name}, beside...), side)
+		n, err := findOne(fn, "&& or ||", append([]string{name}, beside...), side)
 		if err != nil {
 			return Change{}, err
 		}
 		b := n.(*ast.BinaryExpr)
 		drop, keep := b.Y, b.X
-		if dropped(b, name) == b.X {
+		if findOperand(b, name) == b.X {
 			drop, keep = b.X, b.Y
 		}
-		return fn.replace(b, fn.file.text(keep), fn.file.short(drop)+" is not asked"), nil
+		return fn.replace(b, fn.file.text(keep), fn.file.shortText(drop)+" is not asked"), nil
 	}
 }
 
-// dropped returns the operand of && or || that uses a name and does not itself consist of operands.
-func dropped(b *ast.BinaryExpr, name string) ast.Expr {
+// findOperand returns the operand of && or || that uses a name and does not itself consist of operands.
+func findOperand(b *ast.BinaryExpr, name string) ast.Expr {
 	for _, e := range []ast.Expr{b.Y, b.X} {
 		if mentions(e, []string{name}) && !chain(e) {
 			return e
@@ -127,7 +127,7 @@ func chain(e ast.Expr) bool {
 func DropCase(names ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		var about ast.Node
-		_, err := only(fn, "case", names, func(n *ast.CaseClause) ast.Node {
+		_, err := findOne(fn, "case", names, func(n *ast.CaseClause) ast.Node {
 			for _, e := range n.List {
 				if mentions(e, names) {
 					about = n
@@ -147,8 +147,8 @@ func DropCase(names ...string) Edit {
 // the call.
 func Call(function, expression string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
-		c, err := only(fn, "call", append([]string{function}, beside...), func(n *ast.CallExpr) ast.Node {
-			if called(n) == function {
+		c, err := findOne(fn, "call", append([]string{function}, beside...), func(n *ast.CallExpr) ast.Node {
+			if calleeName(n) == function {
 				return n
 			}
 			return nil
@@ -156,7 +156,7 @@ func Call(function, expression string, beside ...string) Edit {
 		if err != nil {
 			return Change{}, err
 		}
-		return fn.replace(c, expression, fn.file.short(c)+" becomes "+expression), nil
+		return fn.replace(c, expression, fn.file.shortText(c)+" becomes "+expression), nil
 	}
 }
 
@@ -168,7 +168,7 @@ func Swap(name, other string, beside ...string) Edit {
 		if err != nil {
 			return Change{}, err
 		}
-		id, err := onlyIn(fn, within, "name", []string{name}, func(n *ast.Ident) ast.Node { return n })
+		id, err := findOneIn(fn, within, "name", []string{name}, func(n *ast.Ident) ast.Node { return n })
 		if err != nil {
 			return Change{}, err
 		}
@@ -181,13 +181,13 @@ func (fn *Function) innermost(names []string) (ast.Node, error) {
 	if len(names) == 1 {
 		return fn.decl.Body, nil
 	}
-	return only(fn, "statement", names, func(n ast.Stmt) ast.Node { return n })
+	return findOne(fn, "statement", names, func(n ast.Stmt) ast.Node { return n })
 }
 
 // Compare replaces the operator of a comparison or a sum.
 func Compare(operator string, names ...string) Edit {
 	return func(fn *Function) (Change, error) {
-		n, err := only(fn, "comparison or sum", names, func(n *ast.BinaryExpr) ast.Node {
+		n, err := findOne(fn, "comparison or sum", names, func(n *ast.BinaryExpr) ast.Node {
 			if chain(n) {
 				return nil
 			}
@@ -198,7 +198,7 @@ func Compare(operator string, names ...string) Edit {
 		}
 		b := n.(*ast.BinaryExpr)
 		text := fn.file.text(b.X) + " " + operator + " " + fn.file.text(b.Y)
-		return fn.replace(b, text, fn.file.short(b)+" becomes "+text), nil
+		return fn.replace(b, text, fn.file.shortText(b)+" becomes "+text), nil
 	}
 }
 
@@ -239,14 +239,14 @@ func Both(one, other Edit) Edit {
 	}
 }
 
-// The function only returns the node of a function that pick accepts and that uses all names. If several nodes match,
-// only returns an error.
-func only[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
-	return onlyIn(fn, fn.decl.Body, kind, names, pick)
+// findOne returns the node of a function that pick accepts and that uses all names. If several nodes match,
+// findOne returns an error.
+func findOne[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
+	return findOneIn(fn, fn.decl.Body, kind, names, pick)
 }
 
-// onlyIn does the same as only, within a part of the function. Of nested nodes, the innermost counts.
-func onlyIn[N ast.Node](fn *Function, within ast.Node, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
+// findOneIn does the same as only, within a part of the function. Of nested nodes, the innermost counts.
+func findOneIn[N ast.Node](fn *Function, within ast.Node, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	var found []ast.Node
 	ast.Inspect(within, func(n ast.Node) bool {
 		candidate, ok := n.(N)
@@ -284,8 +284,8 @@ func mentions(n ast.Node, names []string) bool {
 	return true
 }
 
-// The function called returns the name of the called function or method.
-func called(c *ast.CallExpr) string {
+// calleeName returns the name of the called function or method.
+func calleeName(c *ast.CallExpr) string {
 	switch f := ast.Unparen(c.Fun).(type) {
 	case *ast.Ident:
 		return f.Name
@@ -295,8 +295,8 @@ func called(c *ast.CallExpr) string {
 	return ""
 }
 
-// simple reports whether a statement can be removed: it has no block and declares nothing.
-func simple(n ast.Stmt) bool {
+// isRemovable reports whether a statement can be removed: it has no block and declares nothing.
+func isRemovable(n ast.Stmt) bool {
 	switch s := n.(type) {
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.BranchStmt, *ast.ReturnStmt, *ast.SendStmt:
 		return true
@@ -308,5 +308,5 @@ func simple(n ast.Stmt) bool {
 
 // deletion returns the change that removes a statement.
 func (fn *Function) deletion(s ast.Node) Change {
-	return fn.replace(s, "", "“"+fn.file.short(s)+"” is left out")
+	return fn.replace(s, "", "“"+fn.file.shortText(s)+"” is left out")
 }

@@ -60,11 +60,11 @@ func (m *mutants) conditional(n *ast.IfStmt) {
 }
 
 func (m *mutants) negate(e ast.Expr) {
-	m.all = append(m.all, m.fn.replace(e, "!("+m.fn.file.text(e)+")", "“"+m.fn.file.short(e)+"” is negated"))
+	m.all = append(m.all, m.fn.replace(e, "!("+m.fn.file.text(e)+")", "“"+m.fn.file.shortText(e)+"” is negated"))
 }
 
 func (m *mutants) empty(b *ast.BlockStmt) {
-	m.all = append(m.all, m.fn.replace(b, "{}", "“"+m.fn.file.short(b)+"” is emptied"))
+	m.all = append(m.all, m.fn.replace(b, "{}", "“"+m.fn.file.shortText(b)+"” is emptied"))
 }
 
 // others maps operators to their replacements.
@@ -81,7 +81,7 @@ func (m *mutants) operator(n *ast.BinaryExpr) {
 	}
 	// The parentheses keep the precedence of the other operators.
 	text := "((" + m.fn.file.text(n.X) + ") " + other.String() + " (" + m.fn.file.text(n.Y) + "))"
-	m.all = append(m.all, m.fn.replace(n, text, "“"+m.fn.file.short(n)+"” has "+other.String()))
+	m.all = append(m.all, m.fn.replace(n, text, "“"+m.fn.file.shortText(n)+"” has "+other.String()))
 }
 
 // returned negates each returned bool. In a returned comparison it replaces the operator.
@@ -116,7 +116,7 @@ func (m *mutants) statements(list []ast.Stmt) {
 // deletable reports whether a statement may be removed; a return with results may not.
 func deletable(s ast.Stmt) bool {
 	r, returns := s.(*ast.ReturnStmt)
-	return simple(s) && (!returns || len(r.Results) == 0)
+	return isRemovable(s) && (!returns || len(r.Results) == 0)
 }
 
 // caseClause removes a case. If the case has a condition, the condition is made false, so that its names are
@@ -125,5 +125,5 @@ func (m *mutants) caseClause(n *ast.CaseClause) {
 	if len(n.List) == 0 {
 		return
 	}
-	m.all = append(m.all, m.fn.replace(n, "", "“case "+m.fn.file.short(n.List[0])+"” is left out"))
+	m.all = append(m.all, m.fn.replace(n, "", "“case "+m.fn.file.shortText(n.List[0])+"” is left out"))
 }

@@ -75,8 +75,8 @@ func sumMutant3(int) (total int) { return 3;
 func firstMutant4[T any](of []T) T { return of[1] }
 `
 
-// written writes the original to a new folder and returns the folder.
-func written(t *testing.T) string {
+// writeOriginal writes the original to a new folder and returns the folder.
+func writeOriginal(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "p.go"), []byte(original), 0o600); err != nil {
@@ -86,7 +86,7 @@ func written(t *testing.T) string {
 }
 
 func TestAFileHasEveryChangeAndNoneUntilItIsSwitchedOn(t *testing.T) {
-	folder := written(t)
+	folder := writeOriginal(t)
 	var all []numbered
 	for _, of := range []struct {
 		function string
@@ -105,7 +105,7 @@ func TestAFileHasEveryChangeAndNoneUntilItIsSwitchedOn(t *testing.T) {
 }
 
 func TestAnEditFindsItsPlaceByNames(t *testing.T) {
-	folder := written(t)
+	folder := writeOriginal(t)
 	for want, edit := range map[string]Edit{
 		"case (a < b && s.known) && false:": Never("known"),
 		"case (s.off) || true:":             Always("off"),
@@ -131,7 +131,7 @@ func TestAnEditFindsItsPlaceByNames(t *testing.T) {
 }
 
 func TestMutantsAreTheSmallMistakesOfAFunction(t *testing.T) {
-	all, err := Functions(written(t), "*.go")
+	all, err := Functions(writeOriginal(t), "*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestMutantsAreTheSmallMistakesOfAFunction(t *testing.T) {
 }
 
 func TestAnEditWithoutAUniquePlaceSaysWhatWasLookedFor(t *testing.T) {
-	folder := written(t)
+	folder := writeOriginal(t)
 	for want, edit := range map[string]Edit{
 		"(*set).judge has 0 places to change, not 1: a call that uses nobody; name what does this now":  Call("nobody", "0"),
 		"(*set).judge has 2 places to change, not 1: a name that uses known; name what does this now":   Swap("known", "off"),

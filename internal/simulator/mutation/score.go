@@ -92,7 +92,7 @@ func Measure(ctx context.Context, root string, target Target, o Options) (*Score
 	if err := r.prepare(ctx, root, folder, mutants); err != nil {
 		return nil, err
 	}
-	err = r.all(ctx, mutants)
+	err = r.runAll(ctx, mutants)
 	s.Took = time.Since(began)
 	return s, err
 }
@@ -173,14 +173,14 @@ func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Cha
 	return nil
 }
 
-// The method all runs the mutants, one at a time on each core.
-func (r *runner) all(ctx context.Context, mutants []Change) error {
+// runAll runs the mutants, one at a time on each core.
+func (r *runner) runAll(ctx context.Context, mutants []Change) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				r.one(ctx, i+1, mutants[i])
+				r.runOne(ctx, i+1, mutants[i])
 			}
 		})
 	}
@@ -195,15 +195,15 @@ func (r *runner) all(ctx context.Context, mutants []Change) error {
 	return r.err
 }
 
-// The method one runs a mutant in one program after the other until a program finds it.
-func (r *runner) one(ctx context.Context, number int, mutant Change) {
+// runOne runs a mutant in one program after the other until a program finds it.
+func (r *runner) runOne(ctx context.Context, number int, mutant Change) {
 	for _, p := range r.programs {
 		ran, err := r.tree.Run(ctx, number, p.most, p.folder, p.path, p.args...)
 		switch {
 		case ctx.Err() != nil: // ctx has ended
 			return
 		case err != nil || ran.Failed:
-			r.found(p, ran, err)
+			r.recordRun(p, ran, err)
 			return
 		}
 	}
@@ -213,7 +213,7 @@ func (r *runner) one(ctx context.Context, number int, mutant Change) {
 	r.score.Survivors = append(r.score.Survivors, mutant)
 }
 
-func (r *runner) found(p program, ran Ran, err error) {
+func (r *runner) recordRun(p program, ran Ran, err error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.score.Mutants++

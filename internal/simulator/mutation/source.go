@@ -117,8 +117,8 @@ func (f *file) between(from, to token.Pos) string {
 	return string(f.source[f.offset(from):f.offset(to)])
 }
 
-// The method short returns the text of a node on one line, shortened if it is long.
-func (f *file) short(n ast.Node) string {
+// shortText returns the text of a node on one line, shortened if it is long.
+func (f *file) shortText(n ast.Node) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, f.set, n); err != nil {
 		return f.text(n)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// The constant number is the name of the environment variable that switches a change on.
-const number = "SEMEL_MUTANT"
+// envVariable is the name of the environment variable that switches a change on.
+const envVariable = "SEMEL_MUTANT"
 
 // switchFile is the name of a file that is added to each changed package and reads the environment variable number.
 const switchFile = "semel_mutant.go"
@@ -78,7 +78,7 @@ import (
 	"strconv"
 )
 
-var semelMutant, _ = strconv.Atoi(os.Getenv("` + number + `"))
+var semelMutant, _ = strconv.Atoi(os.Getenv("` + envVariable + `"))
 `
 }
 
@@ -171,7 +171,7 @@ type Ran struct {
 
 // Switch returns the entry NAME=VALUE of the environment that switches on the planted change with the given number. The
 // first planted change has number 1; number 0 switches on no change.
-func Switch(change int) string { return fmt.Sprintf("%s=%d", number, change) }
+func Switch(change int) string { return fmt.Sprintf("%s=%d", envVariable, change) }
 
 // Run runs a program in a folder of the module, with one planted change switched on (see Switch). The program is killed
 // after the time most.

@@ -34,16 +34,16 @@ func Faults() []Fault {
 func ofLaws() []Fault {
 	return []Fault{
 		inMachine("law 1", "marks of messages out of their turn stay", "commit", mutation.Call("append", "f.trim", "trim", "early")),
-		inMachine("law 2", "a commit of unknown outcome is taken for committed", "ended", mutation.Call("unknown", "m.committed(w, f)")),
+		inMachine("law 2", "a commit of unknown outcome is taken for committed", "handleEnded", mutation.Call("requeueUnknown", "m.handleCommitted(w, f)")),
 		inMachine("law 2", "a dead letter is marked before its copy is made", "enqueue", mutation.Never("AsDeadLettered")),
-		inMachine("law 3", "a failed handler's transaction is committed", "ran", mutation.Call("do", "m.commit(f)", "Rollback")),
-		inMachine("law 7", "a neighbour is charged for the culprit", "ran", mutation.Drop("suspects")),
+		inMachine("law 3", "a failed handler's transaction is committed", "handleRan", mutation.Call("do", "m.commit(f)", "Rollback")),
+		inMachine("law 7", "a neighbour is charged for the culprit", "handleRan", mutation.Drop("suspects")),
 		inMachine("law 7", "what the store exonerates is suspected", "runAloneAgain", mutation.Always("outside")),
 		inMachine("law 9", "a duplicate runs", "sift", mutation.Never("Fresh")),
 		inMachine("law 10", "another content is a duplicate", "endingOf", mutation.Swap("EndConflict", "EndDuplicate", "OnConflict")),
 		inMachine("law 11", "nobody wakes a message that waits", "nextMoment", mutation.Delete("consider", "held")),
 		inMachine("law 11", "a claim that leaves is not given back", "leave", mutation.Delete("free")),
-		inMachine("law 12", "a claim that is lost ends as a duplicate", "committed", mutation.Never("ClaimLost")),
+		inMachine("law 12", "a claim that is lost ends as a duplicate", "handleCommitted", mutation.Never("ClaimLost")),
 		inMachine("law 13", "nobody asks again whether the store is back", "nextMoment", mutation.Delete("consider", "store")),
 		inMachine("A7", "two messages with one former identity fly together", "collect", mutation.Drop("sharesFormer")),
 		inMachine("C16", "what is skipped flies with the others", "admit", mutation.Never("EndSkip")),
@@ -51,19 +51,19 @@ func ofLaws() []Fault {
 		inMachine("D3", "a claim that was not begun in time is begun late", "freeLate", mutation.Always("until")),
 		inMachine("D3, turns", "batches of a store with one writer wait inside of it", "oneAtATime", mutation.Drop("OneWriter")),
 		inMachine("D5", "what kills its process runs again", "admitClaim", mutation.Never("r")),
-		inMachine("P1", "what a newer release marked is a duplicate", "committed", mutation.Never("Newer")),
-		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", `m.endAs(it, EndPark, "too old")`)),
-		inMachine("trap T95", "a source that has more is asked again at once", "fetched", mutation.Never("Items", "More")),
-		inMachine("counts", "a rerun is not counted", "marked", mutation.Delete("Rerun")),
-		inMachine("reports", "nobody is told of a commit", "committed", mutation.Delete("ReportCommitted")),
+		inMachine("P1", "what a newer release marked is a duplicate", "handleCommitted", mutation.Never("Newer")),
+		inMachine("H4", "what is too old is parked whatever the policy says", "endExpired", mutation.Call("endAs", `m.endAs(it, EndPark, "too old")`)),
+		inMachine("trap T95", "a source that has more is asked again at once", "handleFetched", mutation.Never("Items", "More")),
+		inMachine("counts", "a rerun is not counted", "handleMarked", mutation.Delete("Rerun")),
+		inMachine("reports", "nobody is told of a commit", "handleCommitted", mutation.Delete("ReportCommitted")),
 	}
 }
 
 // ofCases returns faults in package machine that break numbered cases.
 func ofCases() []Fault {
 	return []Fault{
-		inMachine("case 1", "a retry has company", "hold", mutation.Delete("alone")),
-		inMachine("case 2", "a batch stays whole after contention", "contention", mutation.Delete("quarter")),
+		inMachine("case 1", "a retry has company", "hold", mutation.Delete("runAlone")),
+		inMachine("case 2", "a batch stays whole after contention", "backOff", mutation.Delete("quarter")),
 		{Law: "case 3", Name: "what a lost commit did is a duplicate", In: "internal/machine", Func: "(*Item).doubt", Edit: mutation.Delete("unknown")},
 		inMachine("case 6", "a claim waits in memory for its retry", "tryLater", mutation.Drop("Claim")),
 		inMachine("case 7", "what is behind another is discarded", "standBehind", mutation.Swap("AsBlocked", "AsDiscarded")),
@@ -75,11 +75,11 @@ func ofCases() []Fault {
 // ofOrder returns faults in the order of lanes, keys and streams.
 func ofOrder() []Fault {
 	return []Fault{
-		{Law: "law 8", Name: "followers pass a message that waits", In: "internal/machine", Func: "(*queue).first", Edit: mutation.Never("blockers")},
+		{Law: "law 8", Name: "followers pass a message that waits", In: "internal/machine", Func: "(*queue).firstItem", Edit: mutation.Never("blockers")},
 		{Law: "law 8", Name: "what comes back is queued at the end", In: "internal/machine", Func: "(*queue).push", Edit: mutation.Always("n")},
 		inMachine("C8", "without order, the worker is chosen by arrival", "looseWorker", mutation.Swap("Route", "arrival")),
-		inMachine("B4", "another content of a version is discarded as a late one", "stale", mutation.Never("Known")),
-		inMachine("B9", "a gap is discarded", "gap", mutation.Swap("AsBlocked", "AsDiscarded")),
+		inMachine("B4", "another content of a version is discarded as a late one", "endStale", mutation.Never("Known")),
+		inMachine("B9", "a gap is discarded", "handleGap", mutation.Swap("AsBlocked", "AsDiscarded")),
 		inMachine("trap T55", "as many as may be missing are too many", "tooFar", mutation.Compare(">=", "Missing")),
 		inRules("C11", "a step that is done runs again", plan.Steps, "internal/steps", "Next", mutation.Return("max(len(done)-1, 0)")),
 	}
@@ -89,8 +89,8 @@ func ofOrder() []Fault {
 func ofRetries() []Fault {
 	return []Fault{
 		inMachine("C5", "a row that is refused is charged as an attempt", "blame", mutation.Never("ran")),
-		inMachine("C5, budget", "what the budget did not use is kept for ever", "plan", mutation.Call("max", "b.empty")),
-		inMachine("C6", "a success does not end the trial", "committed", mutation.Delete("trySucceeded")),
+		inMachine("C5, budget", "what the budget did not use is kept for ever", "planRetry", mutation.Call("max", "b.empty")),
+		inMachine("C6", "a success does not end the trial", "handleCommitted", mutation.Delete("trySucceeded")),
 		inMachine("C19", "a success does not close the breaker", "handlerWorks", mutation.Delete("breakerState")),
 	}
 }
@@ -114,7 +114,7 @@ func ofIntents() []Fault {
 	return []Fault{
 		inRules("E1", "another intent of the same id is passed over", plan.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),
 		inRules("E2", "intents for two recipients have one id", plan.Intents, "internal/intents", "Message", mutation.Call("OutputID", `cause.OutputID(n.Purpose, "")`)),
-		inRules("E4", "what is written suppressed is sent", plan.Intents, "internal/simulator/model", "(*Row).claimable", mutation.Call("Waits", `(r.Waits() || r.Reason == "suppressed")`)),
+		inRules("E4", "what is written suppressed is sent", plan.Intents, "internal/simulator/model", "(*Row).canBeClaimed", mutation.Call("Waits", `(r.Waits() || r.Reason == "suppressed")`)),
 	}
 }
 
@@ -128,7 +128,7 @@ func ofPersons() []Fault {
 		inWorld("law 14", "nobody records who made a row due", "(*world).requeue", mutation.Delete("acts")),
 		inWorld("law 4", "a replay stores a place that is not settled", "(*process).storePositions", mutation.Call("SettledUpTo", "l.Next")),
 		inRules("trap T45", "a replay moves the places of live processes", plan.Replays, "internal/simulator/model", "(*Lane).Store", mutation.Prepend("for _, d := range l.Log[:position] { d.Of.Settled = true };")),
-		inWorld("G2", "a frozen process goes on in the generation that was active", "(*flight).closedOut", mutation.Never("active")),
+		inWorld("G2", "a frozen process goes on in the generation that was active", "(*flight).closedOut", mutation.Never("activeGeneration")),
 		inWorld("G4", "a plan takes another content for a copy", "(*world).foreseeOne", mutation.Call("Judge", "w.store.Judge(m.ID, semel.Fingerprint{})")),
 		inWorld("G5", "what has taken effect is edited", "(*world).edit", mutation.Both(mutation.Never("revision"), mutation.Never("marked"))),
 		inWorld("trap T47", "an operator goes on whose turn another has taken", "(*operator).goOn", mutation.Both(mutation.DropCase("by"), mutation.Prepend("if o.w.operating.by == nil { o.takeTurn(); return };"))),
@@ -141,9 +141,9 @@ func ofPersons() []Fault {
 func ofStores() []Fault {
 	const suite, laws = "storetest", "TestMemstoreKeepsTheLaws/"
 	return []Fault{
-		byTest("law 5", "an ending asks for no token", "memstore", "(*Store).claimed", mutation.Drop("token"),
+		byTest("law 5", "an ending asks for no token", "memstore", "(*Store).rowOfClaim", mutation.Drop("token"),
 			suite, laws+"law_5_an_effect_whose_claim_is_lost_is_rolled_back"),
-		byTest("law 6", "a lease that has ended can be begun", "memstore", "(*Store).look", mutation.Drop("LockedUntil"),
+		byTest("law 6", "a lease that has ended can be begun", "memstore", "(*Store).checkClaim", mutation.Drop("LockedUntil"),
 			"memstore", "TestALeaseThatHasEnded/law_6_begins_nothing_although_nobody_else_has_claimed"),
 		byTest("law 16", "a discard ends the marker of another row", "memstore", "(*Store).closeMarker", mutation.Drop("owns"),
 			suite, laws+"law_16_a_discard_of_the_first_row_leaves_the_marker_of_a_conflict_that_waits"),

@@ -52,8 +52,8 @@ type Tree struct {
 	faults []Fault
 }
 
-// The constant most is the longest duration of a program with a fault.
-const most = 5 * time.Minute
+// runTimeout is the longest duration of a program with a fault.
+const runTimeout = 5 * time.Minute
 
 // Plant plants the faults in the tree at root. Plant writes files and builds programs in folder, which must be empty.
 // The error names every fault that could not be planted.
@@ -109,7 +109,7 @@ func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 // bySeed runs seeds until a seed breaks the fault's law. A seed that also breaks a law without the fault proves
 // nothing.
 func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, seeds int) (Found, error) {
-	ran, err := t.tree.Run(ctx, number, most, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
+	ran, err := t.tree.Run(ctx, number, runTimeout, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
 	if err != nil {
 		return Found{}, err
 	}
@@ -136,11 +136,11 @@ func clean(seed uint64, unchanged simulator.Maker) error {
 // byTest runs the test of the fault. The test must fail with the fault and pass without the fault.
 func (t *Tree) byTest(ctx context.Context, f Fault, number int, program string) (Found, error) {
 	test := []string{"-test.run", "^" + strings.ReplaceAll(f.Test, "/", "$/^") + "$"}
-	ran, err := t.tree.Run(ctx, 0, most, f.Package, program, test...)
+	ran, err := t.tree.Run(ctx, 0, runTimeout, f.Package, program, test...)
 	if err != nil || ran.Failed || strings.Contains(ran.Out, "no tests to run") {
 		return Found{}, errors.Join(err, fmt.Errorf("without the fault %s does not pass: %s", f.Test, ran.Out))
 	}
-	ran, err = t.tree.Run(ctx, number, most, f.Package, program, test...)
+	ran, err = t.tree.Run(ctx, number, runTimeout, f.Package, program, test...)
 	switch {
 	case err != nil || !ran.Failed:
 		return Found{}, err

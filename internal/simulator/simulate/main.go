@@ -32,11 +32,11 @@ func main() {
 	case flag.NArg() == 1:
 		os.Exit(replay(flag.Arg(0), *history))
 	case *seed != 0:
-		os.Exit(one(*seed, *history, *tries))
+		os.Exit(runOne(*seed, *history, *tries))
 	case *first:
 		os.Exit(findFirst(sweep.Search{Start: *start, Seeds: *seeds, Mode: plan.Mode(*mode), Law: *law}))
 	}
-	os.Exit(many(*start, *seeds, *tries, plan.Mode(*mode)))
+	os.Exit(runMany(*start, *seeds, *tries, plan.Mode(*mode)))
 }
 
 // findFirst prints the first seed that breaks the law of the search, or any law if the search names none.
@@ -50,8 +50,8 @@ func findFirst(s sweep.Search) int {
 	return 1
 }
 
-// The function one runs a single seed.
-func one(seed uint64, history bool, tries int) int {
+// runOne runs a single seed.
+func runOne(seed uint64, history bool, tries int) int {
 	r := simulator.Run(seed, simulator.Real, history)
 	fmt.Print(r.History)
 	if r.Broken != nil {
@@ -70,8 +70,8 @@ func explain(seed uint64, tries int) {
 	fmt.Printf("short form, of %d decisions, breaks %v:\n%s\n", size, short.Broken, short.History)
 }
 
-// The function many runs consecutive seeds and prints a report. Only a long run must reach every required situation.
-func many(start uint64, seeds, tries int, mode plan.Mode) int {
+// runMany runs consecutive seeds and prints a report. Only a long run must reach every required situation.
+func runMany(start uint64, seeds, tries int, mode plan.Mode) int {
 	s := sweep.Run(start, seeds, mode, simulator.Real)
 	fmt.Print(s.Text())
 	for _, f := range s.Examples() {

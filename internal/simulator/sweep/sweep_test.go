@@ -97,10 +97,10 @@ func TestProcessesDieAtEachFaultPoint(t *testing.T) {
 	}
 }
 
-// The type commits is a faulty machine that commits the writes of a failed handler.
-type commits struct{ *machine.Machine }
+// faultyMachine is a faulty machine that commits the writes of a failed handler.
+type faultyMachine struct{ *machine.Machine }
 
-func (m commits) Step(e machine.Event, now machine.Time) []machine.Action {
+func (m faultyMachine) Step(e machine.Event, now machine.Time) []machine.Action {
 	actions := m.Machine.Step(e, now)
 	for i, a := range actions {
 		if r, ok := a.(machine.Rollback); ok {
@@ -111,7 +111,7 @@ func (m commits) Step(e machine.Event, now machine.Time) []machine.Action {
 }
 
 func TestASearchFindsTheSmallestSeedThatBreaksItsLaw(t *testing.T) {
-	maker := func(c machine.Config) simulator.Stepper { return commits{machine.New(c)} }
+	maker := func(c machine.Config) simulator.Stepper { return faultyMachine{machine.New(c)} }
 	first, found := First(maker, Search{Start: 1, Seeds: 100})
 	again, foundAgain := First(maker, Search{Start: first.Seed, Seeds: 1, Law: first.Broken.Law})
 	if !found || !foundAgain || again.Seed != first.Seed {

@@ -47,18 +47,18 @@ const (
 // Run runs all implementations in turns and returns their rates.
 func (p Bench) Run(ctx context.Context, s proof.Stage) *turns.Rates {
 	w := &world{Bench: p, Stage: s, server: services.StartPostgres(s.T, services.Options{}), binary: proof.Must(processes.Build(ctx, s.Folder))}
-	w.files()
+	w.writeFiles()
 	pythons, stopPython := startPython(ctx)
 	defer stopPython()
 	gos, stopGo := proof.Serve(http.HandlerFunc(answer))
 	defer stopGo()
 	through := func(policy string) func(context.Context) float64 {
-		return func(ctx context.Context) float64 { return w.through(ctx, policy) }
+		return func(ctx context.Context) float64 { return w.runSemel(ctx, policy) }
 	}
 	r := turns.Take(ctx, s.Say, p.Rounds, "%.0f",
 		turns.Turn{Name: bare, Rate: func(ctx context.Context) float64 { return w.load(ctx, pythons) }},
-		turns.Turn{Name: python, Rate: through(w.behind(pythons))},
-		turns.Turn{Name: instant, Rate: through(w.behind("http://" + gos + "/transfer"))},
+		turns.Turn{Name: python, Rate: through(w.endpointPolicy(pythons))},
+		turns.Turn{Name: instant, Rate: through(w.endpointPolicy("http://" + gos + "/transfer"))},
 		turns.Turn{Name: asSQL, Rate: through(w.asStatements())})
 	r.AddRatio(python+", to bare", python, bare, "%.2f")
 	r.AddRatio(instant+", to SQL", instant, asSQL, "%.2f")

@@ -84,8 +84,8 @@ const statements = `    batch: {max_size: 1}
           - insert into notes (account, text) values (:to, :text)
 `
 
-// The method through runs semel over all messages in a new database, and returns the transfers per second.
-func (w *world) through(ctx context.Context, policy string) float64 {
+// runSemel runs semel over all messages in a new database, and returns the transfers per second.
+func (w *world) runSemel(ctx context.Context, policy string) float64 {
 	services.Exec(w.T, w.server.DSN(), "drop database if exists "+database+" with (force)")
 	services.Exec(w.T, w.server.DSN(), "create database "+database)
 	dsn := strings.Replace(w.server.DSN(), "/postgres?", "/"+database+"?", 1)
@@ -95,11 +95,11 @@ func (w *world) through(ctx context.Context, policy string) float64 {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		proof.Check(fmt.Errorf("%w: %s", err, out))
 	}
-	return w.booked(ctx, dsn)
+	return w.checkTransfers(ctx, dsn)
 }
 
-// The method booked returns the transfers per second that took effect, and checks that each transfer took effect once.
-func (w *world) booked(ctx context.Context, dsn string) float64 {
+// checkTransfers returns the transfers per second that took effect, and checks that each transfer took effect once.
+func (w *world) checkTransfers(ctx context.Context, dsn string) float64 {
 	c := proof.Must(pgx.Connect(ctx, dsn))
 	defer func() { _ = c.Close(ctx) }()
 	var n, distinct int
@@ -112,8 +112,8 @@ func (w *world) booked(ctx context.Context, dsn string) float64 {
 	return float64(n-1) / took
 }
 
-// The method files writes the files that all runs of semel read.
-func (w *world) files() {
+// writeFiles writes the files that all runs of semel read.
+func (w *world) writeFiles() {
 	var lines strings.Builder
 	for i := range w.Messages {
 		fmt.Fprintf(&lines, `{"specversion":"1.0","id":"t-%d","source":"/bank","type":"transfer.ordered","data":%s}`+"\n", i, transfer(i))
@@ -122,10 +122,10 @@ func (w *world) files() {
 	w.Write("setup.sql", fmt.Sprintf(setup, accounts-1))
 }
 
-// The method behind returns the policy for an endpoint. Without leases, the policy has twice as many workers as
+// endpointPolicy returns the policy for an endpoint. Without leases, the policy has twice as many workers as
 // concurrent calls. So the endpoint has as many requests in flight as under the load generator, even while some workers
 // wait for the store.
-func (w *world) behind(url string) string {
+func (w *world) endpointPolicy(url string) string {
 	if w.Lease {
 		return fmt.Sprintf(head, w.InFlight) + claimed + fmt.Sprintf(endpoint, url)
 	}

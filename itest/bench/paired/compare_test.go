@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// The function scripted returns a Measure that returns the given figures, one for each run.
-func scripted(name string, log *[]string, figures ...float64) Measure {
+// scriptedMeasure returns a Measure that returns the given figures, one for each run.
+func scriptedMeasure(name string, log *[]string, figures ...float64) Measure {
 	next := 0
 	return func(context.Context) (Sample, error) {
 		*log = append(*log, name)
@@ -27,7 +27,7 @@ func scripted(name string, log *[]string, figures ...float64) Measure {
 func TestTheBaseIsMeasuredBeforeAndAfterThePresent(t *testing.T) {
 	var turns []string
 	// In this test the machine becomes slower: each run takes longer than the run before.
-	c := must.Get(Compare(t.Context(), 2, scripted("base", &turns, 100, 200, 400, 800), scripted("present", &turns, 150, 600), io.Discard))(t)
+	c := must.Get(Compare(t.Context(), 2, scriptedMeasure("base", &turns, 100, 200, 400, 800), scriptedMeasure("present", &turns, 150, 600), io.Discard))(t)
 	if want := []string{"base", "present", "base", "base", "present", "base"}; !slices.Equal(turns, want) {
 		t.Errorf("the turns were %q", turns)
 	}
@@ -45,7 +45,7 @@ func TestTheBaseIsMeasuredBeforeAndAfterThePresent(t *testing.T) {
 
 func TestWhatWasMeasuredBeforeAnErrorIsKept(t *testing.T) {
 	var turns []string
-	c, err := Compare(t.Context(), 3, scripted("base", &turns, 1, 1, 1, 1), scripted("present", &turns, 1), io.Discard)
+	c, err := Compare(t.Context(), 3, scriptedMeasure("base", &turns, 1, 1, 1, 1), scriptedMeasure("present", &turns, 1), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "round 2, present: the machine went away") || len(c.Rounds) != 1 {
 		t.Errorf("%d rounds, %v", len(c.Rounds), err)
 	}
@@ -96,7 +96,7 @@ func TestADifferenceCountsOnlyIfItIsLargerThanThatOfEqualCode(t *testing.T) {
 
 func TestTheTableSaysWhatWasCompared(t *testing.T) {
 	var turns []string
-	c := must.Get(Compare(t.Context(), 1, scripted("base", &turns, 100, 100), scripted("present", &turns, 200), io.Discard))(t)
+	c := must.Get(Compare(t.Context(), 1, scriptedMeasure("base", &turns, 100, 100), scriptedMeasure("present", &turns, 200), io.Discard))(t)
 	var text strings.Builder
 	must.OK(t, GoTable.Write(&text, c, "abc", "def-dirty"))
 	for _, want := range []string{

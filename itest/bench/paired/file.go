@@ -122,7 +122,7 @@ func (f *FileRun) run(ctx context.Context, binary string, cores int) (r Reading,
 	busy := call.ProcessState.UserTime() + call.ProcessState.SystemTime()
 	messages := float64(f.Input.Deliveries)
 	return Reading{Main: messages / took.Seconds(), Beside: []float64{
-		float64(f.size) / 1e6 / took.Seconds(), float64(busy.Microseconds()) / messages, resident(call.ProcessState),
+		float64(f.size) / 1e6 / took.Seconds(), float64(busy.Microseconds()) / messages, maxMemory(call.ProcessState),
 	}}, nil
 }
 
@@ -148,9 +148,9 @@ func (f *FileRun) complete(printed []byte) error {
 	return nil
 }
 
-// The function resident returns the maximum memory of a process in MB. The result is 0 if the system does not report
+// maxMemory returns the maximum memory of a process in MB. The result is 0 if the system does not report
 // the memory.
-func resident(state *os.ProcessState) float64 {
+func maxMemory(state *os.ProcessState) float64 {
 	usage, is := state.SysUsage().(*syscall.Rusage)
 	if !is {
 		return 0

@@ -40,7 +40,7 @@ func (g GoBenchmarks) Build(ctx context.Context, folder, baseTree, presentTree s
 	}
 	pattern := g.Pattern
 	if pattern == "" {
-		if pattern, err = common(ctx, earlier, now); err != nil {
+		if pattern, err = commonPattern(ctx, earlier, now); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", g.Package, err)
 		}
 	}
@@ -69,8 +69,8 @@ func (b testBinary) run(ctx context.Context, flags ...string) (string, error) {
 	return string(printed), err
 }
 
-// The function common returns a pattern for the benchmarks that exist in both trees.
-func common(ctx context.Context, one, other testBinary) (string, error) {
+// commonPattern returns a pattern for the benchmarks that exist in both trees.
+func commonPattern(ctx context.Context, one, other testBinary) (string, error) {
 	var lists [2][]string
 	for i, b := range []testBinary{one, other} {
 		printed, err := b.run(ctx, "-test.list", "^Benchmark")

@@ -58,8 +58,8 @@ var sound = []string{
 	`semel_store_replays{store="shop",consumer="billing"} 0x240`, `semel_batches_total{consumer="billing",end="unknown"} 0x100 1x140`,
 }
 
-// The function series writes the values of two processes in the format of promtool.
-func series(b *strings.Builder, all []string) {
+// writeSeries writes the values of two processes in the format of promtool.
+func writeSeries(b *strings.Builder, all []string) {
 	for _, s := range all {
 		name, values, _ := strings.Cut(s, " ")
 		for _, instance := range []string{"a", "b"} {
@@ -68,9 +68,9 @@ func series(b *strings.Builder, all []string) {
 	}
 }
 
-// The function fired writes two tests for promtool: whether an alert was in a state at some time within the four hours,
+// writeStateTests writes two tests for promtool: whether an alert was in a state at some time within the four hours,
 // and whether the alert is in this state at the end.
-func fired(b *strings.Builder, alert, state string, ever bool) {
+func writeStateTests(b *strings.Builder, alert, state string, ever bool) {
 	samples := "[]"
 	if ever {
 		samples = "[{labels: '{}', value: 1}]"
@@ -78,8 +78,8 @@ func fired(b *strings.Builder, alert, state string, ever bool) {
 	fmt.Fprintf(b, "      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"%s\"}[4h])) > bool 0', eval_time: 4h, exp_samples: %s}\n", alert, state, samples)
 }
 
-// The function shipped returns the path of promtool and the text of the shipped rules.
-func shipped(t *testing.T) (promtool, text string) {
+// shippedRules returns the path of promtool and the text of the shipped rules.
+func shippedRules(t *testing.T) (promtool, text string) {
 	t.Helper()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -93,7 +93,7 @@ func shipped(t *testing.T) (promtool, text string) {
 }
 
 func TestRules(t *testing.T) {
-	promtool, text := shipped(t)
+	promtool, text := shippedRules(t)
 	path, err := filepath.Abs(rules)
 	if err != nil {
 		t.Fatal(err)
@@ -112,17 +112,17 @@ func TestRules(t *testing.T) {
 				continue
 			}
 			fmt.Fprintf(&b, "  - interval: 1m\n    name: %s\n    input_series:\n", m[1])
-			series(&b, figures)
+			writeSeries(&b, figures)
 			b.WriteString("    promql_expr_test:\n")
-			fired(&b, m[1], "firing", true)
+			writeStateTests(&b, m[1], "firing", true)
 			fmt.Fprintf(&b, "      - {expr: 'ALERTS{alertname=\"%s\"}', eval_time: 4h, exp_samples: []}\n", m[1])
 		}
 	}
 	b.WriteString("  - interval: 1m\n    name: a sound run\n    input_series:\n")
-	series(&b, sound)
+	writeSeries(&b, sound)
 	b.WriteString("    promql_expr_test:\n")
 	for _, name := range names {
-		fired(&b, name, "firing", false)
+		writeStateTests(&b, name, "firing", false)
 	}
 	file := filepath.Join(t.TempDir(), "figures.yaml")
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {

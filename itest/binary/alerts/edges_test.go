@@ -24,9 +24,9 @@ const (
 type edge struct {
 	alert, of string
 	figures   []string // "V" is replaced by the tested value
-	// The field rest is the value in a run without faults.
-	rest, at, above string
-	hold            int
+	// normal is the value in a run without faults.
+	normal, at, above string
+	hold              int
 }
 
 const (
@@ -60,29 +60,29 @@ var shapes = []struct {
 }{
 	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "870+1x240"}, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "930+1x240"}},
 	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "5000x240"}, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "5000+1x240"}},
-	{"SemelDuplicateSpike", ofConsumer, duplicates("0+50x240", "0+100x240"), duplicates("0+51x240", "0+100x240")},
-	{"SemelDuplicateSpike", ofConsumer, duplicates("0+29x240", "0+30x240"), duplicates("0+31x240", "0+32x240")},
-	{"SemelDuplicateSpike", ofConsumer, duplicates("0x30 0+90x7 630x200", "0+100x240"), duplicates("0x30 0+90x25 2250x180", "0+100x240")},
+	{"SemelDuplicateSpike", ofConsumer, duplicateSeries("0+50x240", "0+100x240"), duplicateSeries("0+51x240", "0+100x240")},
+	{"SemelDuplicateSpike", ofConsumer, duplicateSeries("0+29x240", "0+30x240"), duplicateSeries("0+31x240", "0+32x240")},
+	{"SemelDuplicateSpike", ofConsumer, duplicateSeries("0x30 0+90x7 630x200", "0+100x240"), duplicateSeries("0x30 0+90x25 2250x180", "0+100x240")},
 	{"SemelBreakerOpen", ofProcess, []string{`semel_not_ready_total{consumer="billing",part="breaker"} 3x240`}, []string{`semel_not_ready_total{consumer="billing",part="breaker"} 3x30 4x210`}},
 	{"SemelClockSetBack", ofConsumer, []string{`semel_not_ready_total{consumer="billing",part="clock"} 3x240`}, []string{`semel_not_ready_total{consumer="billing",part="clock"} 3x30 4x210`}},
-	{"SemelUnknownCommits", ofConsumer, unknown("0x30 2x210"), unknown("0x30 3x210")},
-	{"SemelWebhooksRefused", ofConsumer, refused("0x30 2x210"), refused("0x30 3x210")},
+	{"SemelUnknownCommits", ofConsumer, unknownSeries("0x30 2x210"), unknownSeries("0x30 3x210")},
+	{"SemelWebhooksRefused", ofConsumer, refusedSeries("0x30 2x210"), refusedSeries("0x30 3x210")},
 }
 
-func duplicates(copies, all string) []string {
+func duplicateSeries(copies, all string) []string {
 	return []string{`semel_duplicates_total{consumer="billing"} ` + copies, `semel_deliveries_total{consumer="billing",source="kafka"} ` + all}
 }
 
-func unknown(n string) []string {
+func unknownSeries(n string) []string {
 	return []string{`semel_batches_total{consumer="billing",end="unknown"} ` + n}
 }
 
-func refused(n string) []string {
+func refusedSeries(n string) []string {
 	return []string{`semel_webhook_requests_total{consumer="billing",fate="old"} ` + n}
 }
 
-// The method with returns the values of an edge, with "V" replaced.
-func (e edge) with(values string) []string {
+// substitute returns the values of an edge, with "V" replaced.
+func (e edge) substitute(values string) []string {
 	var all []string
 	for _, f := range e.figures {
 		name, v, _ := strings.Cut(f, "} ")
@@ -91,15 +91,15 @@ func (e edge) with(values string) []string {
 	return all
 }
 
-// The method lasts returns values that are above the threshold for the given number of minutes, followed by values of a
+// valuesAbove returns values that are above the threshold for the given number of minutes, followed by values of a
 // run without faults.
-func (e edge) lasts(minutes int) string {
-	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.rest, e.above, minutes-1, e.rest, 209-minutes)
+func (e edge) valuesAbove(minutes int) string {
+	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.normal, e.above, minutes-1, e.normal, 209-minutes)
 }
 
-// The function asked writes a test for promtool that checks whether an alert fires with the labels of the parameter of.
+// writeAlertTest writes a test for promtool that checks whether an alert fires with the labels of the parameter of.
 // If fires is false, the alert must not fire with any labels.
-func asked(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
+func writeAlertTest(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
 	samples := "[]"
 	if fires {
 		samples, of = "[{labels: '{}', value: 1}]", ","+of
@@ -107,13 +107,13 @@ func asked(b *strings.Builder, name, alert, of string, figures []string, fires b
 		of = ""
 	}
 	fmt.Fprintf(b, "  - interval: 1m\n    name: %s, %s\n    input_series:\n", alert, name)
-	series(b, figures)
+	writeSeries(b, figures)
 	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, of, samples)
 }
 
-// The function alone returns the shipped rules with all alerts except one removed. With all alerts, promtool would
+// withOnlyAlert returns the shipped rules with all alerts except one removed. With all alerts, promtool would
 // evaluate nineteen alerts for each minute of each test.
-func alone(text, alert string) string {
+func withOnlyAlert(text, alert string) string {
 	const begin = "      - alert: "
 	head, _, _ := strings.Cut(text, begin)
 	_, rest, _ := strings.Cut(text, begin+alert+"\n")
@@ -126,22 +126,22 @@ func edgesOf(alert string) string {
 	var b strings.Builder
 	for _, e := range edges {
 		if e.alert == alert {
-			asked(&b, "at its threshold", e.alert, e.of, e.with(e.at+"x240"), false)
-			asked(&b, "for less than its time", e.alert, e.of, e.with(e.lasts(e.hold)), false)
-			asked(&b, "for its time", e.alert, e.of, e.with(e.lasts(e.hold+1)), true)
+			writeAlertTest(&b, "at its threshold", e.alert, e.of, e.substitute(e.at+"x240"), false)
+			writeAlertTest(&b, "for less than its time", e.alert, e.of, e.substitute(e.valuesAbove(e.hold)), false)
+			writeAlertTest(&b, "for its time", e.alert, e.of, e.substitute(e.valuesAbove(e.hold+1)), true)
 		}
 	}
 	for _, s := range shapes {
 		if s.alert == alert {
-			asked(&b, "less", s.alert, s.of, s.quiet, false)
-			asked(&b, "more", s.alert, s.of, s.fires, true)
+			writeAlertTest(&b, "less", s.alert, s.of, s.quiet, false)
+			writeAlertTest(&b, "more", s.alert, s.of, s.fires, true)
 		}
 	}
 	return b.String()
 }
 
 func TestWhereRulesBegin(t *testing.T) {
-	promtool, text := shipped(t)
+	promtool, text := shippedRules(t)
 	folder := t.TempDir()
 	asks := []string{"test", "rules"}
 	for _, m := range regexp.MustCompile(`(?m)- alert: (\w+)\n +expr: .*\n( +for: )?`).FindAllStringSubmatch(text, -1) {
@@ -154,7 +154,7 @@ func TestWhereRulesBegin(t *testing.T) {
 			continue
 		}
 		for name, content := range map[string]string{
-			alert + ".yaml":       alone(text, alert),
+			alert + ".yaml":       withOnlyAlert(text, alert),
 			alert + ".tests.yaml": fmt.Sprintf("rule_files: [%s.yaml]\nevaluation_interval: 1m\ntests:\n%s", alert, tests),
 		} {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {

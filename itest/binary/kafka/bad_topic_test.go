@@ -33,8 +33,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// The method failed returns the log lines with level error.
-func (o *output) failed() (lines []string) {
+// errorLines returns the log lines with level error.
+func (o *output) errorLines() (lines []string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	for line := range strings.Lines(o.text.String()) {
@@ -45,24 +45,24 @@ func (o *output) failed() (lines []string) {
 	return lines
 }
 
-// beside is a process with two consumers. One consumer reads a topic that does not exist or that it may not read; the
+// badTopicProcess is a process with two consumers. One consumer reads a topic that does not exist or that it may not read; the
 // other consumer reads a good topic.
-type beside struct {
-	shop
+type badTopicProcess struct {
+	fixture
 	name, says, listen string
 	cmd                *exec.Cmd
 	log                *output
 }
 
-// The method starts starts the process. The parameter onFailure is the setting on_failure of the consumer with the bad
+// startProcess starts the process. The parameter onFailure is the setting on_failure of the consumer with the bad
 // topic.
-func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
+func (s fixture) startProcess(t *testing.T, name, topic, onFailure, says string) badTopicProcess {
 	t.Helper()
 	address, err := proof.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := beside{shop: s, name: name, says: says, listen: address, log: &output{}}
+	b := badTopicProcess{fixture: s, name: name, says: says, listen: address, log: &output{}}
 	s.policy(t, name+".yaml", "", s.consumer(name, "payments", ""), s.consumer(name+"-bad", "bad", "on_failure: "+onFailure))
 	text, err := os.ReadFile(filepath.Join(s.dir, name+".yaml"))
 	if err != nil {
@@ -79,8 +79,8 @@ func (s shop) starts(t *testing.T, name, topic, onFailure, says string) beside {
 	return b
 }
 
-// The method told sends a GET request to the process and returns the body of the response.
-func (b beside) told(path string) string {
+// get sends a GET request to the process and returns the body of the response.
+func (b badTopicProcess) get(path string) string {
 	answer, err := http.Get("http://" + b.listen + path)
 	if err != nil {
 		return err.Error()
@@ -91,35 +91,35 @@ func (b beside) told(path string) string {
 }
 
 // metric reports whether a consumer's metric has a given value.
-func (b beside) metric(name, consumer string, value int) bool {
-	return strings.Contains(b.told("/metrics"), fmt.Sprintf("%s{consumer=%q} %d\n", name, b.shop.name(consumer), value))
+func (b badTopicProcess) metric(name, consumer string, value int) bool {
+	return strings.Contains(b.get("/metrics"), fmt.Sprintf("%s{consumer=%q} %d\n", name, b.fixture.name(consumer), value))
 }
 
-// The method waits waits until the good consumer has applied its messages and the process reports the bad consumer.
-func (b beside) waits(t *testing.T) {
-	until(t, "the effects of the good consumer", func() bool { all, _ := b.entries(t, b.name); return all == 20 })
-	until(t, "an error of the bad consumer, and that it lasts", func() bool { return len(b.log.failed()) >= 2 })
-	failed := b.log.failed()
+// waitReported waits until the good consumer has applied its messages and the process reports the bad consumer.
+func (b badTopicProcess) waitReported(t *testing.T) {
+	waitUntil(t, "the effects of the good consumer", func() bool { all, _ := b.countEntries(t, b.name); return all == 20 })
+	waitUntil(t, "an error of the bad consumer, and that it lasts", func() bool { return len(b.log.errorLines()) >= 2 })
+	failed := b.log.errorLines()
 	for i, says := range []string{"source does not work; nothing is fetched", "source still does not work; nothing is fetched"} {
-		if !strings.Contains(failed[i], says) || !strings.Contains(failed[i], b.says) || !strings.Contains(failed[i], `"consumer":"`+b.shop.name(b.name+"-bad")+`"`) {
+		if !strings.Contains(failed[i], says) || !strings.Contains(failed[i], b.says) || !strings.Contains(failed[i], `"consumer":"`+b.fixture.name(b.name+"-bad")+`"`) {
 			t.Errorf("error %d is %s", i+1, failed[i])
 		}
 	}
-	if ready := b.told("/readyz"); !strings.HasPrefix(ready, "503") || !strings.Contains(ready, b.says) {
+	if ready := b.get("/readyz"); !strings.HasPrefix(ready, "503") || !strings.Contains(ready, b.says) {
 		t.Errorf("readiness says %s", ready)
 	}
-	if live := b.told("/livez"); !strings.HasPrefix(live, "200") {
+	if live := b.get("/livez"); !strings.HasPrefix(live, "200") {
 		t.Errorf("liveness says %s", live)
 	}
 	for consumer, ready := range map[string]int{b.name: 1, b.name + "-bad": 0} {
 		if !b.metric("semel_ready", consumer, ready) || !b.metric("semel_alive", consumer, 1) {
-			t.Errorf("the metrics of %s are %s", consumer, b.told("/metrics"))
+			t.Errorf("the metrics of %s are %s", consumer, b.get("/metrics"))
 		}
 	}
 }
 
-// The method ends sends SIGTERM and waits until the process has finished its messages and ended.
-func (b beside) ends(t *testing.T) {
+// stop sends SIGTERM and waits until the process has finished its messages and ended.
+func (b badTopicProcess) stop(t *testing.T) {
 	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +133,11 @@ func (b beside) ends(t *testing.T) {
 func TestABadTopicOfOneConsumerIsAnErrorAndHoldsUpNoOther(t *testing.T) {
 	cluster := services.StartKafka(t, services.KafkaOptions{Settings: []string{
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "allow.everyone.if.no.acl.found=true"}})
-	s := newShop(t, 1)
+	s := newFixture(t, 1)
 	s.brokers = cluster.Brokers()
 	s.topic = services.Topic(t, s.brokers, 1)
 	secret, missing := services.Topic(t, s.brokers, 1), s.topic+"-missing"
-	s.produce(t, s.payments(1, 20)...)
+	s.produce(t, s.makePayments(1, 20)...)
 	client := s.client(t)
 	defer client.Close()
 	admin := kadm.NewClient(client)
@@ -146,12 +146,12 @@ func TestABadTopicOfOneConsumerIsAnErrorAndHoldsUpNoOther(t *testing.T) {
 		t.Fatal(denied, err)
 	}
 	absent, unread := "topic "+missing+" does not exist", "may not read topic "+secret
-	all := []beside{
-		s.starts(t, "absent-continue", missing, "continue", absent), s.starts(t, "absent-exit", missing, "exit", absent),
-		s.starts(t, "denied-continue", secret, "continue", unread), s.starts(t, "denied-exit", secret, "exit", unread),
+	all := []badTopicProcess{
+		s.startProcess(t, "absent-continue", missing, "continue", absent), s.startProcess(t, "absent-exit", missing, "exit", absent),
+		s.startProcess(t, "denied-continue", secret, "continue", unread), s.startProcess(t, "denied-exit", secret, "exit", unread),
 	}
 	for _, b := range all {
-		t.Run(b.name, b.waits)
+		t.Run(b.name, b.waitReported)
 	}
 	t.Run("each_goes_on_when_the_cause_is_mended", func(t *testing.T) {
 		if made, err := admin.CreateTopic(t.Context(), 1, -1, nil, missing); err != nil || made.Err != nil {
@@ -161,8 +161,8 @@ func TestABadTopicOfOneConsumerIsAnErrorAndHoldsUpNoOther(t *testing.T) {
 			t.Fatal(gone, err)
 		}
 		for _, b := range all {
-			until(t, b.name+" is ready", func() bool { return b.metric("semel_ready", b.name+"-bad", 1) })
-			b.ends(t)
+			waitUntil(t, b.name+" is ready", func() bool { return b.metric("semel_ready", b.name+"-bad", 1) })
+			b.stop(t)
 		}
 	})
 }

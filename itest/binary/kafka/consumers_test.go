@@ -17,11 +17,11 @@ import (
 )
 
 func TestSeveralConsumersInOneProcess(t *testing.T) {
-	s := newShop(t, 3)
+	s := newFixture(t, 3)
 	s.write(t, "lines.jsonl", `{"specversion":"1.0","id":"l1","source":"shop","type":"payment","data":{"amount":1}}`+"\n")
-	poison := s.payments(201, 201)[0]
+	poison := s.makePayments(201, 201)[0]
 	poison.Value = []byte(`{"amount":0}`) // the database divides by it
-	s.produce(t, append(s.payments(1, 200), poison)...)
+	s.produce(t, append(s.makePayments(1, 200), poison)...)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments", ""), s.consumer("audit", "payments", "lanes: none"),
 		s.consumer("lines", "lines", ""), s.consumer("strict", "payments", "workers: 1\n    retry: {max_attempts: 1, on_exhausted: halt}"))
 	counts, log := s.run(t, "p.yaml", 1)
@@ -32,7 +32,7 @@ func TestSeveralConsumersInOneProcess(t *testing.T) {
 				t.Errorf("%s: %+v", name, counts[name])
 			}
 			s.wantOnce(t, name, 200)
-			if n := s.behind(t, name); n != 0 {
+			if n := s.groupLag(t, name); n != 0 {
 				t.Errorf("%s is %d behind", name, n)
 			}
 		}
@@ -60,16 +60,16 @@ func TestSeveralConsumersInOneProcess(t *testing.T) {
 }
 
 func TestARunThatWasStoppedGoesOnWhereItWas(t *testing.T) {
-	s := newShop(t, 3)
+	s := newFixture(t, 3)
 	s.policy(t, "p.yaml", "protocol: next_gen", s.consumer("billing", "payments", ""))
-	s.produce(t, s.payments(1, 500)...)
+	s.produce(t, s.makePayments(1, 500)...)
 	cmd := s.command("run", "--config", "p.yaml")
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "effects", func() bool { all, _ := s.entries(t, "billing"); return all == 500 })
+	waitUntil(t, "effects", func() bool { all, _ := s.countEntries(t, "billing"); return all == 500 })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -84,29 +84,29 @@ func TestARunThatWasStoppedGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestDeadLettersGoToTheirTopic(t *testing.T) {
-	s := newShop(t, 2)
+	s := newFixture(t, 2)
 	dead := services.Topic(t, s.brokers, 1)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments",
 		"retry: {max_attempts: 1, on_exhausted: dead_letter}\n    on_conflict: dead_letter\n    on_bad_identity: dead_letter\n    dead_letter: {topic: "+dead+"}"))
-	poison, conflict, nameless := s.payments(11, 11)[0], s.payments(1, 1)[0], s.payments(12, 12)[0]
+	poison, conflict, nameless := s.makePayments(11, 11)[0], s.makePayments(1, 1)[0], s.makePayments(12, 12)[0]
 	poison.Value, conflict.Value, nameless.Headers = []byte(`{"amount":0}`), []byte(`{"amount":2}`), nameless.Headers[1:]
-	s.produce(t, append(s.payments(1, 9), poison, conflict, nameless)...)
+	s.produce(t, append(s.makePayments(1, 9), poison, conflict, nameless)...)
 	counts, _ := s.run(t, "p.yaml", 0)
 	if got := counts["billing"]; got.Applied != 9 || got.DeadLettered+got.Conflicts != 3 || got.Deliveries != 12 {
 		t.Errorf("%+v", got)
 	}
 	letters := map[string]*kgo.Record{}
-	for _, r := range s.records(t, dead) {
+	for _, r := range s.readRecords(t, dead) {
 		letters[header(r, "semel-reason")] = r
 	}
 	for reason, was := range map[string]*kgo.Record{"permanent failure": poison, "conflict": conflict, "no identity": nameless} {
 		t.Run(strings.ReplaceAll(reason, " ", "_"), func(t *testing.T) { wantLetter(t, letters[reason], was, s.name("billing")) })
 	}
 	t.Run("trap_T48_nothing_is_copied_again_and_nothing_left_behind", func(t *testing.T) {
-		if again, _ := s.run(t, "p.yaml", 0); again["billing"] != (semel.Counts{}) || s.behind(t, "billing") != 0 {
+		if again, _ := s.run(t, "p.yaml", 0); again["billing"] != (semel.Counts{}) || s.groupLag(t, "billing") != 0 {
 			t.Errorf("%+v", again)
 		}
-		if n := len(s.records(t, dead)); n != 3 {
+		if n := len(s.readRecords(t, dead)); n != 3 {
 			t.Errorf("%d dead letters of 3 messages", n)
 		}
 	})
@@ -151,8 +151,8 @@ func header(r *kgo.Record, name string) string {
 }
 
 func TestATopicThatIsConsumedAlreadyIsTakenOver(t *testing.T) {
-	s := newShop(t, 3)
-	s.produce(t, s.payments(1, 99)...)
+	s := newFixture(t, 3)
+	s.produce(t, s.makePayments(1, 99)...)
 	s.policy(t, "old.yaml", "", s.consumer("old", "payments", ""))
 	s.run(t, "old.yaml", 0)
 	between := time.Now().UTC().Add(2 * time.Second)
@@ -160,8 +160,8 @@ func TestATopicThatIsConsumedAlreadyIsTakenOver(t *testing.T) {
 	if counts, _ := s.run(t, "now.yaml", 0); counts["now"] != (semel.Counts{}) {
 		t.Errorf("what was there before: %+v", counts)
 	}
-	until(t, "time", func() bool { return time.Now().After(between) })
-	s.produce(t, s.payments(101, 109)...)
+	waitUntil(t, "time", func() bool { return time.Now().After(between) })
+	s.produce(t, s.makePayments(101, 109)...)
 	s.policy(t, "group.yaml", "start: {group: "+s.name("old")+"}", s.consumer("group", "payments", ""))
 	s.policy(t, "at.yaml", "start: {at: "+between.Format(time.RFC3339)+"}", s.consumer("at", "payments", ""))
 	s.policy(t, "all.yaml", "start: earliest", s.consumer("all", "payments", ""))

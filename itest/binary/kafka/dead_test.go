@@ -17,23 +17,23 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// deadShop is a test topic and database in which payments need an account. A payment without an account becomes a dead
+// deadLetterFixture is a test topic and database in which payments need an account. A payment without an account becomes a dead
 // letter.
-type deadShop struct {
-	shop
+type deadLetterFixture struct {
+	fixture
 	letters string
 }
 
-func newDeadShop(t *testing.T) deadShop {
-	s := deadShop{shop: newShop(t, 1)}
+func newDeadLetterFixture(t *testing.T) deadLetterFixture {
+	s := deadLetterFixture{fixture: newFixture(t, 1)}
 	s.letters = services.Topic(t, s.brokers, 1)
 	services.Exec(t, s.dsn, `create table accounts (id text primary key)`)
-	s.policy(t, "dead.yaml", "", s.paying("billing"), s.paying("other"))
+	s.policy(t, "dead.yaml", "", s.paymentPolicy("billing"), s.paymentPolicy("other"))
 	return s
 }
 
-// The method paying returns the policy text of a consumer of payments.
-func (s deadShop) paying(name string) string {
+// paymentPolicy returns the policy text of a consumer of payments.
+func (s deadLetterFixture) paymentPolicy(name string) string {
 	return fmt.Sprintf(`
   %s:
     from: payments
@@ -64,12 +64,12 @@ func payment(topic, id, account string, more ...string) *kgo.Record {
 }
 
 // letterOf returns the headers that a consumer's dead letter must have.
-func (s deadShop) letterOf(consumer, offset string) []string {
+func (s deadLetterFixture) letterOf(consumer, offset string) []string {
 	return []string{"semel-reason", "permanent failure", "semel-error", "by hand", "semel-attempts", "1", "semel-consumer", s.name(consumer),
 		"semel-topic", s.topic, "semel-partition", "0", "semel-offset", offset, "semel-time", time.Now().UTC().Format(time.RFC3339Nano)}
 }
 
-func (s shop) semel(t *testing.T, code int, args ...string) string {
+func (s fixture) semel(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	cmd := s.command(args...)
 	var out, log bytes.Buffer
@@ -98,7 +98,7 @@ type deadDocument struct {
 	Changed             int
 }
 
-func (s deadShop) dead(t *testing.T, code int, args ...string) deadDocument {
+func (s deadLetterFixture) dead(t *testing.T, code int, args ...string) deadDocument {
 	t.Helper()
 	text := s.semel(t, code, append([]string{"messages"}, append(args, "--config", "dead.yaml", "-o", "json")...)...)
 	var d deadDocument
@@ -117,7 +117,7 @@ func (d deadDocument) standings() []string {
 }
 
 func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
-	s := newDeadShop(t)
+	s := newDeadLetterFixture(t)
 	ids := []string{"a", "b", "c", "d"}
 	for _, id := range ids {
 		s.produce(t, payment(s.topic, id, "eve"))
@@ -202,7 +202,7 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 }
 
 func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
-	s := newDeadShop(t)
+	s := newDeadLetterFixture(t)
 	services.Exec(t, s.dsn, `insert into accounts values ('eve')`)
 	for _, id := range []string{"a", "b"} {
 		s.produce(t, payment(s.topic, id, "eve"))

@@ -17,7 +17,7 @@ import (
 // TestTheExampleDoesWhatItsReadmeSays runs the commands in the README of examples/kafka. The test uses a broker of its
 // own, because the example has fixed topic names.
 func TestTheExampleDoesWhatItsReadmeSays(t *testing.T) {
-	s := shop{dir: "../../..", dsn: services.Postgres(t), brokers: services.StartKafka(t, services.KafkaOptions{}).Brokers()}
+	s := fixture{dir: "../../..", dsn: services.Postgres(t), brokers: services.StartKafka(t, services.KafkaOptions{}).Brokers()}
 	s.binary = "examples/kafka/try"
 	out := s.try(t)
 	t.Run("the_policy_applies_each_payment_once", func(t *testing.T) {
@@ -38,17 +38,17 @@ func TestTheExampleDoesWhatItsReadmeSays(t *testing.T) {
 	})
 	t.Run("what_the_database_refuses_is_in_the_dead_letters_once", func(t *testing.T) {
 		letters := map[string]int{}
-		for _, r := range s.records(t, "payments-dead") {
+		for _, r := range s.readRecords(t, "payments-dead") {
 			letters[header(r, "ce_id")+" "+header(r, "semel-reason")]++
 		}
 		if len(letters) != 5 || letters["payment-000199 permanent failure"] != 1 {
 			t.Errorf("%v", letters)
 		}
 	})
-	t.Run("the_program_in_Go_applies_each_payment_once", func(t *testing.T) { s.balances(t) })
+	t.Run("the_program_in_Go_applies_each_payment_once", func(t *testing.T) { s.runBalances(t) })
 }
 
-func (s shop) try(t *testing.T) string {
+func (s fixture) try(t *testing.T) string {
 	t.Helper()
 	cmd := s.command()
 	cmd.Path = filepath.Join(s.dir, s.binary)
@@ -74,8 +74,8 @@ func count(summary, name string) string {
 	return ""
 }
 
-// The method balances runs the program of docs/guides/kafka.md until it has read all messages.
-func (s shop) balances(t *testing.T) {
+// runBalances runs the program of docs/guides/kafka.md until it has read all messages.
+func (s fixture) runBalances(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "balances")
 	build := exec.Command("go", "build", "-o", program, "./examples/kafka/balances")
 	build.Dir = s.dir
@@ -90,7 +90,7 @@ func (s shop) balances(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Five payments have a negative amount. The database of this program accepts negative amounts.
-	until(t, "all payments", func() bool {
+	waitUntil(t, "all payments", func() bool {
 		var n int
 		query(t, s.dsn, `select count(*) from pg_catalog.pg_class where relname = 'semel_markers'`, &n)
 		if n == 1 {

@@ -17,9 +17,9 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// The method folded returns a consumer that computes balances. The computed balance depends on the order of an
+// balanceConsumer returns a consumer that computes balances. The computed balance depends on the order of an
 // account's payments.
-func (s shop) folded(name, table string) string {
+func (s fixture) balanceConsumer(name, table string) string {
 	generation, value, key := "", "", ""
 	if table == "balances" {
 		generation, value, key = "generation, ", ":generation, ", "generation, "
@@ -40,31 +40,31 @@ func (s shop) folded(name, table string) string {
 `, s.name(name), table, generation, value, key, table, table)
 }
 
-// rebuilding is a test topic and database whose balances are rebuilt.
-type rebuilding struct {
-	shop
+// rebuildFixture is a test topic and database whose balances are rebuilt.
+type rebuildFixture struct {
+	fixture
 	t    *testing.T
 	sent atomic.Int64
 }
 
-func newRebuilding(t *testing.T) *rebuilding {
-	r := &rebuilding{shop: newShop(t, 3), t: t}
+func newRebuilding(t *testing.T) *rebuildFixture {
+	r := &rebuildFixture{fixture: newFixture(t, 3), t: t}
 	services.Exec(t, r.dsn, `create table balances (generation bigint not null, account text not null, n bigint not null, chain text not null, primary key (generation, account));
 		create table expected (account text primary key, n bigint not null, chain text not null)`)
-	r.policy(t, "p.yaml", "", r.folded("billing", "balances"), r.folded("reference", "expected"))
+	r.policy(t, "p.yaml", "", r.balanceConsumer("billing", "balances"), r.balanceConsumer("reference", "expected"))
 	return r
 }
 
 // send produces n further payments.
-func (r *rebuilding) send(n int) {
+func (r *rebuildFixture) send(n int) {
 	r.t.Helper()
 	first := int(r.sent.Load()) + 1
-	r.produce(r.t, r.payments(first, first+n-1)...)
+	r.produce(r.t, r.makePayments(first, first+n-1)...)
 	r.sent.Store(int64(first + n - 1))
 }
 
 // sendOn produces payments in the background until stop is called.
-func (r *rebuilding) sendOn() (stop func()) {
+func (r *rebuildFixture) sendOn() (stop func()) {
 	var sending sync.WaitGroup
 	end := make(chan struct{})
 	sending.Go(func() {
@@ -83,7 +83,7 @@ func (r *rebuilding) sendOn() (stop func()) {
 }
 
 // begin starts a command in the background and writes its log to a file.
-func (r *rebuilding) begin(log string, args ...string) *exec.Cmd {
+func (r *rebuildFixture) begin(log string, args ...string) *exec.Cmd {
 	r.t.Helper()
 	args = append(args, "--config", "p.yaml")
 	if args[0] == "run" {
@@ -109,21 +109,21 @@ func (r *rebuilding) begin(log string, args ...string) *exec.Cmd {
 }
 
 // call runs a command, and returns its output and its exit code.
-func (r *rebuilding) call(args ...string) (string, int) {
+func (r *rebuildFixture) call(args ...string) (string, int) {
 	r.t.Helper()
 	cmd := r.command(append(args, "--config", "p.yaml", "--consumer", r.name("billing"))...)
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// The method applied returns how many payments took effect in a generation.
-func (r *rebuilding) applied(generation int) (n int64) {
+// countApplied returns how many payments took effect in a generation.
+func (r *rebuildFixture) countApplied(generation int) (n int64) {
 	r.t.Helper()
 	query(r.t, r.dsn, fmt.Sprintf(`select coalesce(sum(n), 0)::bigint from balances where generation = %d`, generation), &n)
 	return n
 }
 
-func (r *rebuilding) signal(cmd *exec.Cmd, s syscall.Signal) {
+func (r *rebuildFixture) signal(cmd *exec.Cmd, s syscall.Signal) {
 	r.t.Helper()
 	if err := cmd.Process.Signal(s); err != nil {
 		r.t.Fatal(err)
@@ -137,16 +137,16 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	a, b := r.begin("a.log", "run"), r.begin("b.log", "run")
-	until(t, "the live consumer", func() bool { return r.applied(0) == 500 })
+	waitUntil(t, "the live consumer", func() bool { return r.countApplied(0) == 500 })
 	stop := r.sendOn()
 	defer stop()
 	first := r.begin("rebuild.log", "rebuild", "start", r.name("billing"), "--rate", "400", "--because", "a new column")
-	until(t, "the rebuild", func() bool { return r.applied(1) > 300 })
+	waitUntil(t, "the rebuild", func() bool { return r.countApplied(1) > 300 })
 	r.signal(first, syscall.SIGKILL)
 	_ = first.Wait()
 	t.Run("G2_a_rebuild_that_nobody_runs_is_not_switched_to", func(t *testing.T) {
 		var out string
-		until(t, "the end of its lease", func() bool {
+		waitUntil(t, "the end of its lease", func() bool {
 			code := 0
 			out, code = r.call("rebuild", "switch", "1", "--timeout", "1s", "--because", "x")
 			if code == 0 {
@@ -154,47 +154,47 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 			}
 			return strings.Contains(out, "no process runs")
 		})
-		if n := r.applied(0); n < 500 {
+		if n := r.countApplied(0); n < 500 {
 			t.Errorf("%d", n)
 		}
 	})
 	second := r.begin("rebuild.log", "rebuild", "start", r.name("billing"), "--resume", "1", "--because", "it was killed")
-	until(t, "the rebuild again", func() bool { return r.applied(1) > r.applied(0)*9/10 })
+	waitUntil(t, "the rebuild again", func() bool { return r.countApplied(1) > r.countApplied(0)*9/10 })
 	r.signal(b, syscall.SIGSTOP)
-	until(t, "the switch", func() bool {
+	waitUntil(t, "the switch", func() bool {
 		out, code := r.call("rebuild", "switch", "1", "--because", "it has the column")
 		t.Logf("switch: %d %s", code, out)
 		return code == 0
 	})
-	at := r.applied(0)
+	at := r.countApplied(0)
 	r.signal(b, syscall.SIGCONT)
-	until(t, "the live consumer in the new generation", func() bool { return r.applied(1) > at+200 })
+	waitUntil(t, "the live consumer in the new generation", func() bool { return r.countApplied(1) > at+200 })
 	stop()
 	r.send(100)
 	total := r.sent.Load()
-	until(t, "all of it", func() bool { return r.applied(1) >= total })
+	waitUntil(t, "all of it", func() bool { return r.countApplied(1) >= total })
 	t.Run("law_12_after_the_switch_nobody_works_in_the_old_generation_not_even_who_was_frozen", func(t *testing.T) {
-		if now := r.applied(0); now != at {
+		if now := r.countApplied(0); now != at {
 			t.Errorf("%d took effect in the old generation, and %d when it was switched", now, at)
 		}
 	})
-	until(t, "the end of the rebuild", func() bool {
+	waitUntil(t, "the end of the rebuild", func() bool {
 		out, _ := r.call("rebuild", "status")
 		return strings.Contains(out, "done")
 	})
 	_ = second.Wait()
-	r.equal(t)
+	r.compareBalances(t)
 	for _, cmd := range []*exec.Cmd{a, b} {
 		r.signal(cmd, syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)
 		}
 	}
-	r.dropped(t)
+	r.expectDropped(t)
 }
 
-// The method equal compares the balances with the balances of a consumer that was never rebuilt.
-func (r *rebuilding) equal(t *testing.T) {
+// compareBalances compares the balances with the balances of a consumer that was never rebuilt.
+func (r *rebuildFixture) compareBalances(t *testing.T) {
 	t.Run("G2_it_ends_byte_equal_to_a_projection_that_was_never_switched", func(t *testing.T) {
 		cmd := r.command("run", "--config", "p.yaml", "--consumer", r.name("reference"), "--exit-when-idle", "1s")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -207,13 +207,13 @@ func (r *rebuilding) equal(t *testing.T) {
 		if differ != 0 || active != 1 {
 			t.Errorf("%d accounts differ; generation %d is active", differ, active)
 		}
-		if n := r.applied(1); n != r.sent.Load() {
+		if n := r.countApplied(1); n != r.sent.Load() {
 			t.Errorf("%d payments took effect, of %d", n, r.sent.Load())
 		}
 	})
 }
 
-func (r *rebuilding) dropped(t *testing.T) {
+func (r *rebuildFixture) expectDropped(t *testing.T) {
 	t.Run("G2_a_drop_removes_the_markers_of_the_old_generation_alone", func(t *testing.T) {
 		if out, code := r.call("rebuild", "drop", "1", "--because", "all is well"); code != 0 {
 			t.Fatalf("%d: %s", code, out)

@@ -13,23 +13,23 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// reconciled is the JSON output of `semel reconcile`.
-type reconciled struct {
+// reconcileOutput is the JSON output of `semel reconcile`.
+type reconcileOutput struct {
 	Sent, Applied, Missing, Doubled, Unusable, Late int
 	Findings                                        []struct{ What, ID string }
 }
 
-func (s shop) reconcile(t *testing.T, want int, args ...string) (r reconciled, log string) {
+func (s fixture) reconcile(t *testing.T, want int, args ...string) (r reconcileOutput, log string) {
 	t.Helper()
-	out, log, code := s.ran(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml", "-o", "json"}, args...)...)
+	out, log, code := s.runCommand(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml", "-o", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != want {
 		t.Fatalf("exit code %d, want %d: %v\n%s\n%s", code, want, err, out, log)
 	}
 	return r, log
 }
 
-// The method ran runs a command and returns its output, its log and its exit code.
-func (s shop) ran(t *testing.T, args ...string) (out, log string, code int) {
+// runCommand runs a command and returns its output, its log and its exit code.
+func (s fixture) runCommand(t *testing.T, args ...string) (out, log string, code int) {
 	t.Helper()
 	cmd := s.command(args...)
 	var o, l bytes.Buffer
@@ -44,10 +44,10 @@ func (s shop) ran(t *testing.T, args ...string) (out, log string, code int) {
 }
 
 func TestATopicIsComparedWithWhatWasApplied(t *testing.T) {
-	s := newShop(t, 3)
+	s := newFixture(t, 3)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments", ""))
-	s.produce(t, s.payments(1, 300)...)
-	nobody := s.payments(1, 1)[0]
+	s.produce(t, s.makePayments(1, 300)...)
+	nobody := s.makePayments(1, 1)[0]
 	nobody.Headers = nobody.Headers[1:]
 	s.run(t, "p.yaml", 0)
 	t.Run("G7_all_that_was_applied_is_found_without_a_group", func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestATopicIsComparedWithWhatWasApplied(t *testing.T) {
 	})
 	t.Run("G7_live_traffic_behind_the_cut_is_not_compared", func(t *testing.T) {
 		cut := time.Now().UTC().Add(time.Second).Format(time.RFC3339Nano)
-		until(t, "the cut", func() bool { return time.Now().UTC().Format(time.RFC3339Nano) > cut })
-		s.produce(t, append(s.payments(301, 320), nobody)...)
+		waitUntil(t, "the cut", func() bool { return time.Now().UTC().Format(time.RFC3339Nano) > cut })
+		s.produce(t, append(s.makePayments(301, 320), nobody)...)
 		if r, _ := s.reconcile(t, 4, "--topic", s.topic, "--to", cut, "--grace", "0s"); r.Sent != 300 || r.Missing != 1 || r.Unusable != 0 {
 			t.Errorf("%+v", r)
 		}
@@ -88,7 +88,7 @@ func TestATopicIsComparedWithWhatWasApplied(t *testing.T) {
 		}
 	})
 	t.Run("G7_nothing_was_committed_for_the_group", func(t *testing.T) {
-		if n := s.behind(t, "billing"); n != 23 {
+		if n := s.groupLag(t, "billing"); n != 23 {
 			t.Errorf("the group is %d behind", n)
 		}
 	})
@@ -101,12 +101,12 @@ func TestATopicIsComparedWithWhatWasApplied(t *testing.T) {
 			"give how long a message may be on its":    {"--topic", s.topic, "--grace", "-1s"},
 			"--topic is empty, which would choose all": {"--topic", ""},
 		} {
-			_, log, code := s.ran(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml"}, args...)...)
+			_, log, code := s.runCommand(t, append([]string{"reconcile", s.name("billing"), "--config", "p.yaml"}, args...)...)
 			if code != 2 || !strings.Contains(log, says) {
 				t.Errorf("%q: exit code %d: %s", args, code, log)
 			}
 		}
-		if _, log, code := s.ran(t, "reconcile", s.name("billing"), "--config", "p.yaml", "--topic", "no-such-topic"); code != 1 || !strings.Contains(log, "no-such-topic") {
+		if _, log, code := s.runCommand(t, "reconcile", s.name("billing"), "--config", "p.yaml", "--topic", "no-such-topic"); code != 1 || !strings.Contains(log, "no-such-topic") {
 			t.Errorf("exit code %d: %s", code, log)
 		}
 	})

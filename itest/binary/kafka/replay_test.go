@@ -16,7 +16,7 @@ import (
 )
 
 // replay runs a replay command, which must succeed, and decodes its JSON output.
-func (s shop) replay(t *testing.T, into any, args ...string) {
+func (s fixture) replay(t *testing.T, into any, args ...string) {
 	t.Helper()
 	cmd := s.command(append([]string{"replay"}, append(args, s.name("billing"), "--config", "p.yaml", "-o", "json")...)...)
 	var out, log bytes.Buffer
@@ -30,16 +30,16 @@ func (s shop) replay(t *testing.T, into any, args ...string) {
 }
 
 func TestATopicIsReplayed(t *testing.T) {
-	s := newShop(t, 3)
+	s := newFixture(t, 3)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments", "replay: {allowed: true}"))
-	s.produce(t, s.payments(1, 300)...)
+	s.produce(t, s.makePayments(1, 300)...)
 	s.run(t, "p.yaml", 0)
 	s.wantOnce(t, "billing", 300)
-	s.produce(t, s.payments(301, 320)...) // the group has not read the payments 301 to 320 yet
+	s.produce(t, s.makePayments(301, 320)...) // the group has not read the payments 301 to 320 yet
 	lost := fmt.Sprintf("scope in (select number from semel_scopes where consumer = convert_to('%s', 'UTF8')) and substring(id from 2) in (select convert_to('p' || n, 'UTF8') from generate_series(1, 40) n)", s.name("billing"))
 	services.Exec(t, s.dsn, "delete from semel_markers where "+lost)
 	services.Exec(t, s.dsn, "delete from entries where payment in (select 'p' || n from generate_series(1, 40) n)")
-	before := s.offsets(t)
+	before := s.readOffsets(t)
 
 	var plan struct{ Would admin.ReplayCounts }
 	s.replay(t, &plan, "plan")
@@ -63,7 +63,7 @@ func TestATopicIsReplayed(t *testing.T) {
 		s.wantOnce(t, "billing", 320)
 	})
 	t.Run("trap_T45_the_group_stays_where_it_was_and_its_copies_are_duplicates", func(t *testing.T) {
-		if after := s.offsets(t); after != before {
+		if after := s.readOffsets(t); after != before {
 			t.Errorf("the group's offsets were %s and are %s", before, after)
 		}
 		counts, _ := s.run(t, "p.yaml", 0)
@@ -74,8 +74,8 @@ func TestATopicIsReplayed(t *testing.T) {
 	})
 }
 
-// offsets returns the committed offsets of the consumer group of billing as text, so that a test can compare offsets.
-func (s shop) offsets(t *testing.T) string {
+// readOffsets returns the committed offsets of the consumer group of billing as text, so that a test can compare offsets.
+func (s fixture) readOffsets(t *testing.T) string {
 	t.Helper()
 	client := s.client(t)
 	defer client.Close()

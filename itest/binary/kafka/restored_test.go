@@ -21,9 +21,9 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// loaded is a test topic and database, with payments that are published while the consumer runs.
-type loaded struct {
-	shop
+// loadFixture is a test topic and database, with payments that are published while the consumer runs.
+type loadFixture struct {
+	fixture
 	t       *testing.T
 	log     string // log of the last run
 	written int
@@ -32,14 +32,14 @@ type loaded struct {
 // A setting of the source: a short session timeout.
 const restoring = "session_timeout: 6s"
 
-func newLoaded(t *testing.T) *loaded {
-	l := &loaded{shop: newShop(t, 4), t: t}
+func newLoaded(t *testing.T) *loadFixture {
+	l := &loadFixture{fixture: newFixture(t, 4), t: t}
 	l.policy(t, "semel.yaml", restoring, l.consumer("billing", "payments", "batch: {max_size: 10}\n    workers: 1"))
 	return l
 }
 
 // start starts the consumer, which runs until end is called.
-func (l *loaded) start() *exec.Cmd {
+func (l *loadFixture) start() *exec.Cmd {
 	l.t.Helper()
 	cmd := l.command("run", "--config", "semel.yaml")
 	log, err := os.Create(filepath.Join(l.t.TempDir(), "log"))
@@ -56,7 +56,7 @@ func (l *loaded) start() *exec.Cmd {
 }
 
 // end sends a signal to a run and waits until the run has ended.
-func (l *loaded) end(cmd *exec.Cmd, by syscall.Signal) {
+func (l *loadFixture) end(cmd *exec.Cmd, by syscall.Signal) {
 	l.t.Helper()
 	if err := cmd.Process.Signal(by); err != nil {
 		l.t.Fatal(err)
@@ -66,7 +66,7 @@ func (l *loaded) end(cmd *exec.Cmd, by syscall.Signal) {
 	}
 }
 
-func (l *loaded) said() string {
+func (l *loadFixture) said() string {
 	text, err := os.ReadFile(l.log)
 	if err != nil {
 		l.t.Fatal(err)
@@ -75,41 +75,41 @@ func (l *loaded) said() string {
 }
 
 // publish writes n payments in the background. The returned function waits until all payments are written.
-func (l *loaded) publish(n int) (wait func()) {
+func (l *loadFixture) publish(n int) (wait func()) {
 	from := l.written + 1
 	l.written += n
 	var all sync.WaitGroup
 	all.Go(func() {
 		for first := from; first < from+n; first += 50 {
-			l.produce(l.t, l.payments(first, min(first+49, from+n-1))...)
+			l.produce(l.t, l.makePayments(first, min(first+49, from+n-1))...)
 		}
 	})
 	return all.Wait
 }
 
-// The method reaches waits until n payments are in the table of entries.
-func (l *loaded) reaches(n int) {
+// waitEntries waits until n payments are in the table of entries.
+func (l *loadFixture) waitEntries(n int) {
 	l.t.Helper()
-	until(l.t, "entries are there", func() bool {
-		all, _ := l.entries(l.t, "billing")
+	waitUntil(l.t, "entries are there", func() bool {
+		all, _ := l.countEntries(l.t, "billing")
 		return all >= n
 	})
 }
 
-// The method settled waits until the consumer group has committed the offsets of all records.
-func (l *loaded) settled() {
+// waitCommitted waits until the consumer group has committed the offsets of all records.
+func (l *loadFixture) waitCommitted() {
 	l.t.Helper()
-	until(l.t, "the group is at the end", func() bool { return l.behind(l.t, "billing") == 0 })
+	waitUntil(l.t, "the group is at the end", func() bool { return l.groupLag(l.t, "billing") == 0 })
 }
 
 // call runs a command of the binary and returns its output.
-func (l *loaded) call(code int, args ...string) (stdout, stderr string) {
+func (l *loadFixture) call(code int, args ...string) (stdout, stderr string) {
 	l.t.Helper()
 	cmd := l.command(args...)
 	return l.wait(cmd, code)
 }
 
-func (l *loaded) wait(cmd *exec.Cmd, code int) (stdout, stderr string) {
+func (l *loadFixture) wait(cmd *exec.Cmd, code int) (stdout, stderr string) {
 	l.t.Helper()
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
@@ -123,8 +123,8 @@ func (l *loaded) wait(cmd *exec.Cmd, code int) (stdout, stderr string) {
 	return out.String(), log.String()
 }
 
-// The method printed runs the command that an earlier command printed as advice, as an operator would run it.
-func (l *loaded) printed(said string) (stdout, stderr string) {
+// runAdvice runs the command that an earlier command printed as advice, as an operator would run it.
+func (l *loadFixture) runAdvice(said string) (stdout, stderr string) {
 	l.t.Helper()
 	line := regexp.MustCompile(`(?m)then set it: (semel consumers positions reset .*)$`).FindStringSubmatch(said)
 	if line == nil {
@@ -143,13 +143,13 @@ type plan struct {
 	Missing      int64
 }
 
-func (l *loaded) plan(code int) plan {
+func (l *loadFixture) plan(code int) plan {
 	l.t.Helper()
 	return l.planBy(code, "--config", "semel.yaml")
 }
 
 // planBy runs `semel consumers positions plan` with the given flags and returns the plan.
-func (l *loaded) planBy(code int, flags ...string) (p plan) {
+func (l *loadFixture) planBy(code int, flags ...string) (p plan) {
 	l.t.Helper()
 	out, _ := l.call(code, append([]string{"consumers", "positions", "plan", "-o", "json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
@@ -163,8 +163,8 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		l := newLoaded(t)
 		written := l.publish(4000)
 		run := l.start()
-		l.reaches(400)
-		until(t, "the store has a position of each partition", func() bool {
+		l.waitEntries(400)
+		waitUntil(t, "the store has a position of each partition", func() bool {
 			var n int
 			query(t, l.dsn, `select count(*) from semel_positions where lane like 'kafka:%/%@%' and "offset" > 0`, &n)
 			return n == 4
@@ -175,7 +175,7 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		run = l.start()
 		l.publish(1000)()
 		written()
-		l.settled()
+		l.waitCommitted()
 		if p := l.plan(0); p.Ahead != 0 || p.Count != 4 {
 			t.Errorf("while it runs the plan is %+v", p)
 		}
@@ -183,25 +183,25 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		l.wantOnce(t, "billing", 5000)
 
 		l.dsn = services.Restored(t, backup)
-		kept, _ := l.entries(t, "billing")
+		kept, _ := l.countEntries(t, "billing")
 		if kept < 400 || kept > 4000 {
 			t.Fatalf("the backup has %d entries", kept)
 		}
 		_, said := l.call(1, "run", "--config", "semel.yaml", "--exit-when-idle", "1s")
-		if !strings.Contains(said, "the store of consumer "+l.shop.name("billing")+" is behind group") || !strings.Contains(said, "partition 3: the store is at") {
+		if !strings.Contains(said, "the store of consumer "+l.fixture.name("billing")+" is behind group") || !strings.Contains(said, "partition 3: the store is at") {
 			t.Errorf("it says: %s", said)
 		}
-		if now, _ := l.entries(t, "billing"); now != kept {
+		if now, _ := l.countEntries(t, "billing"); now != kept {
 			t.Errorf("of %d entries %d are there after a start that was refused", kept, now)
 		}
 		p := l.plan(4)
 		if p.Ahead != 4 || p.Missing < int64(5000-kept) {
 			t.Errorf("%d entries are missing; the plan is %+v", 5000-kept, p)
 		}
-		if bare := l.planBy(4, l.shop.name("billing"), "--store", l.dsn, "--brokers", strings.Join(l.brokers, ","), "--topics", l.topic); !reflect.DeepEqual(bare, p) {
+		if bare := l.planBy(4, l.fixture.name("billing"), "--store", l.dsn, "--brokers", strings.Join(l.brokers, ","), "--topics", l.topic); !reflect.DeepEqual(bare, p) {
 			t.Errorf("without a policy the plan is %+v, not %+v", bare, p)
 		}
-		out, told := l.printed(said)
+		out, told := l.runAdvice(said)
 		if strings.Count(out, ": done\n") != 4 || !strings.Contains(told, "come again") {
 			t.Errorf("the command printed %s%s", out, told)
 		}
@@ -222,13 +222,13 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		backup := filepath.Join(t.TempDir(), "backup")
 		l.publish(100)()
 		run := l.start()
-		l.reaches(1)
+		l.waitEntries(1)
 		services.Dump(t, l.dsn, backup)
-		l.settled()
+		l.waitCommitted()
 		l.end(run, syscall.SIGTERM)
 		l.dsn = services.Restored(t, backup)
 		_, said := l.call(1, "run", "--config", "semel.yaml", "--exit-when-idle", "1s")
-		l.printed(said)
+		l.runAdvice(said)
 		l.run(t, "semel.yaml", 0)
 		l.wantOnce(t, "billing", 100)
 	})
@@ -236,13 +236,13 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		l := newLoaded(t)
 		run := l.start()
 		l.publish(400)()
-		l.reaches(400)
-		l.settled()
+		l.waitEntries(400)
+		l.waitCommitted()
 		backup := filepath.Join(t.TempDir(), "backup")
 		services.Dump(t, l.dsn, backup)
 		restored := services.Restored(t, backup)
 		l.publish(400)()
-		l.settled()
+		l.waitCommitted()
 		services.Swap(t, l.dsn, restored)
 		l.publish(400)()
 		var exit *exec.ExitError
@@ -262,13 +262,13 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		if p := l.plan(4); p.Ahead == 0 || p.Missing < 400 {
 			t.Errorf("the plan is %+v", p)
 		}
-		l.printed(said)
+		l.runAdvice(said)
 		l.run(t, "semel.yaml", 0)
 		l.wantOnce(t, "billing", 1200)
 	})
 	t.Run("I7_has_the_position_of_its_file_with_it", func(t *testing.T) {
 		l := newLoaded(t)
-		name := l.shop.name("billing")
+		name := l.fixture.name("billing")
 		l.write(t, "semel.yaml", fmt.Sprintf(`version: 1
 stores: {shop: {postgres: {url: "${DATABASE_URL}"}, migrate: true}}
 sources: {lines: {file: {path: lines.jsonl, format: json, follow: true}}}
@@ -283,28 +283,28 @@ consumers:
 `, name))
 		run := l.start()
 		l.append(1, 2000)
-		l.reaches(300)
+		l.waitEntries(300)
 		backup := filepath.Join(t.TempDir(), "backup")
 		services.Dump(t, l.dsn, backup)
 		l.end(run, syscall.SIGKILL)
 		run = l.start()
 		l.append(2001, 2500)
-		l.reaches(2500)
+		l.waitEntries(2500)
 		l.end(run, syscall.SIGTERM)
 		l.dsn = services.Restored(t, backup)
-		if kept, _ := l.entries(t, "billing"); kept < 300 || kept >= 2500 {
+		if kept, _ := l.countEntries(t, "billing"); kept < 300 || kept >= 2500 {
 			t.Errorf("the backup has %d entries", kept)
 		}
 		run = l.start()
 		l.append(2501, 2600)
-		l.reaches(2600)
+		l.waitEntries(2600)
 		l.end(run, syscall.SIGTERM)
 		l.wantOnce(t, "billing", 2600)
 	})
 }
 
 // append adds payments to the file, one line each.
-func (l *loaded) append(first, last int) {
+func (l *loadFixture) append(first, last int) {
 	l.t.Helper()
 	var text strings.Builder
 	for n := first; n <= last; n++ {

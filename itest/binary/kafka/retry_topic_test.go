@@ -15,7 +15,7 @@ import (
 )
 
 // retryPage writes the policy of docs/operate/dead-letters.md with the topics and names of this test.
-func (s deadShop) retryPage(t *testing.T) {
+func (s deadLetterFixture) retryPage(t *testing.T) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/operate/dead-letters.md")
 	if err != nil {
@@ -34,7 +34,7 @@ func (s deadShop) retryPage(t *testing.T) {
 }
 
 func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
-	s := newDeadShop(t)
+	s := newDeadLetterFixture(t)
 	s.retryPage(t)
 	s.produce(t, payment(s.topic, "a", "eve"), payment(s.topic, "b", "eve"))
 	s.run(t, "dead.yaml", 0) // two consumers and two messages: four dead letters
@@ -64,7 +64,7 @@ func TestATopicOfDeadLettersIsTheSourceOfAnotherConsumer(t *testing.T) {
 }
 
 func TestARetryTopicOfAnotherFrameworkHasTheIdentityOfItsMessages(t *testing.T) {
-	s := newShop(t, 1)
+	s := newFixture(t, 1)
 	retries := services.Topic(t, s.brokers, 1)
 	s.write(t, "semel.yaml", fmt.Sprintf(`version: 1
 stores: {shop: {postgres: {url: "${DATABASE_URL}"}, migrate: true}}
@@ -88,14 +88,14 @@ consumers:%s
 			{Key: "kafka_original-offset", Value: binary.BigEndian.AppendUint64(nil, offset)}, {Key: "retry_topic-attempts", Value: binary.BigEndian.AppendUint32(nil, 2)},
 		}}
 	}
-	s.produce(t, s.payments(1, 3)...)
+	s.produce(t, s.makePayments(1, 3)...)
 	s.produce(t, again("p1", 0), again("p1", 0), again("p2", 1), again("p9", 8))
 	for range 2 {
 		s.run(t, "semel.yaml", 0)
 	}
 	t.Run("I5_of_a_message_and_its_copies_in_the_retry_topic_one_takes_effect", func(t *testing.T) { s.wantOnce(t, "billing", 4) })
 	t.Run("I5_the_place_that_it_says_is_an_identity", func(t *testing.T) {
-		if all, _ := s.entries(t, "places"); all != 3 {
+		if all, _ := s.countEntries(t, "places"); all != 3 {
 			t.Errorf("%d effects of 3 places", all)
 		}
 	})

@@ -27,12 +27,12 @@ import (
 
 const password = "correct horse"
 
-// The function secured returns a topic and database for a test. The fake broker of the topic requires TLS and a
+// newSecureFixture returns a topic and database for a test. The fake broker of the topic requires TLS and a
 // password.
-func secured(t *testing.T) shop {
+func newSecureFixture(t *testing.T) fixture {
 	t.Helper()
-	s := shop{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
-	certificate := s.certificate(t)
+	s := fixture{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
+	certificate := s.newCertificate(t)
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, s.topic), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}}),
 		kfake.EnableSASL(), kfake.Superuser("PLAIN", "shop", password), kfake.Superuser("SCRAM-SHA-256", "shop", password), kfake.Superuser("SCRAM-SHA-512", "shop", password))
 	if err != nil {
@@ -44,14 +44,14 @@ func secured(t *testing.T) shop {
 	s.write(t, "wrong", "incorrect horse\n")
 	client := s.client(t, kgo.DialTLSConfig(&tls.Config{InsecureSkipVerify: true}), kgo.SASL(plain.Auth{User: "shop", Pass: password}.AsMechanism()))
 	defer client.Close()
-	if err := client.ProduceSync(t.Context(), s.payments(1, 20)...).FirstErr(); err != nil {
+	if err := client.ProduceSync(t.Context(), s.makePayments(1, 20)...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// The method certificate creates the broker's certificate, and writes its certificate authority to ca.pem.
-func (s shop) certificate(t *testing.T) tls.Certificate {
+// newCertificate creates the broker's certificate, and writes its certificate authority to ca.pem.
+func (s fixture) newCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s shop) certificate(t *testing.T) tls.Certificate {
 }
 
 // securePolicy writes a policy that reads the topic into SQLite with the given security settings.
-func (s shop) securePolicy(t *testing.T, consumer, security string) string {
+func (s fixture) securePolicy(t *testing.T, consumer, security string) string {
 	t.Helper()
 	name := consumer + ".yaml"
 	s.write(t, name, `version: 1
@@ -88,7 +88,7 @@ consumers:
 }
 
 func TestTopicsAreReadUnderTLSByUsersWithAPassword(t *testing.T) {
-	s := secured(t)
+	s := newSecureFixture(t)
 	for name, sasl := range map[string]string{
 		"plain":  `{plain: {user: shop, password_file: password}}`,
 		"scram1": `{scram_sha_256: {user: shop, password_file: password}}`,
@@ -105,7 +105,7 @@ func TestTopicsAreReadUnderTLSByUsersWithAPassword(t *testing.T) {
 }
 
 func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
-	s := secured(t)
+	s := newSecureFixture(t)
 	for name, c := range map[string]struct{ security, says string }{
 		"wrong_password":    {`tls: {ca: ca.pem}, sasl: {plain: {user: shop, password_file: wrong}}`, "TLS and SASL match their listener"},
 		"unknown_authority": {`tls: true, sasl: {plain: {user: shop, password_file: password}}`, "certificate signed by unknown authority"},
@@ -113,15 +113,15 @@ func TestWhatIsWrongWithAConnectionIsSaidWithoutTheSecret(t *testing.T) {
 		"no_user":           {`tls: {ca: ca.pem}`, "source does not work"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if log := s.complains(t, s.securePolicy(t, name, c.security), c.says); strings.Contains(log, "correct horse") {
+			if log := s.runUntilLogged(t, s.securePolicy(t, name, c.security), c.says); strings.Contains(log, "correct horse") {
 				t.Errorf("it shows the password: %s", log)
 			}
 		})
 	}
 }
 
-// The method complains runs a policy until its log contains the text, stops the run, and returns the log.
-func (s shop) complains(t *testing.T, policy, says string) string {
+// runUntilLogged runs a policy until its log contains the text, stops the run, and returns the log.
+func (s fixture) runUntilLogged(t *testing.T, policy, says string) string {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "--exit-when-idle", "1s")
 	log := &watchedLog{says: says, said: make(chan struct{})}

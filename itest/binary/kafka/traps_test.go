@@ -13,7 +13,7 @@ import (
 )
 
 // admin calls do with an admin client of the broker.
-func (s shop) admin(t *testing.T, do func(*kadm.Client) error) {
+func (s fixture) admin(t *testing.T, do func(*kadm.Client) error) {
 	t.Helper()
 	client := s.client(t)
 	defer client.Close()
@@ -23,9 +23,9 @@ func (s shop) admin(t *testing.T, do func(*kadm.Client) error) {
 }
 
 func TestOffsetsThatMeanSomethingElseLater(t *testing.T) {
-	s := newShop(t, 3)
+	s := newFixture(t, 3)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments", ""))
-	s.produce(t, s.payments(1, 90)...)
+	s.produce(t, s.makePayments(1, 90)...)
 	s.run(t, "p.yaml", 0)
 	t.Run("trap_36_a_group_whose_offsets_are_gone_reads_everything_again_as_duplicates", func(t *testing.T) {
 		s.admin(t, func(a *kadm.Client) error {
@@ -40,7 +40,7 @@ func TestOffsetsThatMeanSomethingElseLater(t *testing.T) {
 	t.Run("trap_46_a_mirror_with_other_offsets_brings_duplicates_and_what_is_new", func(t *testing.T) {
 		mirror := services.Topic(t, s.brokers, 2)
 		var copies []*kgo.Record
-		for _, r := range append(s.payments(50, 90), s.payments(91, 99)...) {
+		for _, r := range append(s.makePayments(50, 90), s.makePayments(91, 99)...) {
 			r.Topic = mirror
 			copies = append(copies, r)
 		}
@@ -59,7 +59,7 @@ func TestOffsetsThatMeanSomethingElseLater(t *testing.T) {
 			_, err := a.DeleteTopic(t.Context(), s.topic)
 			return err
 		})
-		until(t, "the topic is made again", func() bool {
+		waitUntil(t, "the topic is made again", func() bool {
 			made := false
 			s.admin(t, func(a *kadm.Client) error {
 				anew, err := a.CreateTopic(t.Context(), 3, -1, nil, s.topic)
@@ -70,8 +70,8 @@ func TestOffsetsThatMeanSomethingElseLater(t *testing.T) {
 			})
 			return made
 		})
-		s.produce(t, s.payments(1, 9)...)
-		s.produce(t, s.payments(101, 109)...)
+		s.produce(t, s.makePayments(1, 9)...)
+		s.produce(t, s.makePayments(101, 109)...)
 		if counts, _ := s.run(t, "p.yaml", 0); counts["billing"] != (semel.Counts{Deliveries: 18, Applied: 9, Duplicates: 9}) {
 			t.Errorf("%+v", counts)
 		}

@@ -28,16 +28,16 @@ import (
 // The time limit for all events that a test waits for.
 const patience = 3 * time.Minute
 
-// shop is what a test uses: a topic, a database, and the binary with its folder.
-type shop struct {
+// fixture is what a test uses: a topic, a database, and the binary with its folder.
+type fixture struct {
 	binary, dir, dsn, topic string
 	brokers                 []string
 }
 
-// newShop creates a topic, and a database with a table of entries, on the servers that all tests share.
-func newShop(t *testing.T, partitions int) shop {
+// newFixture creates a topic, and a database with a table of entries, on the servers that all tests share.
+func newFixture(t *testing.T, partitions int) fixture {
 	t.Helper()
-	s := shop{dir: t.TempDir(), dsn: services.Postgres(t), brokers: services.Kafka(t)}
+	s := fixture{dir: t.TempDir(), dsn: services.Postgres(t), brokers: services.Kafka(t)}
 	s.topic = services.Topic(t, s.brokers, partitions)
 	services.Exec(t, s.dsn, `create table entries (consumer text not null, payment text not null, amount bigint not null)`)
 	s.binary = os.Getenv(built)
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
 // consumer returns the policy text of a consumer, with a name that no other test uses. The table of entries has no
 // unique key, so a second effect of a message would be visible.
-func (s shop) consumer(name, source, more string) string {
+func (s fixture) consumer(name, source, more string) string {
 	return fmt.Sprintf(`
   %s:
     from: %s
@@ -67,10 +67,10 @@ func (s shop) consumer(name, source, more string) string {
 }
 
 // name returns the unique name of a consumer. The consumer group has the same name.
-func (s shop) name(consumer string) string { return consumer + "-" + s.topic }
+func (s fixture) name(consumer string) string { return consumer + "-" + s.topic }
 
 // policy writes a policy. The parameter source contains further settings of the source "payments".
-func (s shop) policy(t *testing.T, name, source string, consumers ...string) {
+func (s fixture) policy(t *testing.T, name, source string, consumers ...string) {
 	t.Helper()
 	s.write(t, name, fmt.Sprintf(`version: 1
 stores:
@@ -87,16 +87,16 @@ sources:
 consumers:%s`, s.topic, source, strings.Join(consumers, "")))
 }
 
-func (s shop) write(t *testing.T, name, text string) {
+func (s fixture) write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// The method payments returns the payments from first to last as CloudEvents in binary mode. One payment in ten occurs
+// makePayments returns the payments from first to last as CloudEvents in binary mode. One payment in ten occurs
 // twice.
-func (s shop) payments(first, last int) []*kgo.Record {
+func (s fixture) makePayments(first, last int) []*kgo.Record {
 	var all []*kgo.Record
 	for n := first; n <= last; n++ {
 		header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
@@ -112,7 +112,7 @@ func (s shop) payments(first, last int) []*kgo.Record {
 	return all
 }
 
-func (s shop) produce(t *testing.T, records ...*kgo.Record) {
+func (s fixture) produce(t *testing.T, records ...*kgo.Record) {
 	t.Helper()
 	client := s.client(t)
 	defer client.Close()
@@ -121,7 +121,7 @@ func (s shop) produce(t *testing.T, records ...*kgo.Record) {
 	}
 }
 
-func (s shop) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
+func (s fixture) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	client, err := kgo.NewClient(append(append(services.Patient(), kgo.SeedBrokers(s.brokers...)), options...)...)
 	if err != nil {
@@ -130,8 +130,8 @@ func (s shop) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// The method records returns all records of a topic.
-func (s shop) records(t *testing.T, topic string) []*kgo.Record {
+// readRecords returns all records of a topic.
+func (s fixture) readRecords(t *testing.T, topic string) []*kgo.Record {
 	t.Helper()
 	client := s.client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	defer client.Close()
@@ -150,8 +150,8 @@ func (s shop) records(t *testing.T, topic string) []*kgo.Record {
 	return all
 }
 
-// The method behind returns the number of records that a consumer's group has not committed.
-func (s shop) behind(t *testing.T, consumer string) int64 {
+// groupLag returns the number of records that a consumer's group has not committed.
+func (s fixture) groupLag(t *testing.T, consumer string) int64 {
 	t.Helper()
 	client := s.client(t)
 	defer client.Close()
@@ -162,7 +162,7 @@ func (s shop) behind(t *testing.T, consumer string) int64 {
 	return lag[s.name(consumer)].Lag.Total()
 }
 
-func (s shop) command(args ...string) *exec.Cmd {
+func (s fixture) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.binary, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+s.dsn, "KAFKA_BROKERS="+strings.Join(s.brokers, ","))
@@ -170,7 +170,7 @@ func (s shop) command(args ...string) *exec.Cmd {
 }
 
 // run runs a policy until its topics have no more records. The results are the counts of each consumer and the log.
-func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
+func (s fixture) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
 	t.Helper()
 	cmd := s.command("run", "--config", policy, "-o", "json", "--exit-when-idle", "1s")
 	var out, log bytes.Buffer
@@ -201,15 +201,15 @@ func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Count
 }
 
 // wantOnce checks that the consumer has written an entry for each payment exactly once.
-func (s shop) wantOnce(t *testing.T, consumer string, payments int) {
+func (s fixture) wantOnce(t *testing.T, consumer string, payments int) {
 	t.Helper()
-	all, distinct := s.entries(t, consumer)
+	all, distinct := s.countEntries(t, consumer)
 	if all != payments || distinct != payments {
 		t.Errorf("%s has %d entries of %d payments, want %d once each", consumer, all, distinct, payments)
 	}
 }
 
-func (s shop) entries(t *testing.T, consumer string) (all, distinct int) {
+func (s fixture) countEntries(t *testing.T, consumer string) (all, distinct int) {
 	t.Helper()
 	query(t, s.dsn, `select count(*), count(distinct payment) from entries where consumer = '`+consumer+`'`, &all, &distinct)
 	return all, distinct
@@ -227,8 +227,8 @@ func query(t *testing.T, dsn, sql string, into ...any) {
 	}
 }
 
-// The function until waits until the function returns true.
-func until(t *testing.T, what string, done func() bool) {
+// waitUntil waits until the function returns true.
+func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	if !services.Within(patience, done) {
 		t.Fatalf("%s: not within %v", what, patience)

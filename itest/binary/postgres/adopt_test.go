@@ -28,9 +28,9 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: ["insert into effects values (:id)"]}}
 `
 
-// oldShop returns a test database in which the program that Semel replaces has processed the first five of twenty
+// newOldFixture returns a test database in which the program that Semel replaces has processed the first five of twenty
 // messages. The last three messages have ids that are no UUIDs.
-func oldShop(t *testing.T) shop {
+func newOldFixture(t *testing.T) fixture {
 	t.Helper()
 	dsn := services.Postgres(t)
 	services.Exec(t, dsn, `create table processed (message_id uuid primary key, status text not null, at timestamptz default now());
@@ -59,38 +59,38 @@ func oldShop(t *testing.T) shop {
 func TestATableIsAdoptedByAPolicy(t *testing.T) {
 	for _, policy := range []string{"adopting.yaml", "business.yaml"} {
 		t.Run("J2_a_policy_adopts_a_table_"+policy, func(t *testing.T) {
-			s := oldShop(t)
+			s := newOldFixture(t)
 			var ran summary
-			s.done(t, &ran, "run", "-o", "json", "--config", policy)
+			s.runJSON(t, &ran, "run", "-o", "json", "--config", policy)
 			counts := ran.Consumers["billing"]
 			if counts["applied"] != 12 || counts["duplicates"] != 5 || counts["parked"] != 3 {
 				t.Errorf("%v", counts)
 			}
-			if n := one[int](t, s.dsn, "select count(*) from effects"); n != 12 {
+			if n := queryOne[int](t, s.dsn, "select count(*) from effects"); n != 12 {
 				t.Errorf("%d effects", n)
 			}
-			if n := one[int](t, s.dsn, "select count(*) from processed where status = 'done' and at is not null"); n != 12 {
+			if n := queryOne[int](t, s.dsn, "select count(*) from processed where status = 'done' and at is not null"); n != 12 {
 				t.Errorf("%d rows for the old code", n)
 			}
-			if rows := s.parked(t, policy); len(rows) != 3 || rows[0].Reason != "malformed identity" {
+			if rows := s.listParked(t, policy); len(rows) != 3 || rows[0].Reason != "malformed identity" {
 				t.Errorf("%+v", rows)
 			}
 			var status struct{ Migrations []struct{ Applied bool } }
-			s.done(t, &status, "migrate", "status", "-o", "json", "--config", policy)
+			s.runJSON(t, &status, "migrate", "status", "-o", "json", "--config", policy)
 			if len(status.Migrations) == 0 {
 				t.Error("no migrations are shown")
 			}
 		})
 	}
 	t.Run("J2_an_adopted_table_that_does_not_fit_is_refused_at_its_place", func(t *testing.T) {
-		s := oldShop(t)
-		s.refused(t, []string{"column.yaml:13:", "consumers.billing.dedup", `has no column "messageid": its columns are message_id, status, at`},
+		s := newOldFixture(t)
+		s.runRefused(t, []string{"column.yaml:13:", "consumers.billing.dedup", `has no column "messageid": its columns are message_id, status, at`},
 			"run", "-o", "json", "--config", "column.yaml")
 		var ran summary
-		s.done(t, &ran, "run", "-o", "json", "--config", "adopting.yaml")
-		s.refused(t, []string{"second.yaml:13:", "consumer billing has adopted public.processed", "semel_setup"}, "run", "-o", "json", "--config", "second.yaml")
-		s.refused(t, []string{"store shop", "start the server"}, "run", "-o", "json", "--config", "down.yaml")
-		if n := one[int](t, s.dsn, "select count(*) from effects"); n != 12 {
+		s.runJSON(t, &ran, "run", "-o", "json", "--config", "adopting.yaml")
+		s.runRefused(t, []string{"second.yaml:13:", "consumer billing has adopted public.processed", "semel_setup"}, "run", "-o", "json", "--config", "second.yaml")
+		s.runRefused(t, []string{"store shop", "start the server"}, "run", "-o", "json", "--config", "down.yaml")
+		if n := queryOne[int](t, s.dsn, "select count(*) from effects"); n != 12 {
 			t.Errorf("%d effects", n)
 		}
 	})

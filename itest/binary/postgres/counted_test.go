@@ -40,20 +40,20 @@ func TestStatementsThatMustChangeOneRow(t *testing.T) {
 `)
 	t.Run("trap_T101_what_was_checked_is_what_is_sent", func(t *testing.T) {
 		var got summary
-		s.done(t, &got, "run", "--config", "counted.yaml", "-o", "json")
+		s.runJSON(t, &got, "run", "--config", "counted.yaml", "-o", "json")
 		if counts := got.Consumers["stock"]; counts["applied"] != 2 || counts["parked"] != 2 {
 			t.Errorf("%v", counts)
 		}
-		for _, row := range s.parked(t, "counted.yaml") {
+		for _, row := range s.listParked(t, "counted.yaml") {
 			if !strings.Contains(row.Reason, "condition unmet") {
 				t.Errorf("%+v, want condition unmet", row)
 			}
 		}
 		const want = "apple 3 2, pear 5 "
-		if got := one[string](t, s.dsn, `select string_agg(concat_ws(' ', stock.item, stock.n, coalesce(sold.n::text, '')), ', ' order by stock.item) from stock left join sold using (item)`); got != want {
+		if got := queryOne[string](t, s.dsn, `select string_agg(concat_ws(' ', stock.item, stock.n, coalesce(sold.n::text, '')), ', ' order by stock.item) from stock left join sold using (item)`); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if n := one[int](t, s.dsn, `select count(*) from really_seen`); n != 2 {
+		if n := queryOne[int](t, s.dsn, `select count(*) from really_seen`); n != 2 {
 			t.Errorf("%d were seen, want 2", n)
 		}
 	})

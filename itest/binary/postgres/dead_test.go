@@ -38,7 +38,7 @@ const letters = 120
 
 // newLetters returns a test database with parked messages. The cause for which the messages were parked has been
 // repaired.
-func newLetters(t *testing.T) shop {
+func newLetters(t *testing.T) fixture {
 	t.Helper()
 	s := example(t, services.Postgres(t))
 	s.write(t, "dead.yaml", needy)
@@ -55,14 +55,14 @@ func newLetters(t *testing.T) shop {
 	return s
 }
 
-// foreseen is the JSON output of a replay of parked messages.
-type foreseen struct {
+// replayOutput is the JSON output of a replay of parked messages.
+type replayOutput struct {
 	Predicted, Happened map[string]int
 	Changed             int
 }
 
-// The method replaying starts a process that replays all parked messages.
-func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
+// startReplay starts a process that replays all parked messages.
+func (s fixture) startReplay(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"messages", "retry", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "-o", "json"}, more...)...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn)
@@ -74,8 +74,8 @@ func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer)
 	return cmd, out
 }
 
-// The function concluded waits until a replay has ended, checks that the replay succeeded, and decodes its output.
-func concluded(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d foreseen) {
+// waitReplay waits until a replay has ended, checks that the replay succeeded, and decodes its output.
+func waitReplay(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d replayOutput) {
 	t.Helper()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s%s", err, out, cmd.Stderr)
@@ -87,7 +87,7 @@ func concluded(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) (d foreseen) {
 }
 
 // query reads one row of the database.
-func (s shop) query(t *testing.T, query string, into ...any) {
+func (s fixture) query(t *testing.T, query string, into ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.dsn)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s shop) query(t *testing.T, query string, into ...any) {
 }
 
 // wantEffects checks that each parked message has taken effect once, and that one change is recorded for each message.
-func (s shop) wantEffects(t *testing.T) {
+func (s fixture) wantEffects(t *testing.T) {
 	t.Helper()
 	var effects, distinct, acts, rows int
 	s.query(t, "select count(*), count(distinct id) from effects", &effects, &distinct)
@@ -113,15 +113,15 @@ func (s shop) wantEffects(t *testing.T) {
 func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 	t.Run("trap_T47_of_two_operators_who_replay_at_once_each_letter_is_replayed_once", func(t *testing.T) {
 		s := newLetters(t)
-		first, out := s.replaying(t)
-		second, other := s.replaying(t)
-		a, b := concluded(t, first, out), concluded(t, second, other)
+		first, out := s.startReplay(t)
+		second, other := s.startReplay(t)
+		a, b := waitReplay(t, first, out), waitReplay(t, second, other)
 		if a.Happened["applied"]+b.Happened["applied"] != letters || a.Changed+b.Changed != 0 {
 			t.Errorf("happened: %+v and %+v", a, b)
 		}
 		s.wantEffects(t)
-		var again foreseen
-		s.done(t, &again, "messages", "retry", "--config", "dead.yaml", "--all", "--state", "applied", "--run", "--because", "trap 19: again", "-o", "json")
+		var again replayOutput
+		s.runJSON(t, &again, "messages", "retry", "--config", "dead.yaml", "--all", "--state", "applied", "--run", "--because", "trap 19: again", "-o", "json")
 		if again.Happened["skipped as applied"] != letters {
 			t.Errorf("again: %+v", again)
 		}
@@ -131,7 +131,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		s := newLetters(t)
 		killed := 0
 		for round := 0; round < 6; round++ {
-			replay, _ := s.replaying(t, "--rate", "60")
+			replay, _ := s.startReplay(t, "--rate", "60")
 			copies := exec.CommandContext(t.Context(), s.binary, "run", "--config", "dead.yaml", "--from-start")
 			copies.Dir, copies.Env = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn)
 			if err := copies.Start(); err != nil {
@@ -147,8 +147,8 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 			}
 			services.Exec(t, s.dsn, "delete from semel_keys") // replaces a wait for the end of the killed process's lease
 		}
-		replay, out := s.replaying(t)
-		d := concluded(t, replay, out)
+		replay, out := s.startReplay(t)
+		d := waitReplay(t, replay, out)
 		t.Logf("killed %d times; at last predicted %v, happened %v", killed, d.Predicted, d.Happened)
 		if d.Changed != 0 || killed < 3 {
 			t.Errorf("killed %d times; %+v", killed, d)
@@ -159,7 +159,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		s := newLetters(t)
 		s.write(t, "fixed.json", `{"id":"7","n":"fixed","account":"ann"}`)
 		var list struct{ Rows []struct{ Number int64 } }
-		s.done(t, &list, "messages", "ls", "--config", "dead.yaml", "--id", "7", "-o", "json")
+		s.runJSON(t, &list, "messages", "ls", "--config", "dead.yaml", "--id", "7", "-o", "json")
 		if len(list.Rows) != 1 {
 			t.Fatalf("%d letters", len(list.Rows))
 		}
@@ -168,8 +168,8 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		if r := s.semel(t, edit...); r.code != 0 {
 			t.Fatal(r.errors)
 		}
-		replay, out := s.replaying(t)
-		if d := concluded(t, replay, out); d.Changed != 0 || d.Happened["applied"] != letters {
+		replay, out := s.startReplay(t)
+		if d := waitReplay(t, replay, out); d.Changed != 0 || d.Happened["applied"] != letters {
 			t.Errorf("%+v", d)
 		}
 		if r := s.semel(t, edit...); r.code != 1 || !strings.Contains(r.errors, "is applied") {

@@ -18,8 +18,8 @@ import (
 )
 
 func TestADeepCheckThatIsInterruptedSaysWhereToGoOn(t *testing.T) {
-	s := stockedShop(t, services.Postgres(t))
-	s.change(t, "update semel_markers set outcome = 2 where outcome = 1")
+	s := newCheckFixture(t, services.Postgres(t))
+	s.execute(t, "update semel_markers set outcome = 2 where outcome = 1")
 	conn, err := pgx.Connect(t.Context(), s.dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +34,8 @@ func TestADeepCheckThatIsInterruptedSaysWhereToGoOn(t *testing.T) {
 		})
 		return nil, err, false
 	})
-	cmd, log := s.started(t, "check", "--config", "semel.yaml", "--deep", "--from", "1")
-	s.eventually(t, "select exists (select from pg_locks where relation = 'semel_markers'::regclass and not granted and database = (select oid from pg_database where datname = current_database()))")
+	cmd, log := s.startCommand(t, "check", "--config", "semel.yaml", "--deep", "--from", "1")
+	s.waitTrue(t, "select exists (select from pg_locks where relation = 'semel_markers'::regclass and not granted and database = (select oid from pg_database where datname = current_database()))")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

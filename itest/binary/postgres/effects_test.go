@@ -53,15 +53,15 @@ var ways = map[string]func(url string) string{
 const accounts = `create table accounts (id text primary key, balance numeric not null);
 	insert into accounts values ('a', 0); create table notes (id text, doubt boolean, whole bigint, json jsonb)`
 
-// The function answered is an endpoint that answers each call with two effects: a booking of 0.01, and a note with the
+// serveEffects is an endpoint that answers each call with two effects: a booking of 0.01, and a note with the
 // message's id.
-func answered(w http.ResponseWriter, r *http.Request) {
+func serveEffects(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/vnd.semel.effects+json")
 	_, _ = fmt.Fprintf(w, `{"effects":[{"statement":"book","params":{"account":"a","amount":"0.01"}},{"statement":"note","params":{"id":%q,"doubt":false,"whole":9007199254740993,"json":{"a": 1.50}}}]}`, r.Header.Get("Ce-Id"))
 }
 
-// The function bank returns a test with the policy for an endpoint, and a database with two accounts.
-func bank(t *testing.T, policy string, messages int) shop {
+// newBankFixture returns a test with the policy for an endpoint, and a database with two accounts.
+func newBankFixture(t *testing.T, policy string, messages int) fixture {
 	t.Helper()
 	s := example(t, services.Postgres(t))
 	s.write(t, "answering.yaml", policy)
@@ -70,19 +70,19 @@ func bank(t *testing.T, policy string, messages int) shop {
 	return s
 }
 
-// The method booked fails unless each of n messages has taken effect once.
-func (s shop) booked(t *testing.T, n int) {
+// expectBooked fails unless each of n messages has taken effect once.
+func (s fixture) expectBooked(t *testing.T, n int) {
 	t.Helper()
-	got := one[string](t, s.dsn, "select concat_ws(' ', (select (balance * 100)::bigint from accounts), (select count(*) from notes), (select count(distinct id) from notes where not doubt and whole = 9007199254740993))")
+	got := queryOne[string](t, s.dsn, "select concat_ws(' ', (select (balance * 100)::bigint from accounts), (select count(*) from notes), (select count(distinct id) from notes where not doubt and whole = 9007199254740993))")
 	if want := fmt.Sprintf("%d %d %d", n, n, n); got != want {
 		t.Errorf("booked are %s, and should be %s", got, want)
 	}
 }
 
-// The method applied waits until n messages have a marker "applied".
-func (s shop) applied(t *testing.T, n int) {
+// waitApplied waits until n messages have a marker "applied".
+func (s fixture) waitApplied(t *testing.T, n int) {
 	t.Helper()
-	s.counts(t, n, "messages are marked as applied", "select count(*) from semel_markers where outcome = 1")
+	s.waitCount(t, n, "messages are marked as applied", "select count(*) from semel_markers where outcome = 1")
 }
 
 func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
@@ -94,20 +94,20 @@ func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
 func answersOfAFleet(t *testing.T, policy func(url string) string) {
 	t.Run("K10_case_16_law_12_processes_that_are_killed_apply_each_answer_once", func(t *testing.T) {
 		const messages = 400
-		e := newEndpoint(t, answered)
-		s := bank(t, policy(e.URL), messages)
-		other, _ := s.started(t, "run", "--config", "answering.yaml")
+		e := newEndpoint(t, serveEffects)
+		s := newBankFixture(t, policy(e.URL), messages)
+		other, _ := s.startCommand(t, "run", "--config", "answering.yaml")
 		for range 4 {
-			process, _ := s.started(t, "run", "--config", "answering.yaml")
+			process, _ := s.startCommand(t, "run", "--config", "answering.yaml")
 			for range 40 {
-				e.next(t)
+				e.nextCall(t)
 			}
 			_ = process.Process.Kill()
 			_ = process.Wait()
 		}
-		s.applied(t, messages)
-		stopped(t, other)
-		s.booked(t, messages)
+		s.waitApplied(t, messages)
+		stopProcess(t, other)
+		s.expectBooked(t, messages)
 	})
 	t.Run("K10_law_5_a_process_that_is_frozen_with_an_answer_changes_nothing_when_it_goes_on", func(t *testing.T) {
 		frozen, calls := make(chan bool), atomic.Int64{}
@@ -118,31 +118,31 @@ func answersOfAFleet(t *testing.T, policy func(url string) string) {
 				case <-r.Context().Done():
 				}
 			}
-			answered(w, r)
+			serveEffects(w, r)
 		})
-		s := bank(t, policy(e.URL), 1)
-		first, _ := s.started(t, "run", "--config", "answering.yaml")
-		e.next(t)
+		s := newBankFixture(t, policy(e.URL), 1)
+		first, _ := s.startCommand(t, "run", "--config", "answering.yaml")
+		e.nextCall(t)
 		if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		close(frozen) // the answer has arrived, but the frozen process does not read it
-		second, _ := s.started(t, "run", "--config", "answering.yaml")
-		e.next(t) // the second call comes after the lease has ended
-		s.applied(t, 1)
+		second, _ := s.startCommand(t, "run", "--config", "answering.yaml")
+		e.nextCall(t) // the second call comes after the lease has ended
+		s.waitApplied(t, 1)
 		if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		stopped(t, first)
-		stopped(t, second)
-		s.booked(t, 1)
+		stopProcess(t, first)
+		stopProcess(t, second)
+		s.expectBooked(t, 1)
 		if e.calls["0"] != 2 || len(e.keys) != 1 {
 			t.Errorf("%d calls under %d keys", e.calls["0"], len(e.keys))
 		}
 	})
 	t.Run("K10_while_a_row_is_locked_the_same_answer_is_applied_again_and_nobody_is_called", func(t *testing.T) {
-		e := newEndpoint(t, answered)
-		s := bank(t, policy(e.URL), 1)
+		e := newEndpoint(t, serveEffects)
+		s := newBankFixture(t, policy(e.URL), 1)
 		services.Exec(t, s.dsn, accounts)
 		s.write(t, "answering.yaml", strings.Replace(policy(e.URL), ", setup: accounts.sql", "", 1))
 		connection, err := pgx.Connect(t.Context(), s.dsn)
@@ -153,22 +153,22 @@ func answersOfAFleet(t *testing.T, policy func(url string) string) {
 		if _, err := connection.Exec(t.Context(), "begin; update accounts set balance = balance"); err != nil {
 			t.Fatal(err)
 		}
-		process, _ := s.started(t, "run", "--config", "answering.yaml")
-		e.next(t)
+		process, _ := s.startCommand(t, "run", "--config", "answering.yaml")
+		e.nextCall(t)
 		waiting := "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 		for began, seen := time.Now(), 0; seen < 2; { // the process waits for the lock, gives up, and waits again
-			for one[int](t, s.dsn, waiting) != 1 && time.Since(began) < time.Minute {
+			for queryOne[int](t, s.dsn, waiting) != 1 && time.Since(began) < time.Minute {
 			}
-			for one[int](t, s.dsn, waiting) != 0 && time.Since(began) < time.Minute {
+			for queryOne[int](t, s.dsn, waiting) != 0 && time.Since(began) < time.Minute {
 			}
 			seen++
 		}
 		if _, err := connection.Exec(t.Context(), "commit"); err != nil {
 			t.Fatal(err)
 		}
-		s.applied(t, 1)
-		stopped(t, process)
-		s.booked(t, 1)
+		s.waitApplied(t, 1)
+		stopProcess(t, process)
+		s.expectBooked(t, 1)
 		if e.calls["0"] != 1 {
 			t.Errorf("it was called for %d times", e.calls["0"])
 		}

@@ -12,8 +12,8 @@ import (
 func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	s.edit(t, "bare.yaml", "migrate: true", "migrate: false")
-	s.refused(t, []string{"store shop: database ", "semel migrate up --config bare.yaml"}, "run", "--config", "bare.yaml")
-	s.refused(t, []string{"semel migrate up --config bare.yaml"}, "messages", "ls", "--config", "bare.yaml")
+	s.runRefused(t, []string{"store shop: database ", "semel migrate up --config bare.yaml"}, "run", "--config", "bare.yaml")
+	s.runRefused(t, []string{"semel migrate up --config bare.yaml"}, "messages", "ls", "--config", "bare.yaml")
 	if r := s.semel(t, "migrate", "status", "--config", "bare.yaml"); r.code != 4 || !strings.Contains(r.out, "missing") {
 		t.Errorf("status: %+v", r)
 	}
@@ -27,7 +27,7 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 		t.Errorf("status: %+v", r)
 	}
 	services.Exec(t, s.dsn, "drop table entries")
-	s.refused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", `"entries" does not exist`},
+	s.runRefused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", `"entries" does not exist`},
 		"run", "--config", "bare.yaml")
 }
 
@@ -37,7 +37,7 @@ func TestAnUpsertWithoutItsUniqueKeyIsRefusedAtTheStart(t *testing.T) {
 		services.Exec(t, s.dsn, "create table search_index (account text, amount bigint)")
 		s.edit(t, "upsert.yaml", "          payment: id\n", "",
 			"insert into entries (payment, account, amount) values (:payment, :account, :amount)", "upsert: {table: search_index, key: [account], version: amount}")
-		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", "no unique or exclusion constraint"},
+		s.runRefused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database rejects the statement", "no unique or exclusion constraint"},
 			"run", "--config", "upsert.yaml")
 		services.Exec(t, s.dsn, "alter table search_index add unique (account)")
 		if r := s.semel(t, "run", "--config", "upsert.yaml", "-o", "json"); r.code != 0 || !strings.Contains(r.out, `"applied"`) {
@@ -80,7 +80,7 @@ func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	const address = "127.0.0.1:1" // nothing listens at port 1; a random free port could be taken by another process
 	s := example(t, "postgres://shop:hunter2@"+address+"/shop")
 	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"messages", "ls"}} {
-		s.refused(t, []string{address, "no server listens there; start the server"}, append(command, "--config", "postgres.yaml")...)
+		s.runRefused(t, []string{address, "no server listens there; start the server"}, append(command, "--config", "postgres.yaml")...)
 	}
 	t.Run("of_the_connection_string_nothing_is_shown_that_may_be_a_password", func(t *testing.T) {
 		for _, dsn := range []string{"postgres://shop:hunter2@db:54a32/shop", "postgres://shop:hun%ter2@db/shop", "hunter2", "postgres://shop@db/shop?sslmode=hunter2"} {
@@ -93,8 +93,8 @@ func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
 	})
 }
 
-// The function guarded starts a server that requires a password for the role "shop".
-func guarded(t *testing.T, password string) *services.Server {
+// startPasswordServer starts a server that requires a password for the role "shop".
+func startPasswordServer(t *testing.T, password string) *services.Server {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{})
 	services.Exec(t, server.DSN(), "create role shop login password '"+password+"'", `do $$ begin execute format(
@@ -106,20 +106,20 @@ func guarded(t *testing.T, password string) *services.Server {
 }
 
 func TestARoleThatIsRefusedIsAnErrorWithARemedyAndWithoutThePassword(t *testing.T) {
-	server := guarded(t, "p@ss/w:rd")
+	server := startPasswordServer(t, "p@ss/w:rd")
 	as := func(user string) string { return strings.Replace(server.DSN(), "postgres@", user+"@", 1) }
 	s := example(t, as("shop:hunter2"))
 	run := []string{"run", "--config", "postgres.yaml"}
-	s.refused(t, []string{"28P01", "rejects the password in the connection string"}, run...)
+	s.runRefused(t, []string{"28P01", "rejects the password in the connection string"}, run...)
 	if r := s.semel(t, run...); strings.Contains(r.out+r.errors, "hunter2") {
 		t.Errorf("the password is shown: %+v", r)
 	}
 	s.dsn = as("nobody")
-	s.refused(t, []string{"28000", "pg_hba.conf rejects it"}, run...)
+	s.runRefused(t, []string{"28000", "pg_hba.conf rejects it"}, run...)
 	s.dsn = as("shop:p%40ss%2Fw%3Ard")
-	s.refused(t, []string{"42501", "grant"}, run...)
+	s.runRefused(t, []string{"42501", "grant"}, run...)
 	s.dsn = strings.Replace(s.dsn, "/postgres?", "/nothing?", 1)
-	s.refused(t, []string{"3D000", "the database in the connection string does not exist"}, run...)
+	s.runRefused(t, []string{"3D000", "the database in the connection string does not exist"}, run...)
 	t.Run("with_the_right_to_create_it_works", func(t *testing.T) {
 		services.Exec(t, server.DSN(), "grant create on schema public to shop")
 		s.dsn = as("shop:p%40ss%2Fw%3Ard")

@@ -43,25 +43,25 @@ func TestABusinessKeyInPostgreSQLIsAConstraintByItsName(t *testing.T) {
 {"id":"d","number":"x","total":-0.1}
 `)
 	var got summary
-	s.done(t, &got, "run", "--config", "orders.yaml", "-o", "json")
+	s.runJSON(t, &got, "run", "--config", "orders.yaml", "-o", "json")
 	counts := got.Consumers["orders"]
 	if counts["applied"] != 2 || counts["duplicates"] != 1 || counts["parked"] != 1 {
 		t.Errorf("%v", counts)
 	}
-	if parked := s.parked(t, "orders.yaml"); len(parked) != 1 || parked[0].ID != "c" {
+	if parked := s.listParked(t, "orders.yaml"); len(parked) != 1 || parked[0].ID != "c" {
 		t.Errorf("%+v", parked)
 	}
 	t.Run("values_keep_every_digit_and_fit_their_columns", func(t *testing.T) {
 		const want = "17 12345678901234567890.1 true a, x -0.1  d"
-		if got := one[string](t, s.dsn, `select string_agg(concat_ws(' ', number, trim_scale(total), coalesce(gift::text, ''), whole->>'id'), ', ' order by number) from orders`); got != want {
+		if got := queryOne[string](t, s.dsn, `select string_agg(concat_ws(' ', number, trim_scale(total), coalesce(gift::text, ''), whole->>'id'), ', ' order by number) from orders`); got != want {
 			t.Errorf("%s", got)
 		}
 	})
 	t.Run("the_tables_stand_in_their_schema_under_their_prefix", func(t *testing.T) {
-		if n := one[int](t, s.dsn, `select count(*) from "Once only".once_markers`); n == 0 {
+		if n := queryOne[int](t, s.dsn, `select count(*) from "Once only".once_markers`); n == 0 {
 			t.Error("no markers")
 		}
-		if n := one[int](t, s.dsn, `select count(*) from pg_class where relname like '%markers' and relnamespace = 'public'::regnamespace`); n != 0 {
+		if n := queryOne[int](t, s.dsn, `select count(*) from pg_class where relname like '%markers' and relnamespace = 'public'::regnamespace`); n != 0 {
 			t.Error("tables in public")
 		}
 	})
@@ -123,7 +123,7 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 	if counts := got.Consumers["stock"]; counts["applied"] != 2 || counts["discarded"] != 1 || counts["parked"] != 0 {
 		t.Errorf("%v", counts)
 	}
-	if n := one[int](t, s.dsn, `select n from stock`); n != 3 {
+	if n := queryOne[int](t, s.dsn, `select n from stock`); n != 3 {
 		t.Errorf("%d apples are left", n)
 	}
 	t.Run("a_statement_that_changes_nothing_is_told_once", func(t *testing.T) {
@@ -155,16 +155,16 @@ func TestATextIsNoAmount(t *testing.T) {
 {"id":"e","amount":5,"name":"inf"}
 `)
 			var got summary
-			s.done(t, &got, "run", "--config", "orders.yaml", "-o", "json")
+			s.runJSON(t, &got, "run", "--config", "orders.yaml", "-o", "json")
 			if counts := got.Consumers["orders"]; counts["applied"] != 2 || counts["parked"] != 3 {
 				t.Errorf("%v", counts)
 			}
-			for _, row := range s.parked(t, "orders.yaml") {
+			for _, row := range s.listParked(t, "orders.yaml") {
 				if row.Reason != "malformed" {
 					t.Errorf("%+v", row)
 				}
 			}
-			if got := one[string](t, s.dsn, `select balance::text || (select string_agg(' ' || name, '' order by name = 'inf') from names) from accounts`); got != c.balance+" Nan inf" {
+			if got := queryOne[string](t, s.dsn, `select balance::text || (select string_agg(' ' || name, '' order by name = 'inf') from names) from accounts`); got != c.balance+" Nan inf" {
 				t.Error(got)
 			}
 		})

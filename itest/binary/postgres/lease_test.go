@@ -65,8 +65,8 @@ func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	return e
 }
 
-// The method next waits for the next call and returns the id of its message.
-func (e *endpoint) next(t *testing.T) string {
+// nextCall waits for the next call and returns the id of its message.
+func (e *endpoint) nextCall(t *testing.T) string {
 	t.Helper()
 	select {
 	case id := <-e.arrived:
@@ -77,17 +77,17 @@ func (e *endpoint) next(t *testing.T) string {
 	panic("unreachable")
 }
 
-// The method completed waits until n inbox rows are completed.
-func (s shop) completed(t *testing.T, n int) {
+// waitCompleted waits until n inbox rows are completed.
+func (s fixture) waitCompleted(t *testing.T, n int) {
 	t.Helper()
-	s.counts(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
+	s.waitCount(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
 }
 
-// The method counts waits until a query returns n.
-func (s shop) counts(t *testing.T, n int, what, query string) {
+// waitCount waits until a query returns n.
+func (s fixture) waitCount(t *testing.T, n int, what, query string) {
 	t.Helper()
 	for began := time.Now(); ; {
-		have := one[int](t, s.dsn, query)
+		have := queryOne[int](t, s.dsn, query)
 		switch {
 		case have == n:
 			return
@@ -97,8 +97,8 @@ func (s shop) counts(t *testing.T, n int, what, query string) {
 	}
 }
 
-// The function stopped sends SIGTERM to a process, and checks that the process ends successfully.
-func stopped(t *testing.T, process *exec.Cmd) {
+// stopProcess sends SIGTERM to a process, and checks that the process ends successfully.
+func stopProcess(t *testing.T, process *exec.Cmd) {
 	t.Helper()
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -124,26 +124,26 @@ func TestAnEndpointThatIsCalledByAFleet(t *testing.T) {
 		patient := strings.NewReplacer("lease: 3s", "lease: 40s", "timeout: 2500ms", "timeout: 30s").Replace(leased)
 		s.write(t, "leased.yaml", fmt.Sprintf(patient, e.URL))
 		s.write(t, "orders.jsonl", orderLines(messages))
-		first, _ := s.started(t, "run", "--config", "leased.yaml")
-		e.next(t)
+		first, _ := s.startCommand(t, "run", "--config", "leased.yaml")
+		e.nextCall(t)
 		// While the test delays the responses, other messages are received and claimed, each in a short transaction. If
 		// a call ran in a transaction, this transaction would be open for as long as the test delays the responses.
 		open := func() int {
-			return one[int](t, s.dsn, "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'")
+			return queryOne[int](t, s.dsn, "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'")
 		}
 		for began := time.Now(); open() != 0; {
 			if time.Since(began) > time.Minute {
 				t.Fatalf("%d transactions are open while calls run", open())
 			}
 		}
-		second, _ := s.started(t, "run", "--config", "leased.yaml")
+		second, _ := s.startCommand(t, "run", "--config", "leased.yaml")
 		for range workers { // the first process has one call for each worker, so the next call comes from the second process
-			e.next(t)
+			e.nextCall(t)
 		}
 		close(held)
-		s.completed(t, messages)
-		stopped(t, first)
-		stopped(t, second)
+		s.waitCompleted(t, messages)
+		stopProcess(t, first)
+		stopProcess(t, second)
 		for id, n := range e.calls {
 			if n != 1 {
 				t.Errorf("message %s: %d calls", id, n)
@@ -170,22 +170,22 @@ func TestACallerThatIsFrozenInItsCall(t *testing.T) {
 		s := example(t, services.Postgres(t))
 		s.write(t, "leased.yaml", fmt.Sprintf(leased, e.URL))
 		s.write(t, "orders.jsonl", orderLines(1))
-		first, _ := s.started(t, "run", "--config", "leased.yaml")
-		e.next(t)
+		first, _ := s.startCommand(t, "run", "--config", "leased.yaml")
+		e.nextCall(t)
 		if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		second, _ := s.started(t, "run", "--config", "leased.yaml")
-		e.next(t) // the next call comes after the lease has ended
-		s.completed(t, 1)
-		before := one[string](t, s.dsn, "select to_jsonb(i)::text from semel_inbox i")
+		second, _ := s.startCommand(t, "run", "--config", "leased.yaml")
+		e.nextCall(t) // the next call comes after the lease has ended
+		s.waitCompleted(t, 1)
+		before := queryOne[string](t, s.dsn, "select to_jsonb(i)::text from semel_inbox i")
 		close(frozen)
 		if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		stopped(t, first)
-		stopped(t, second)
-		if after := one[string](t, s.dsn, "select to_jsonb(i)::text from semel_inbox i"); after != before {
+		stopProcess(t, first)
+		stopProcess(t, second)
+		if after := queryOne[string](t, s.dsn, "select to_jsonb(i)::text from semel_inbox i"); after != before {
 			t.Errorf("the late answer changed the row from %s to %s", before, after)
 		}
 		if e.calls["0"] != 2 || len(e.keys) != 1 {

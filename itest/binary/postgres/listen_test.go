@@ -22,10 +22,10 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: [{sql: "update accounts set orders = orders + 1 where id = :id", rows: 1}]}}
 `
 
-// The method eventually waits until a query returns true.
-func (s shop) eventually(t *testing.T, query string) {
+// waitTrue waits until a query returns true.
+func (s fixture) waitTrue(t *testing.T, query string) {
 	t.Helper()
-	for over := time.Now().Add(30 * time.Second); !one[bool](t, s.dsn, query); {
+	for over := time.Now().Add(30 * time.Second); !queryOne[bool](t, s.dsn, query); {
 		if time.Now().After(over) {
 			t.Fatalf("not within 30 s: %s", query)
 		}
@@ -42,11 +42,11 @@ func TestARetryIsHeard(t *testing.T) {
 			s.write(t, "hearing.yaml", hearing)
 			s.write(t, "hearing.sql", "create table accounts (id text primary key, orders int not null);")
 			s.write(t, "orders.jsonl", "{\"id\":\"a\"}\n")
-			cmd, log := s.started(t, "run", "--config", "hearing.yaml")
-			s.eventually(t, "select to_regclass('semel_inbox') is not null")
-			s.eventually(t, "select exists (select from semel_inbox where state = 'PARKED')")
-			s.eventually(t, "select exists (select from pg_stat_activity where datname = current_database() and state = 'idle' and query = 'listen semel_due')")
-			one[int](t, s.dsn, "insert into accounts values ('a', 0) returning 1")
+			cmd, log := s.startCommand(t, "run", "--config", "hearing.yaml")
+			s.waitTrue(t, "select to_regclass('semel_inbox') is not null")
+			s.waitTrue(t, "select exists (select from semel_inbox where state = 'PARKED')")
+			s.waitTrue(t, "select exists (select from pg_stat_activity where datname = current_database() and state = 'idle' and query = 'listen semel_due')")
+			queryOne[int](t, s.dsn, "insert into accounts values ('a', 0) returning 1")
 			for i, arg := range command {
 				if arg == "" {
 					command[i] = s.dsn
@@ -54,8 +54,8 @@ func TestARetryIsHeard(t *testing.T) {
 			}
 			began := time.Now()
 			var all any
-			s.done(t, &all, append(command, "-o", "json", "--all", "--because", "the account is open", "--wait", "--state", "parked")...)
-			if n := one[int](t, s.dsn, "select orders from accounts"); n != 1 {
+			s.runJSON(t, &all, append(command, "-o", "json", "--all", "--because", "the account is open", "--wait", "--state", "parked")...)
+			if n := queryOne[int](t, s.dsn, "select orders from accounts"); n != 1 {
 				t.Errorf("%d orders", n)
 			}
 			// Without a notification the consumer would look for due rows after half a minute.

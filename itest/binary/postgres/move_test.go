@@ -40,7 +40,7 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 	run := func(t *testing.T, policy string, applied, duplicates int) {
 		t.Helper()
 		var got summary
-		s.done(t, &got, "run", "--config", policy, "--from-start", "-o", "json")
+		s.runJSON(t, &got, "run", "--config", policy, "--from-start", "-o", "json")
 		if counts := got.Consumers["stock"]; counts["applied"] != applied || counts["duplicates"] != duplicates {
 			t.Errorf("%v", counts)
 		}

@@ -52,37 +52,37 @@ const (
 	aDay      = 86_400_000
 )
 
-// The function calling returns the replacements that make a consumer call an endpoint.
-func calling(call string, more ...string) []string {
+// callReplacements returns the replacements that make a consumer call an endpoint.
+func callReplacements(call string, more ...string) []string {
 	return append([]string{receiving, "    strategy: lease\n    alerts: {pending_age: 60s}\n",
 		declared, "    effect: {kind: external, says: a second one charges twice}\n",
 		handling, "    handler: {http: {url: \"http://127.0.0.1:1/charge\", " + call + "}}\n"}, more...)
 }
 
-// stocked is a database of one kind, after a run of soundPolicy.
-type stocked struct {
-	shop
+// checkFixture is a database of one kind, after a run of soundPolicy.
+type checkFixture struct {
+	fixture
 	store   string // configuration of the store in the policy
 	listen  string // address of the metrics
 	broker  *kgo.Client
 	cluster *kfake.Cluster
-	// The function change runs an SQL statement. This field and the fields below depend on the kind of database.
-	change  func(t *testing.T, statement string)
+	// execute runs an SQL statement. This field and the fields below depend on the kind of database.
+	execute func(t *testing.T, statement string)
 	dialect *strings.Replacer
 }
 
-func stockedShop(t *testing.T, dsn string) *stocked {
+func newCheckFixture(t *testing.T, dsn string) *checkFixture {
 	t.Helper()
 	listen, err := proof.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stocked{shop: shop{dir: t.TempDir(), dsn: dsn, binary: os.Getenv(built)}, listen: listen}
+	s := &checkFixture{fixture: fixture{dir: t.TempDir(), dsn: dsn, binary: os.Getenv(built)}, listen: listen}
 	if dsn == "" {
 		s.inSQLite(t)
 	} else {
 		s.store = `postgres: {url: "${DATABASE_URL}"}`
-		s.change = func(t *testing.T, statement string) { services.Exec(t, dsn, statement) }
+		s.execute = func(t *testing.T, statement string) { services.Exec(t, dsn, statement) }
 		s.dialect = strings.NewReplacer("3 DAYS AGO", "now() - interval '3 days'", "IN AN HOUR", "now() + interval '1 hour'")
 	}
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "payments"))
@@ -95,20 +95,20 @@ func stockedShop(t *testing.T, dsn string) *stocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.broker.Close)
-	s.keeps(t, 7*aDay)
+	s.setRetention(t, 7*aDay)
 	s.write(t, "booked.sql", "create table booked (id text primary key, amount integer not null check (amount > 0));")
 	s.sell(t)
-	s.checked(t, "semel.yaml")
+	s.checkPolicy(t, "semel.yaml")
 	if r := s.semel(t, "run", "--config", "semel.yaml", "--exit-when-idle", "100ms"); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
 	return s
 }
 
-func (s *stocked) inSQLite(t *testing.T) {
+func (s *checkFixture) inSQLite(t *testing.T) {
 	t.Helper()
 	s.store = `sqlite: {path: shop.db}`
-	s.change = func(t *testing.T, statement string) {
+	s.execute = func(t *testing.T, statement string) {
 		t.Helper()
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(s.dir, "shop.db")+"?_pragma=busy_timeout(5000)")
 		if err != nil {
@@ -123,7 +123,7 @@ func (s *stocked) inSQLite(t *testing.T) {
 }
 
 // sell sends three payments, and the first payment twice. The last payment cannot be booked.
-func (s *stocked) sell(t *testing.T) {
+func (s *checkFixture) sell(t *testing.T) {
 	t.Helper()
 	header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
 	for i, amount := range []int{30, 12, 30, -1} {
@@ -135,8 +135,8 @@ func (s *stocked) sell(t *testing.T) {
 	}
 }
 
-// The method keeps sets the topic's retention in milliseconds.
-func (s *stocked) keeps(t *testing.T, retention int) {
+// setRetention sets the topic's retention in milliseconds.
+func (s *checkFixture) setRetention(t *testing.T, retention int) {
 	t.Helper()
 	most, segment := fmt.Sprint(retention), fmt.Sprint(aDay)
 	changed, err := kadm.NewClient(s.broker).AlterTopicConfigs(context.WithoutCancel(t.Context()),
@@ -146,8 +146,8 @@ func (s *stocked) keeps(t *testing.T, retention int) {
 	}
 }
 
-// The method checked replaces parts of soundPolicy, and runs `semel check` with the resulting policy.
-func (s *stocked) checked(t *testing.T, name string, pieces ...string) {
+// checkPolicy replaces parts of soundPolicy, and runs `semel check` with the resulting policy.
+func (s *checkFixture) checkPolicy(t *testing.T, name string, pieces ...string) {
 	t.Helper()
 	text := soundPolicy
 	for i := 0; i < len(pieces); i += 2 {
@@ -166,15 +166,15 @@ type answer struct {
 	evidence string
 }
 
-// The method answers runs `semel check` with a policy and returns the checks that have the given result.
-func (s *stocked) answers(t *testing.T, result string, code int, args ...string) (all []answer) {
+// checkAnswers runs `semel check` with a policy and returns the checks that have the given result.
+func (s *checkFixture) checkAnswers(t *testing.T, result string, code int, args ...string) (all []answer) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "-o", "json"}, args...)...)
 	if r.code != code {
 		t.Fatalf("the exit code is %d, not %d: %s%s", r.code, code, r.out, r.errors)
 	}
-	var c checked
-	decoded(t, r.out, &c)
+	var c checkOutput
+	decodeJSON(t, r.out, &c)
 	for _, a := range c.Consumers[0].Answers {
 		if a.Result != result {
 			continue
@@ -195,32 +195,32 @@ func numbersOf(all []answer) (numbers []int) {
 }
 
 // find causes a fault, runs the checks, verifies which checks fail, and repairs the fault.
-func (s *stocked) find(t *testing.T, f fault) {
+func (s *checkFixture) find(t *testing.T, f fault) {
 	policy := "semel.yaml"
 	if f.policy != nil {
 		policy = "planted.yaml"
-		s.checked(t, policy, f.policy...)
+		s.checkPolicy(t, policy, f.policy...)
 	}
-	for _, statement := range f.plant {
-		s.change(t, s.dialect.Replace(statement))
+	for _, statement := range f.cause {
+		s.execute(t, s.dialect.Replace(statement))
 	}
 	if f.keeps != 0 {
-		s.keeps(t, f.keeps)
-		defer s.keeps(t, 7*aDay)
+		s.setRetention(t, f.keeps)
+		defer s.setRetention(t, 7*aDay)
 	}
 	args := []string{"--config", policy}
 	if f.deep {
 		args = append(args, "--deep")
 	}
-	found := s.answers(t, "fail", 4, args...)
-	for _, statement := range f.mend {
-		s.change(t, s.dialect.Replace(statement))
+	found := s.checkAnswers(t, "fail", 4, args...)
+	for _, statement := range f.repair {
+		s.execute(t, s.dialect.Replace(statement))
 	}
 	if numbers := numbersOf(found); !slices.Equal(numbers, f.under) {
 		t.Fatalf("%v fail, not %v: %+v", numbers, f.under, found)
 	}
-	if said := found[len(found)-1].evidence; !strings.Contains(said, f.says) {
-		t.Errorf("of %d is said %q, which has no %q", f.under, said, f.says)
+	if said := found[len(found)-1].evidence; !strings.Contains(said, f.expectedText) {
+		t.Errorf("of %d is said %q, which has no %q", f.under, said, f.expectedText)
 	}
 	for _, a := range found {
 		t.Logf("%2d FAIL  %s", a.number, a.evidence)
@@ -235,12 +235,12 @@ func TestCheckFindsEachPlantedFaultUnderItsNumber(t *testing.T) {
 	}
 	for database, dsn := range map[string]string{"SQLite": "", "PostgreSQL": services.Postgres(t)} {
 		t.Run(database, func(t *testing.T) {
-			s := stockedShop(t, dsn)
+			s := newCheckFixture(t, dsn)
 			sound := func(when string) {
-				if failed := s.answers(t, "fail", 0, "--config", "semel.yaml", "--deep"); len(failed) > 0 {
+				if failed := s.checkAnswers(t, "fail", 0, "--config", "semel.yaml", "--deep"); len(failed) > 0 {
 					t.Errorf("%s %+v fail", when, failed)
 				}
-				if unknown := numbersOf(s.answers(t, "cannot_know", 0, "--config", "semel.yaml")); !slices.Equal(unknown, []int{4, 18, 24}) {
+				if unknown := numbersOf(s.checkAnswers(t, "cannot_know", 0, "--config", "semel.yaml")); !slices.Equal(unknown, []int{4, 18, 24}) {
 					t.Errorf("%s %v cannot be known", when, unknown)
 				}
 			}
@@ -254,10 +254,10 @@ func TestCheckFindsEachPlantedFaultUnderItsNumber(t *testing.T) {
 }
 
 func TestCheckAsksNothingAboutAPolicyThatNobodyMayRun(t *testing.T) {
-	s := stockedShop(t, "")
+	s := newCheckFixture(t, "")
 	for name, pieces := range refusedFaults() {
 		t.Run(name, func(t *testing.T) {
-			s.checked(t, "planted.yaml", pieces...)
+			s.checkPolicy(t, "planted.yaml", pieces...)
 			if r := s.semel(t, "check", "--config", "planted.yaml"); r.code != 3 || r.out != "" || !strings.HasPrefix(r.errors, "planted.yaml:") {
 				t.Errorf("%+v", r)
 			} else {
@@ -267,8 +267,8 @@ func TestCheckAsksNothingAboutAPolicyThatNobodyMayRun(t *testing.T) {
 	}
 }
 
-// The function silent returns an address that accepts connections but never answers.
-func silent(t *testing.T) string {
+// silentAddress returns an address that accepts connections but never answers.
+func silentAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -279,21 +279,21 @@ func silent(t *testing.T) string {
 }
 
 func TestCheckEndsWhereNobodyAnswers(t *testing.T) {
-	s := stockedShop(t, "")
+	s := newCheckFixture(t, "")
 	for name, c := range map[string]struct {
 		pieces  []string
 		unknown []int
 	}{
-		"K3_a_broker_that_answers_nothing": {[]string{"BROKERS", silent(t)}, []int{4, 13, 18, 22, 24}},
-		"K3_a_database_that_answers_nothing": {[]string{"STORE", `postgres: {url: "postgres://shop@` + silent(t) + `/shop?sslmode=disable"}`},
+		"K3_a_broker_that_answers_nothing": {[]string{"BROKERS", silentAddress(t)}, []int{4, 13, 18, 22, 24}},
+		"K3_a_database_that_answers_nothing": {[]string{"STORE", `postgres: {url: "postgres://shop@` + silentAddress(t) + `/shop?sslmode=disable"}`},
 			[]int{2, 3, 4, 7, 12, 15, 16, 18, 22, 24, 25}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			policy := name + ".yaml"
-			s.checked(t, policy, c.pieces...)
+			s.checkPolicy(t, policy, c.pieces...)
 			began := time.Now()
-			unknown := s.answers(t, "cannot_know", 0, "--config", policy, "--timeout", "500ms")
+			unknown := s.checkAnswers(t, "cannot_know", 0, "--config", policy, "--timeout", "500ms")
 			// The client waits ten seconds for the first answer on each connection.
 			if took := time.Since(began); !slices.Equal(numbersOf(unknown), c.unknown) || took > 30*time.Second {
 				t.Errorf("after %v %+v cannot be known", took, unknown)

@@ -50,10 +50,10 @@ func TestAPlainURLThroughAPoolerByTransaction(t *testing.T) {
 }
 
 // appliesAll runs the example until its file is read to the end.
-func (s shop) appliesAll(t *testing.T) {
+func (s fixture) appliesAll(t *testing.T) {
 	t.Helper()
 	var told summary
-	s.done(t, &told, "run", "-o", "json", "--config", "postgres.yaml")
+	s.runJSON(t, &told, "run", "-o", "json", "--config", "postgres.yaml")
 	if n := told.Consumers["billing"]["applied"]; n != 7500 {
 		t.Errorf("%d were applied, want 7500", n)
 	}

@@ -50,7 +50,7 @@ consumers:
 func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 	const names = "select string_agg(nspname, ' ' order by nspname) from pg_catalog.pg_namespace"
 	s := example(t, services.Postgres(t))
-	before := one[string](t, s.dsn, names)
+	before := queryOne[string](t, s.dsn, names)
 	tables := "select count(*) from information_schema.tables where table_schema = 'public'"
 	var found struct {
 		Failed    int
@@ -64,7 +64,7 @@ func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 		}
 	}
 	t.Run("K3_the_sound_handler_passes_and_nothing_is_left", func(t *testing.T) {
-		s.done(t, &found, "check", "--prove", "--config", "postgres.yaml", "-o", "json")
+		s.runJSON(t, &found, "check", "--prove", "--config", "postgres.yaml", "-o", "json")
 		if len(found.Consumers) != 1 || found.Failed != 0 || found.Consumers[0].Proof.Database != "PostgreSQL" || found.Consumers[0].Proof.Messages != 5 {
 			t.Fatalf("%+v", found)
 		}
@@ -77,7 +77,7 @@ func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 		if passed < 16 {
 			t.Errorf("%d subtests passed: %+v", passed, found)
 		}
-		if after, n := one[string](t, s.dsn, names), one[int](t, s.dsn, tables); after != before || n != 0 {
+		if after, n := queryOne[string](t, s.dsn, names), queryOne[int](t, s.dsn, tables); after != before || n != 0 {
 			t.Errorf("schemas %s, before %s; %d tables in public", after, before, n)
 		}
 	})
@@ -87,15 +87,15 @@ func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 		s.write(t, "keyed.sql", "create table accounts (id text primary key, balance bigint not null);\n"+
 			"create table entries (payment text unique, account text, amount bigint);\n"+
 			"insert into accounts select 'acc-' || lpad(n::text, 3, '0'), 0 from generate_series(0, 99) as n")
-		s.done(t, &found, "check", "--prove", "--config", "key.yaml", "-o", "json")
+		s.runJSON(t, &found, "check", "--prove", "--config", "key.yaml", "-o", "json")
 	})
 	t.Run("K3_statements_that_leave_the_schema_are_refused", func(t *testing.T) {
 		s.edit(t, "public.yaml", "insert into entries", "insert into public.entries")
-		s.refused(t, []string{"names the schema public", "write the names of tables without a schema"}, "check", "--prove", "--config", "public.yaml")
+		s.runRefused(t, []string{"names the schema public", "write the names of tables without a schema"}, "check", "--prove", "--config", "public.yaml")
 	})
 	t.Run("K3_without_setup_the_tables_cannot_be_created", func(t *testing.T) {
 		s.edit(t, "bare.yaml", "setup: setup-postgres.sql", "")
-		s.refused(t, []string{"store shop has no setup"}, "check", "--prove", "--config", "bare.yaml")
+		s.runRefused(t, []string{"store shop has no setup"}, "check", "--prove", "--config", "bare.yaml")
 	})
 	t.Run("K3_intents_and_answers_with_effects_are_compared", func(t *testing.T) {
 		s.write(t, "intents.yaml", withIntents)
@@ -103,13 +103,13 @@ func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 		s.write(t, "sample.jsonl", `{"specversion":"1.0","id":"1","source":"shop","type":"payment","data":{}}`+"\n"+
 			`{"specversion":"1.0","id":"2","source":"shop","type":"payment","data":{}}`+"\n")
 		s.write(t, "answers.jsonl", strings.Repeat(`{"effects": [], "intents": [{"to": "mailer", "purpose": "receipt"}]}`+"\n", 2))
-		s.done(t, &found, "check", "--prove", "--config", "intents.yaml", "--consumer", "placing", "--messages", "sample.jsonl", "-o", "json")
-		s.done(t, &found, "check", "--prove", "--config", "intents.yaml", "--consumer", "asking", "--messages", "sample.jsonl", "--answers", "answers.jsonl", "-o", "json")
+		s.runJSON(t, &found, "check", "--prove", "--config", "intents.yaml", "--consumer", "placing", "--messages", "sample.jsonl", "-o", "json")
+		s.runJSON(t, &found, "check", "--prove", "--config", "intents.yaml", "--consumer", "asking", "--messages", "sample.jsonl", "--answers", "answers.jsonl", "-o", "json")
 		if calls := found.Consumers[0].Proof; found.Failed != 0 || calls.Database != "PostgreSQL" || calls.Messages != 2 {
 			t.Errorf("%+v", found)
 		}
 	})
-	if after := one[string](t, s.dsn, names); after != before || strings.Contains(after, "semel_prove") {
+	if after := queryOne[string](t, s.dsn, names); after != before || strings.Contains(after, "semel_prove") {
 		t.Errorf("schemas %s are left, before %s", after, before)
 	}
 }

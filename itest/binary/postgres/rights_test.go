@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// The function entitled returns the parameter s with a connection string for a new role. The role has the privileges
+// grantMinimum returns the parameter s with a connection string for a new role. The role has the privileges
 // that `semel migrate grants` prints, and the privileges that the handlers need for their own tables.
-func entitled(t *testing.T, s shop, policy string, handlers ...string) (poor shop, grants []string) {
+func grantMinimum(t *testing.T, s fixture, policy string, handlers ...string) (poor fixture, grants []string) {
 	t.Helper()
 	exec := func(statement string) { services.Exec(t, s.dsn, statement) }
 	exec("do $$ begin if not exists (select from pg_roles where rolname = 'semel_worker') then create role semel_worker; end if; end $$")
@@ -26,7 +26,7 @@ func entitled(t *testing.T, s shop, policy string, handlers ...string) (poor sho
 		exec("grant select, insert, update on " + table + " to semel_worker")
 	}
 	var told struct{ Stores []struct{ Grants []string } }
-	s.done(t, &told, "migrate", "grants", "--config", policy, "--role", "semel_worker", "-o", "json")
+	s.runJSON(t, &told, "migrate", "grants", "--config", policy, "--role", "semel_worker", "-o", "json")
 	if n := strings.Count(r.out, ";\n"); len(told.Stores) != 1 || len(told.Stores[0].Grants) != n || n < 20 {
 		t.Errorf("%d statements, and with -o json %+v", n, told)
 	}
@@ -40,13 +40,13 @@ func TestARoleWithTheGrantsThatArePrinted(t *testing.T) {
 	if r := s.semel(t, "run", "--config", "postgres.yaml"); r.code != 0 || strings.Contains(r.errors, " lacks ") {
 		t.Fatalf("%+v", r)
 	}
-	poor, grants := entitled(t, s, "postgres.yaml", "accounts", "entries")
+	poor, grants := grantMinimum(t, s, "postgres.yaml", "accounts", "entries")
 	t.Run("runs_the_consumer_without_a_warning_and_acts_on_its_messages", func(t *testing.T) {
 		services.Exec(t, s.dsn, "delete from semel_inbox; delete from semel_markers; delete from semel_positions; delete from entries")
 		if r := poor.semel(t, "run", "--config", "postgres.yaml", "--from-start"); r.code != 0 || strings.Contains(r.errors, " lacks ") || strings.Contains(r.errors, "42501") {
 			t.Errorf("%+v", r)
 		}
-		if n := one[int](t, s.dsn, "select count(*) from entries"); n == 0 {
+		if n := queryOne[int](t, s.dsn, "select count(*) from entries"); n == 0 {
 			t.Error("nothing took effect")
 		}
 		for _, command := range [][]string{{"consumers", "pause", "--all"}, {"consumers", "resume", "--all"}, {"messages", "discard", "--all", "--yes"}} {
@@ -66,7 +66,7 @@ func TestARoleWithTheGrantsThatArePrinted(t *testing.T) {
 	})
 	t.Run("prints_what_it_needs_itself", func(t *testing.T) {
 		var told struct{ Stores []struct{ Grants []string } }
-		poor.done(t, &told, "migrate", "grants", "--config", "postgres.yaml", "-o", "json")
+		poor.runJSON(t, &told, "migrate", "grants", "--config", "postgres.yaml", "-o", "json")
 		if !slices.Equal(told.Stores[0].Grants, grants) {
 			t.Errorf("%v, not %v", told.Stores[0].Grants, grants)
 		}

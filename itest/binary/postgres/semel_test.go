@@ -19,13 +19,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// shop is what a test uses: the binary, a folder with a policy, and a database.
-type shop struct{ binary, dir, dsn string }
+// fixture is what a test uses: the binary, a folder with a policy, and a database.
+type fixture struct{ binary, dir, dsn string }
 
 // example returns a folder with the policies of examples/payments, and a database.
-func example(t *testing.T, dsn string) shop {
+func example(t *testing.T, dsn string) fixture {
 	t.Helper()
-	s := shop{dir: t.TempDir(), dsn: dsn}
+	s := fixture{dir: t.TempDir(), dsn: dsn}
 	copyExample(t, s.dir, "../../../examples/payments")
 	s.binary = os.Getenv(built)
 	return s
@@ -54,7 +54,7 @@ func copyExample(t *testing.T, to, from string) {
 func TestAnExampleThatWasRunIsStillNew(t *testing.T) {
 	clone := t.TempDir()
 	copyExample(t, clone, "../../../examples/payments")
-	shop{dir: clone}.write(t, "payments.db", "what a run left")
+	fixture{dir: clone}.write(t, "payments.db", "what a run left")
 	fresh := t.TempDir()
 	copyExample(t, fresh, clone)
 	if _, err := os.Stat(filepath.Join(fresh, "payments.db")); !errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +68,7 @@ type result struct {
 	out, errors string
 }
 
-func (s shop) semel(t *testing.T, args ...string) result {
+func (s fixture) semel(t *testing.T, args ...string) result {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.binary, args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn)
@@ -81,8 +81,8 @@ func (s shop) semel(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), log.String()}
 }
 
-// The method done runs semel, checks that semel succeeds, and decodes its JSON output.
-func (s shop) done(t *testing.T, into any, args ...string) {
+// runJSON runs semel, checks that semel succeeds, and decodes its JSON output.
+func (s fixture) runJSON(t *testing.T, into any, args ...string) {
 	t.Helper()
 	r := s.semel(t, args...)
 	if r.code != 0 {
@@ -93,8 +93,8 @@ func (s shop) done(t *testing.T, into any, args ...string) {
 	}
 }
 
-// The method refused runs semel, and checks that semel exits with 1 and prints all given texts on one line.
-func (s shop) refused(t *testing.T, says []string, args ...string) {
+// runRefused runs semel, and checks that semel exits with 1 and prints all given texts on one line.
+func (s fixture) runRefused(t *testing.T, says []string, args ...string) {
 	t.Helper()
 	if args[0] == "run" { // on a slow server, semel also logs that it waits
 		args = append(args, "--log-level", "error")
@@ -110,7 +110,7 @@ func (s shop) refused(t *testing.T, says []string, args ...string) {
 	}
 }
 
-func (s shop) write(t testing.TB, name, text string) {
+func (s fixture) write(t testing.TB, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func (s shop) write(t testing.TB, name, text string) {
 }
 
 // edit writes a copy of postgres.yaml with replaced parts.
-func (s shop) edit(t *testing.T, name string, pieces ...string) {
+func (s fixture) edit(t *testing.T, name string, pieces ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "postgres.yaml"))
 	if err != nil {
@@ -127,8 +127,8 @@ func (s shop) edit(t *testing.T, name string, pieces ...string) {
 	s.write(t, name, strings.NewReplacer(pieces...).Replace(string(text)))
 }
 
-// The function one returns the value of a query that returns a single value.
-func one[T any](t *testing.T, dsn, query string, args ...any) (v T) {
+// queryOne returns the value of a query that returns a single value.
+func queryOne[T any](t *testing.T, dsn, query string, args ...any) (v T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {

@@ -55,11 +55,11 @@ func TestAPolicyOfStepsThatIsKilledBetweenThem(t *testing.T) {
 		s.write(t, "orders.jsonl", lines.String())
 		s.semel(t, "migrate", "up", "--config", "steps.yaml")
 		between := func(steps int) int {
-			return one[int](t, s.dsn, "select count(*) from semel_inbox where json_array_length(steps::json) = $1 and state <> 'COMPLETED'", steps)
+			return queryOne[int](t, s.dsn, "select count(*) from semel_inbox where json_array_length(steps::json) = $1 and state <> 'COMPLETED'", steps)
 		}
 		for done, step := range []string{"charge", "ship"} {
-			one[int](t, s.dsn, "with u as (update slow set n = case step when $1 then 3600 else 0 end returning 1) select count(*) from u", step)
-			r, _ := s.started(t, "run", "--config", "steps.yaml")
+			queryOne[int](t, s.dsn, "with u as (update slow set n = case step when $1 then 3600 else 0 end returning 1) select count(*) from u", step)
+			r, _ := s.startCommand(t, "run", "--config", "steps.yaml")
 			s.sleeper(t) // wait until the server is executing the step
 			if between(done+1) == 0 {
 				t.Errorf("%s runs, and no row has %d steps done", step, done+1)
@@ -73,16 +73,16 @@ func TestAPolicyOfStepsThatIsKilledBetweenThem(t *testing.T) {
 			t.Logf("killed when %d messages had %d steps done", n, done+1)
 			// The test ends the sessions of the dead client itself, because the server does not notice that the client
 			// died.
-			for one[int](t, s.dsn, "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'semel' and datname = current_database()") != 0 {
+			for queryOne[int](t, s.dsn, "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'semel' and datname = current_database()") != 0 {
 				continue
 			}
 		}
-		one[int](t, s.dsn, "with u as (update slow set n = 0 returning 1) select count(*) from u")
-		last, _ := s.started(t, "run", "--config", "steps.yaml")
-		s.completed(t, orders)
-		stopped(t, last)
+		queryOne[int](t, s.dsn, "with u as (update slow set n = 0 returning 1) select count(*) from u")
+		last, _ := s.startCommand(t, "run", "--config", "steps.yaml")
+		s.waitCompleted(t, orders)
+		stopProcess(t, last)
 		const ledger = "select (select free from stock) || ' ' || (select balance from accounts) || ' ' || (select count(*) from shipments)"
-		if got := one[string](t, s.dsn, ledger); got != "90 930 10" {
+		if got := queryOne[string](t, s.dsn, ledger); got != "90 930 10" {
 			t.Errorf("stock, balance and shipments are %s, want 90 930 10", got)
 		}
 	})

@@ -40,7 +40,7 @@ func TestAStopDoesNotWaitForADatabaseThatIsBusy(t *testing.T) {
 				fmt.Fprintf(&lines, "{\"id\":\"%d\"}\n", i)
 			}
 			s.write(t, "slow.jsonl", lines.String())
-			cmd, log := s.started(t, "run", "--config", "slow.yaml")
+			cmd, log := s.startCommand(t, "run", "--config", "slow.yaml")
 			backend := s.sleeper(t)
 			if frozen {
 				if err := syscall.Kill(backend, syscall.SIGSTOP); err != nil {
@@ -63,8 +63,8 @@ func TestAStopDoesNotWaitForADatabaseThatIsBusy(t *testing.T) {
 	})
 }
 
-// The method started starts a command in the background. Read stderr only after the command has ended.
-func (s shop) started(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
+// startCommand starts a command in the background. Read stderr only after the command has ended.
+func (s fixture) startCommand(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd, log := exec.Command(s.binary, args...), &bytes.Buffer{}
 	cmd.Dir, cmd.Env, cmd.Stderr = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn), log
@@ -77,7 +77,7 @@ func (s shop) started(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 
 // sleeper waits until the consumer's connection executes its slow statement, and returns the id of the server
 // process.
-func (s shop) sleeper(t *testing.T) (pid int) {
+func (s fixture) sleeper(t *testing.T) (pid int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.dsn)
 	if err != nil {

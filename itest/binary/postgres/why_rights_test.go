@@ -13,8 +13,8 @@ import (
 func TestWhyTellsWhatItMayRead(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	var ran summary
-	s.done(t, &ran, "run", "-o", "json", "--config", "postgres.yaml")
-	parked := s.parked(t, "postgres.yaml", "--reason", "condition unmet")[0]
+	s.runJSON(t, &ran, "run", "-o", "json", "--config", "postgres.yaml")
+	parked := s.listParked(t, "postgres.yaml", "--reason", "condition unmet")[0]
 	services.Exec(t, s.dsn, "drop role if exists semel_on_call", "create role semel_on_call", "grant select on all tables in schema public to semel_on_call")
 	t.Cleanup(func() { services.Exec(t, s.dsn, "drop owned by semel_on_call", "drop role semel_on_call") })
 	poor := s

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// explained is the JSON output of `semel why`.
-type explained struct {
+// whyOutput is the JSON output of `semel why`.
+type whyOutput struct {
 	Found []struct {
 		Consumer, Stage, Applied, Says string
 		Commands                       []string
@@ -26,10 +26,10 @@ type explained struct {
 }
 
 // stage runs `semel why` for an id that one consumer knows, and returns the stage of the message.
-func (s shop) stage(t *testing.T, id string, flags ...string) string {
+func (s fixture) stage(t *testing.T, id string, flags ...string) string {
 	t.Helper()
-	var e explained
-	s.done(t, &e, append([]string{"why", id, "-o", "json"}, flags...)...)
+	var e whyOutput
+	s.runJSON(t, &e, append([]string{"why", id, "-o", "json"}, flags...)...)
 	if len(e.Found) != 1 || len(e.Found[0].Markers) != 1 && e.Found[0].Stage != "broken" {
 		t.Fatalf("of %s it is said: %+v", id, e)
 	}
@@ -40,9 +40,9 @@ func TestWhyOnPostgreSQL(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	config := []string{"--config", "postgres.yaml"}
 	var ran summary
-	s.done(t, &ran, append([]string{"run", "-o", "json"}, config...)...)
-	parked := s.parked(t, "postgres.yaml", "--reason", "condition unmet")[0]
-	applied := one[string](t, s.dsn, `select payment from entries order by payment limit 1`)
+	s.runJSON(t, &ran, append([]string{"run", "-o", "json"}, config...)...)
+	parked := s.listParked(t, "postgres.yaml", "--reason", "condition unmet")[0]
+	applied := queryOne[string](t, s.dsn, `select payment from entries order by payment limit 1`)
 	for name, c := range map[string]struct {
 		id, stage string
 		flags     []string
@@ -59,9 +59,9 @@ func TestWhyOnPostgreSQL(t *testing.T) {
 		})
 	}
 	t.Run("K13_a_conflict_beside_what_was_applied", func(t *testing.T) {
-		conflict := s.parked(t, "postgres.yaml", "--reason", "conflict")[0]
-		var e explained
-		s.done(t, &e, append([]string{"why", conflict.ID, "-o", "json"}, config...)...)
+		conflict := s.listParked(t, "postgres.yaml", "--reason", "conflict")[0]
+		var e whyOutput
+		s.runJSON(t, &e, append([]string{"why", conflict.ID, "-o", "json"}, config...)...)
 		if f := e.Found[0]; f.Applied != "yes" || len(f.Rows) != 1 || !f.Rows[0].Conflict || f.Rows[0].Fingerprint == f.Markers[0].Fingerprint {
 			t.Errorf("%+v", f)
 		}
@@ -85,8 +85,8 @@ func TestWhyOnPostgreSQL(t *testing.T) {
 	})
 }
 
-// checked is the JSON output of `semel check`.
-type checked struct {
+// checkOutput is the JSON output of `semel check`.
+type checkOutput struct {
 	Consumers []struct {
 		Answers []struct {
 			Number                   int
@@ -95,15 +95,15 @@ type checked struct {
 	}
 }
 
-// The method answered runs `semel check` and returns the numbers of the checks that have the given result.
-func (s shop) answered(t *testing.T, result string, code int, flags ...string) (numbers []int) {
+// runCheck runs `semel check` and returns the numbers of the checks that have the given result.
+func (s fixture) runCheck(t *testing.T, result string, code int, flags ...string) (numbers []int) {
 	t.Helper()
 	r := s.semel(t, append([]string{"check", "-o", "json", "--config", "postgres.yaml"}, flags...)...)
-	var c checked
+	var c checkOutput
 	if r.code != code {
 		t.Fatalf("the exit code is %d, not %d: %s%s", r.code, code, r.out, r.errors)
 	}
-	decoded(t, r.out, &c)
+	decodeJSON(t, r.out, &c)
 	for _, a := range c.Consumers[0].Answers {
 		if a.Result == result {
 			numbers = append(numbers, a.Number)
@@ -113,40 +113,40 @@ func (s shop) answered(t *testing.T, result string, code int, flags ...string) (
 }
 
 func TestCheckOnPostgreSQL(t *testing.T) {
-	server := guarded(t, "secret")
+	server := startPasswordServer(t, "secret")
 	s := example(t, server.DSN())
 	t.Run("K3_a_store_without_tables", func(t *testing.T) {
-		if failed := s.answered(t, "fail", 4); len(failed) != 1 || failed[0] != 7 {
+		if failed := s.runCheck(t, "fail", 4); len(failed) != 1 || failed[0] != 7 {
 			t.Errorf("%v fail", failed)
 		}
 	})
 	var ran summary
-	s.done(t, &ran, "run", "-o", "json", "--config", "postgres.yaml")
+	s.runJSON(t, &ran, "run", "-o", "json", "--config", "postgres.yaml")
 	t.Run("K3_a_sound_consumer", func(t *testing.T) {
-		if unknown := s.answered(t, "cannot_know", 0); len(unknown) != 3 {
+		if unknown := s.runCheck(t, "cannot_know", 0); len(unknown) != 3 {
 			t.Errorf("%v cannot be known", unknown)
 		}
 	})
 	t.Run("K3_tables_that_do_not_protect", func(t *testing.T) {
 		services.Exec(t, s.dsn, "alter table semel_markers set unlogged")
-		if failed := s.answered(t, "fail", 4); len(failed) != 1 || failed[0] != 7 {
+		if failed := s.runCheck(t, "fail", 4); len(failed) != 1 || failed[0] != 7 {
 			t.Errorf("%v fail", failed)
 		}
 		services.Exec(t, s.dsn, "alter table semel_markers set logged")
 	})
 	t.Run("K3_law_12_a_marker_whose_row_says_otherwise", func(t *testing.T) {
-		if failed := s.answered(t, "fail", 0, "--deep"); len(failed) > 0 {
+		if failed := s.runCheck(t, "fail", 0, "--deep"); len(failed) > 0 {
 			t.Errorf("of a sound store %v fail", failed)
 		}
 		services.Exec(t, s.dsn, "update semel_markers set outcome = 5 where outcome = 3")
-		if failed := s.answered(t, "fail", 4, "--deep"); len(failed) != 1 || failed[0] != 7 {
+		if failed := s.runCheck(t, "fail", 4, "--deep"); len(failed) != 1 || failed[0] != 7 {
 			t.Errorf("%v fail", failed)
 		}
 		services.Exec(t, s.dsn, "update semel_markers set outcome = 3 where outcome = 5")
 	})
 	t.Run("K3_rows_that_nobody_watches", func(t *testing.T) {
 		services.Exec(t, s.dsn, "update semel_inbox set changed_at = now() - interval '3 days'")
-		if failed := s.answered(t, "fail", 4); len(failed) != 1 || failed[0] != 15 {
+		if failed := s.runCheck(t, "fail", 4); len(failed) != 1 || failed[0] != 15 {
 			t.Errorf("%v fail", failed)
 		}
 	})
@@ -164,19 +164,19 @@ func TestCheckOnPostgreSQL(t *testing.T) {
 		}
 		u.User = url.UserPassword("shop", "wrong")
 		poor.dsn = u.String()
-		if unknown := poor.answered(t, "cannot_know", 0); len(unknown) < 8 {
+		if unknown := poor.runCheck(t, "cannot_know", 0); len(unknown) < 8 {
 			t.Errorf("%v cannot be known", unknown)
 		}
 	})
 	t.Run("K3_a_server_that_is_down", func(t *testing.T) {
 		server.Stop()
-		if unknown := s.answered(t, "cannot_know", 0); len(unknown) < 8 {
+		if unknown := s.runCheck(t, "cannot_know", 0); len(unknown) < 8 {
 			t.Errorf("%v cannot be known", unknown)
 		}
 	})
 }
 
-func decoded(t *testing.T, text string, into any) {
+func decodeJSON(t *testing.T, text string, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), into); err != nil {
 		t.Fatalf("%v in %s", err, text)

@@ -37,8 +37,8 @@ type load struct {
 	name        string
 	count, size int
 	batch       int32
-	// The field waits is true if the only batch of the topic is too large to read, so that its partition is blocked.
-	waits bool
+	// blocked is true if the only batch of the topic is too large to read, so that its partition is blocked.
+	blocked bool
 }
 
 func loads() []load {
@@ -47,7 +47,7 @@ func loads() []load {
 		{name: "240,000 records of 1 KB", count: 240_000, size: 1_000, batch: 1 << 20},
 		{name: "2,400 records of 900 KB", count: 2_400, size: 900_000, batch: 1 << 20},
 		{name: "200 records of 900 KB a batch", count: 2_400, size: 900_000, batch: 180_000_000 / 8},
-		{name: "a batch of 900 MB", count: 1_000, size: 900_000, batch: 950_000_000, waits: true},
+		{name: "a batch of 900 MB", count: 1_000, size: 900_000, batch: 950_000_000, blocked: true},
 	}
 }
 
@@ -64,7 +64,7 @@ func main() {
 		if *topic != "" {
 			read(ctx, *broker, *dsn, *topic, *bound, *waits)
 		} else {
-			all(ctx, *broker, *dsn, *bound)
+			measureAll(ctx, *broker, *dsn, *bound)
 		}
 	})
 	if err != nil {
@@ -74,8 +74,8 @@ func main() {
 	}
 }
 
-// The function all creates each topic, starts a process that reads the topic, and deletes the topic.
-func all(ctx context.Context, broker, dsn string, bound int64) {
+// measureAll creates each topic, starts a process that reads the topic, and deletes the topic.
+func measureAll(ctx context.Context, broker, dsn string, bound int64) {
 	if broker == "" || dsn == "" {
 		proof.Check(errors.New("no server: set SEMEL_KAFKA and SEMEL_POSTGRES, or -kafka and -dsn"))
 	}
@@ -85,7 +85,7 @@ func all(ctx context.Context, broker, dsn string, bound int64) {
 		topic := fmt.Sprintf("kafkamemory-%d-%d", os.Getpid(), n)
 		onDisk := l.write(ctx, broker, topic)
 		arguments := []string{"-kafka", broker, "-dsn", dsn, "-bound", strconv.FormatInt(bound, 10), "-read", topic}
-		if l.waits {
+		if l.blocked {
 			arguments = append(arguments, "-waits")
 		}
 		child := exec.CommandContext(ctx, os.Args[0], arguments...)
@@ -104,7 +104,7 @@ func migrate(ctx context.Context, dsn string) {
 
 // write creates a topic with one partition, fills it, and returns its size on the broker.
 func (l load) write(ctx context.Context, broker, topic string) (onDisk int64) {
-	var written compressed
+	var written byteCounter
 	c := proof.Must(kgo.NewClient(kgo.SeedBrokers(broker), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(l.batch),
 		kgo.BrokerMaxWriteBytes(1<<30), kgo.MaxBufferedRecords(2_000), kgo.ProducerLinger(300*time.Millisecond), kgo.WithHooks(&written), kgo.DisableClientMetrics()))
 	defer c.Close()
@@ -120,11 +120,11 @@ func (l load) write(ctx context.Context, broker, topic string) (onDisk int64) {
 	return written.bytes
 }
 
-// compressed counts the compressed bytes that are written.
-type compressed struct{ bytes int64 }
+// byteCounter counts the compressed bytes that are written.
+type byteCounter struct{ bytes int64 }
 
 // OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
-func (w *compressed) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
+func (w *byteCounter) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
 	w.bytes += int64(m.CompressedBytes)
 }
 
@@ -145,15 +145,15 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, waits boo
 	case left != waits:
 		proof.Check(fmt.Errorf("the partition waits: %t, and should: %t (%v)", left, waits, err))
 	}
-	peak := proof.Must(resident())
+	peak := proof.Must(maxMemory())
 	fmt.Printf("%.1f MiB resident at most; %d applied in %v", float64(peak)/(1<<20), run.Counts().Applied, time.Since(began).Round(100*time.Millisecond))
 	if waits {
 		fmt.Print("; it waits, and the run says so")
 	}
 }
 
-// The function resident returns the maximum memory of this process so far, in bytes.
-func resident() (int64, error) {
+// maxMemory returns the maximum memory of this process so far, in bytes.
+func maxMemory() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ import (
 // compareSemelbench compares the results of semelbench. If messages have bodies, the semelbench of the
 // current tree also measures the base, because the base's own semelbench may not support bodies.
 func (f flags) compareSemelbench(ctx context.Context, t trees, folder string) error {
-	table, args := paired.PostgresTable, f.semelbench()
+	table, args := paired.PostgresTable, f.semelbenchArgs()
 	if f.kafka != "" {
 		table = paired.KafkaTable
 	}
@@ -32,9 +32,9 @@ func (f flags) compareSemelbench(ctx context.Context, t trees, folder string) er
 	return f.write(ctx, t, table, base, present)
 }
 
-// The method semelbench returns the flags for the command semelbench. On PostgreSQL, the flags select each form of
+// semelbenchArgs returns the flags for the command semelbench. On PostgreSQL, the flags select each form of
 // handler under the conditions of bench.Base. With a broker, the flags select the default of 8 workers.
-func (f flags) semelbench() []string {
+func (f flags) semelbenchArgs() []string {
 	args := []string{"-dsn", f.dsn, "-rounds", "1"}
 	if f.body != "" {
 		args = append(args, "-body", f.body)

@@ -75,7 +75,7 @@ func measure(ctx context.Context, f flags) (err error) {
 	if r.Head, err = w.Describe(ctx, f.commit); err != nil {
 		return err
 	}
-	r.Rows, err = profiled(f.profile, func() ([]bench.Row, error) { return f.rows(ctx, w, o) })
+	r.Rows, err = runProfiled(f.profile, func() ([]bench.Row, error) { return f.rows(ctx, w, o) })
 	r.Elapsed, r.Head.LoadAfter = time.Since(began), bench.Load()
 	if f.json {
 		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(r))
@@ -102,7 +102,7 @@ func (f flags) options() (bench.Options, error) {
 		o.Rounds, o.Target = 3, 150*time.Millisecond
 	}
 	var err error
-	if o.Bodies, err = f.bodies(); err != nil {
+	if o.Bodies, err = f.selectedBodies(); err != nil {
 		return o, err
 	}
 	o.Only = func(c bench.Conditions) bool {
@@ -122,9 +122,9 @@ func (f flags) options() (bench.Options, error) {
 	return o, nil
 }
 
-// The method bodies returns the kinds of message bodies that the flags select. Without flags for bodies, messages have
+// selectedBodies returns the kinds of message bodies that the flags select. Without flags for bodies, messages have
 // no body.
-func (f flags) bodies() (all []bench.Body, err error) {
+func (f flags) selectedBodies() (all []bench.Body, err error) {
 	if all, err = bench.SizedBodies(f.body); err != nil {
 		return nil, fmt.Errorf("-body: %w", err)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/itest/bench"
 )
 
-// The function profiled calls the function measure. If file is set, profiled also writes a CPU profile of the process
+// runProfiled calls the function measure. If file is set, profiled also writes a CPU profile of the process
 // to this file.
-func profiled(file string, measure func() ([]bench.Row, error)) (rows []bench.Row, err error) {
+func runProfiled(file string, measure func() ([]bench.Row, error)) (rows []bench.Row, err error) {
 	if file == "" {
 		return measure()
 	}

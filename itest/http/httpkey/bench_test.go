@@ -23,7 +23,7 @@ import (
 // NAME=httpkey".
 func BenchmarkARequest(b *testing.B) {
 	dsn := services.Postgres(b)
-	keys := opened(b, dsn).store // opened creates the tables
+	keys := openPool(b, dsn).store // opened creates the tables
 	for _, k := range []struct {
 		name string
 		kind kind
@@ -37,17 +37,17 @@ func BenchmarkARequest(b *testing.B) {
 		{"PostgreSQL, leased", overKeys(b, keys)},
 		{"Redis, leased", overKeys(b, redis(b))},
 	} {
-		b.Run(k.name+"/without a guard", func(b *testing.B) { measured(b, k.kind.plain, false) })
-		b.Run(k.name+"/with a new key", func(b *testing.B) { measured(b, k.kind.protected, false) })
-		b.Run(k.name+"/a copy", func(b *testing.B) { measured(b, k.kind.protected, true) })
+		b.Run(k.name+"/without a guard", func(b *testing.B) { benchmark(b, k.kind.plain, false) })
+		b.Run(k.name+"/with a new key", func(b *testing.B) { benchmark(b, k.kind.protected, false) })
+		b.Run(k.name+"/a copy", func(b *testing.B) { benchmark(b, k.kind.protected, true) })
 	}
 }
 
 var lastKey atomic.Int64 // number of the last key in all requests
 
-// The function measured sends requests, as many at once as there are processors, and reports the median and the 99th
+// benchmark sends requests, as many at once as there are processors, and reports the median and the 99th
 // percentile of their durations. If the parameter copies is true, each worker repeats one request.
-func measured(b *testing.B, h http.Handler, copies bool) {
+func benchmark(b *testing.B, h http.Handler, copies bool) {
 	var mutex sync.Mutex
 	var all []time.Duration
 	began := time.Now()
@@ -55,14 +55,14 @@ func measured(b *testing.B, h http.Handler, copies bool) {
 		var took []time.Duration
 		own := fmt.Sprint(lastKey.Add(1))
 		if copies {
-			timed(b, h, own)
+			timeRequest(b, h, own)
 		}
 		for pb.Next() {
 			key := own
 			if !copies {
 				key = fmt.Sprint(lastKey.Add(1))
 			}
-			took = append(took, timed(b, h, key))
+			took = append(took, timeRequest(b, h, key))
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -76,8 +76,8 @@ func measured(b *testing.B, h http.Handler, copies bool) {
 	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// The function timed sends a request, and returns how long it took.
-func timed(b *testing.B, h http.Handler, key string) time.Duration {
+// timeRequest sends a request, and returns how long it took.
+func timeRequest(b *testing.B, h http.Handler, key string) time.Duration {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("tea"))
 	r.Header.Set("X-Account", "a")
 	r.Header.Set(httpkey.Header, `"`+key+`"`)
@@ -93,7 +93,7 @@ func timed(b *testing.B, h http.Handler, key string) time.Duration {
 
 func overMemory(b *testing.B) kind {
 	st := memstore.New()
-	return overShop(b, inMemory(st), func(ctx context.Context) error {
+	return overShop(b, newMemoryFixture(st), func(ctx context.Context) error {
 		t, _, err := st.Begin(ctx, store.TxOptions{}, nil)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func overSQLite(b *testing.B) kind {
 	d := sqliteThat(b, "full")
 	d.db.SetMaxOpenConns(8)
 	turn := make(chan struct{}, 1) // one writer at a time, as in the store, because SQLite's own waiting sleeps
-	return overShop(b, inSQL(b, d, true, "?"), func(ctx context.Context) error {
+	return overShop(b, newSQLFixture(b, d, true, "?"), func(ctx context.Context) error {
 		turn <- struct{}{}
 		defer func() { <-turn }()
 		tx, err := d.db.BeginTx(ctx, nil)
@@ -126,18 +126,18 @@ func overSQLite(b *testing.B) kind {
 // overKeys returns handlers with leased keys to measure. The handler does nothing, because its effects would be in
 // another system.
 func overKeys(b *testing.B, keys keystore.Store) kind {
-	return overShop(b, leased(keys), func(context.Context) error { return nil })
+	return overShop(b, newLeasedFixture(keys), func(context.Context) error { return nil })
 }
 
 // overShop returns two handlers to compare: a handler with a guard of the store s, and a plain handler with the same
 // effect.
-func overShop(b *testing.B, s *shop, plain func(context.Context) error) kind {
-	g, err := s.guard(config(), lease())
-	if s.effect == nil {
-		s.effect = func(ctx context.Context, _ string) error { return plain(ctx) }
+func overShop(b *testing.B, s *storeFixture, plain func(context.Context) error) kind {
+	g, err := s.newGuard(config(), lease())
+	if s.writeEffect == nil {
+		s.writeEffect = func(ctx context.Context, _ string) error { return plain(ctx) }
 	}
 	return kind{
 		plain:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { status(w, plain(r.Context())) }),
-		protected: protect(b, g, err, func(w http.ResponseWriter, r *http.Request) { status(w, s.effect(r.Context(), "protected")) }),
+		protected: protect(b, g, err, func(w http.ResponseWriter, r *http.Request) { status(w, s.writeEffect(r.Context(), "protected")) }),
 	}
 }

@@ -47,7 +47,7 @@ func ask(ctx context.Context, t *testing.T, to http.Handler, key string) *httpte
 }
 
 // serve returns a slow handler that writes an effect.
-func (c *clients) serve(s *shop) http.HandlerFunc {
+func (c *clients) serve(s *storeFixture) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, _ := httpkey.AttemptFrom(r.Context())
 		var n int64
@@ -57,7 +57,7 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 			}
 			processes.Pause(r.Context(), 200*time.Millisecond) // all repeated requests arrive in this time
 			// On SQLite the other requests wait for this transaction, so the handler cannot wait for these requests.
-			if !s.oneWriter {
+			if !s.singleWriter {
 				select {
 				case <-c.ended: // neither the handler nor the repetitions of its request block another key
 				case <-r.Context().Done():
@@ -66,8 +66,8 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 				}
 			}
 		}
-		if s.effect != nil {
-			if err := s.effect(r.Context(), a.Key); err != nil {
+		if s.writeEffect != nil {
+			if err := s.writeEffect(r.Context(), a.Key); err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}
@@ -77,9 +77,9 @@ func (c *clients) serve(s *shop) http.HandlerFunc {
 	}
 }
 
-// The method others sends requests with other keys while the handler of the shared key runs, and returns when these
+// sendOthers sends requests with other keys while the handler of the shared key runs, and returns when these
 // requests are answered.
-func (c *clients) others(ctx context.Context, t *testing.T, doors []http.Handler) {
+func (c *clients) sendOthers(ctx context.Context, t *testing.T, doors []http.Handler) {
 	select {
 	case <-c.begun:
 	case <-ctx.Done():
@@ -102,7 +102,7 @@ func (c *clients) others(ctx context.Context, t *testing.T, doors []http.Handler
 }
 
 func TestF1TwoHundredRequestsAtOnceRunTheHandlerOnce(t *testing.T) {
-	all := shops()
+	all := openers()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run("F1_"+name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -112,7 +112,7 @@ func TestF1TwoHundredRequestsAtOnceRunTheHandlerOnce(t *testing.T) {
 			for range 2 { // two guards, as in two processes
 				to := config()
 				to.Wait = time.Second
-				g := must.Get(s.guard(to, lease()))(t)
+				g := must.Get(s.newGuard(to, lease()))(t)
 				doors = append(doors, g.ProtectFunc(c.serve(s)))
 			}
 			var asking sync.WaitGroup
@@ -123,7 +123,7 @@ func TestF1TwoHundredRequestsAtOnceRunTheHandlerOnce(t *testing.T) {
 					}
 				})
 			}
-			c.others(ctx, t, doors)
+			c.sendOthers(ctx, t, doors)
 			asking.Wait()
 			if n := c.ran.Load(); n != 1 {
 				t.Errorf("the handler ran %d times", n)

@@ -41,10 +41,10 @@ type order struct {
 	Naive bool
 }
 
-func TestMain(m *testing.M) { children.Main(m, live) }
+func TestMain(m *testing.M) { children.Main(m, serveUntilKilled) }
 
-// The function live serves the API until the process is killed.
-func live(o order) error {
+// serveUntilKilled serves the API until the process is killed.
+func serveUntilKilled(o order) error {
 	pool, err := pgxpool.New(context.Background(), o.DSN+"&pool_max_conns=4")
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func live(o order) error {
 	if o.Provider != "" {
 		h = charge(o.Provider)
 		if o.Stepped {
-			h, l.Stepped, l.Completion = steps(o.Provider), true, &httpkey.Completion{After: time.Second}
+			h, l.Stepped, l.Completion = stepsHandler(o.Provider), true, &httpkey.Completion{After: time.Second}
 		}
 		g, err = httpkey.NewLeased(store, c, l)
 	}
@@ -88,10 +88,10 @@ func live(o order) error {
 func placeOrder(w http.ResponseWriter, r *http.Request) {
 	tx, err := httpkey.TxFrom[pgx.Tx](r.Context())
 	number, err := place(r, tx, err)
-	placed(w, number, err)
+	writePlaced(w, number, err)
 }
 
-func placed(w http.ResponseWriter, number int64, err error) {
+func writePlaced(w http.ResponseWriter, number int64, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -108,7 +108,7 @@ func naive(pool *pgxpool.Pool) http.Handler {
 			number, err = place(r, tx, nil)
 			return err
 		})
-		placed(w, number, err)
+		writePlaced(w, number, err)
 	})
 }
 
@@ -212,27 +212,27 @@ type point struct {
 
 var markers = pgproxy.Containing("semel_markers")
 
-func before(m pgproxy.Match) func(*pgproxy.Proxy) *pgproxy.Rule {
+func killBefore(m pgproxy.Match) func(*pgproxy.Proxy) *pgproxy.Rule {
 	return func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(pgproxy.Nth(1, m)) }
 }
 
-func after(m pgproxy.Match) func(*pgproxy.Proxy) *pgproxy.Rule {
+func killAfter(m pgproxy.Match) func(*pgproxy.Proxy) *pgproxy.Rule {
 	return func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(pgproxy.Nth(1, m)) }
 }
 
 var points = []point{
-	{"before the mark", before(markers)},
-	{"after the mark", after(markers)},
-	{"before the effect", before(pgproxy.Containing("insert into effects"))},
-	{"after the effect", after(pgproxy.Containing("insert into effects"))},
-	{"after the answer is written", after(pgproxy.Containing("semel_results"))},
-	{"before the commit", before(pgproxy.Commit)},
-	{"after the commit", after(pgproxy.Commit)},
+	{"before the mark", killBefore(markers)},
+	{"after the mark", killAfter(markers)},
+	{"before the effect", killBefore(pgproxy.Containing("insert into effects"))},
+	{"after the effect", killAfter(pgproxy.Containing("insert into effects"))},
+	{"after the answer is written", killAfter(pgproxy.Containing("semel_results"))},
+	{"before the commit", killBefore(pgproxy.Commit)},
+	{"after the commit", killAfter(pgproxy.Commit)},
 }
 
 func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
 	dsn := services.Postgres(t)
-	pool := opened(t, dsn)
+	pool := openPool(t, dsn)
 	must.Get(pool.pool.Exec(t.Context(), "create sequence numbers"))(t)
 	for how, stop := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "frozen": syscall.SIGSTOP} {
 		for _, at := range points {
@@ -298,11 +298,11 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestLaw5AProcessThatDiesLeavesAKeyThatIsCalledForAgainUnderTheSameKey(t *testing.T) {
 	dsn := services.Postgres(t)
-	opened(t, dsn)
+	openPool(t, dsn)
 	keys := pgproxy.Containing("semel_keys")
 	for _, at := range []point{
-		{"before the claim", before(keys)},
-		{"after the claim", after(pgproxy.Commit)},
+		{"before the claim", killBefore(keys)},
+		{"after the claim", killAfter(pgproxy.Commit)},
 		{"before the end", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(pgproxy.Nth(2, pgproxy.Commit)) }},
 		{"after the end", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(pgproxy.Nth(2, pgproxy.Commit)) }},
 	} {

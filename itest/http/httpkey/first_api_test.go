@@ -34,7 +34,7 @@ func TestTheFirstAPIPrintsWhatThePageShows(t *testing.T) {
 		api := &process{Cmd: exec.CommandContext(ctx, binary), log: &bytes.Buffer{}}
 		api.Dir, api.Stderr = folder, api.log
 		must.OK(t, api.Start())
-		listens(ctx, t, address, api)
+		waitListening(ctx, t, address, api)
 		text, err := exec.CommandContext(ctx, "sh", "-c", strings.NewReplacer("curl", "curl -s", "localhost:8080", address).Replace(command)).Output()
 		api.kill()
 		if err != nil {
@@ -47,8 +47,8 @@ func TestTheFirstAPIPrintsWhatThePageShows(t *testing.T) {
 	}
 }
 
-// The function listens waits until a server listens at the address.
-func listens(ctx context.Context, t *testing.T, address string, p *process) {
+// waitListening waits until a server listens at the address.
+func waitListening(ctx context.Context, t *testing.T, address string, p *process) {
 	t.Helper()
 	for {
 		c, err := net.Dial("tcp", address)

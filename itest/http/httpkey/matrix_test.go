@@ -72,13 +72,13 @@ var (
 )
 
 // want returns the result that a request must have if its key is in this state.
-func want(s *shop, st state, r request) fate {
+func want(s *storeFixture, st state, r request) fate {
 	if r == otherCaller || st == unused {
 		return isRun // the keys of different callers are independent
 	}
 	if r != same {
 		switch {
-		case s.leased(), st == kept, st == keptError, st == here:
+		case s.isLeased(), st == kept, st == keptError, st == here:
 			return isMismatch
 		case st == elsewhere:
 			return isInFlight // the outcome is known only when the first request has ended
@@ -128,13 +128,13 @@ type script struct {
 
 type scriptKey struct{}
 
-func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
+func (s *storeFixture) serve(w http.ResponseWriter, r *http.Request) {
 	p := r.Context().Value(scriptKey{}).(*script)
 	p.ran++
 	a, _ := httpkey.AttemptFrom(r.Context())
 	p.unknown = a.Unknown
-	if s.effect != nil {
-		if err := s.effect(r.Context(), a.Caller+a.Key); err != nil {
+	if s.writeEffect != nil {
+		if err := s.writeEffect(r.Context(), a.Caller+a.Key); err != nil {
 			http.Error(w, err.Error(), http.StatusTeapot)
 			return
 		}
@@ -160,12 +160,12 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 
 // bench is a test case with two guards, as in two processes.
 type bench struct {
-	*shop
+	*storeFixture
 	key         string
 	here, there http.Handler
 }
 
-func open(t *testing.T, s *shop, key string, e end, st state) *bench {
+func open(t *testing.T, s *storeFixture, key string, e end, st state) *bench {
 	t.Helper()
 	l := lease()
 	if st == inDoubt {
@@ -178,9 +178,9 @@ func open(t *testing.T, s *shop, key string, e end, st state) *bench {
 	case e == late:
 		quick.Timeout = 300 * time.Millisecond
 	}
-	b := &bench{shop: s, key: key}
+	b := &bench{storeFixture: s, key: key}
 	for h, c := range map[*http.Handler]httpkey.Config{&b.here: quick, &b.there: config()} {
-		g := must.Get(s.guard(c, l))(t)
+		g := must.Get(s.newGuard(c, l))(t)
 		*h = g.ProtectFunc(s.serve)
 	}
 	return b
@@ -242,13 +242,13 @@ type ending struct {
 	to  http.Handler
 }
 
-// The function waits reports whether a request must wait until the request in progress has ended.
-func waits(s *shop, st state, r request) bool {
-	return s.oneWriter && !s.leased() && (st == elsewhere || st == here && r == otherCaller)
+// mustWait reports whether a request must wait until the request in progress has ended.
+func mustWait(s *storeFixture, st state, r request) bool {
+	return s.singleWriter && !s.isLeased() && (st == elsewhere || st == here && r == otherCaller)
 }
 
 func TestF1EveryStateRequestAndEnd(t *testing.T) {
-	all := shops()
+	all := openers()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -256,7 +256,7 @@ func TestF1EveryStateRequestAndEnd(t *testing.T) {
 			for _, st := range []state{unused, kept, keptError, released, failed, inDoubt, here, elsewhere} {
 				for _, r := range []request{same, otherBody, otherRoute, otherCaller} {
 					for _, e := range []end{well, refusal, later, failure, panics, late, gone} {
-						if number++; st == inDoubt && !s.leased() {
+						if number++; st == inDoubt && !s.isLeased() {
 							continue // after a rollback the outcome is known
 						}
 						t.Run(fmt.Sprintf("F1_%s_%s_%s", st, r, e), func(t *testing.T) { judge(t, open(t, s, fmt.Sprint(number), e, st), st, r, e) })
@@ -270,45 +270,45 @@ func TestF1EveryStateRequestAndEnd(t *testing.T) {
 // judge sends a request, repeats the request, and checks both results.
 func judge(t *testing.T, b *bench, st state, r request, e end) {
 	land := b.bring(t, st)
-	expected := want(b.shop, st, r)
-	if waits(b.shop, st, r) {
+	expected := want(b.storeFixture, st, r)
+	if mustWait(b.storeFixture, st, r) {
 		land()
 		land, st = func() {}, kept
-		expected = want(b.shop, st, r)
+		expected = want(b.storeFixture, st, r)
 	}
 	p := &script{end: e}
 	w := b.send(b.here, r, p)
 	if land(); !expected.runs {
-		wants(t, "the request", w, p, expected, 0)
-		b.effects(t, st, r, 0)
+		expectAnswer(t, "the request", w, p, expected, 0)
+		b.checkEffects(t, st, r, 0)
 		return
 	}
 	status, code, keeps := e.answer()
-	wants(t, "the request", w, p, fate{status: status, code: code}, 1)
-	if told := b.leased() && r == same && st == failed; p.unknown != told {
+	expectAnswer(t, "the request", w, p, fate{status: status, code: code}, 1)
+	if told := b.isLeased() && r == same && st == failed; p.unknown != told {
 		t.Errorf("the handler saw an unknown outcome: %t", p.unknown)
 	}
 	effects := 0
 	if status == 201 {
 		effects = 1
 	}
-	b.effects(t, st, r, effects)
+	b.checkEffects(t, st, r, effects)
 	repeated := &script{end: well}
 	w = b.send(b.there, r, repeated)
 	if keeps {
-		wants(t, "its copy", w, repeated, fate{status: status, replayed: true}, 0)
-		b.effects(t, st, r, effects)
+		expectAnswer(t, "its copy", w, repeated, fate{status: status, replayed: true}, 0)
+		b.checkEffects(t, st, r, effects)
 		return
 	}
 	if st == inDoubt && e != later {
-		wants(t, "its copy", w, repeated, isUncertain, 0) // this guard does not repeat a request that may have had an effect
+		expectAnswer(t, "its copy", w, repeated, isUncertain, 0) // this guard does not repeat a request that may have had an effect
 		return
 	}
-	wants(t, "its copy", w, repeated, fate{status: 201}, 1)
-	b.effects(t, st, r, 1)
+	expectAnswer(t, "its copy", w, repeated, fate{status: 201}, 1)
+	b.checkEffects(t, st, r, 1)
 }
 
-func wants(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f fate, runs int) {
+func expectAnswer(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f fate, runs int) {
 	t.Helper()
 	replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"
 	if w.Code != f.status || replayed != f.replayed || p.ran != runs || f.code != "" && !strings.Contains(w.Body.String(), `"code":"`+f.code+`"`) {
@@ -319,11 +319,11 @@ func wants(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f
 	}
 }
 
-// The method effects checks the number of effects of the request that the case tests. Effects of the request that
+// checkEffects checks the number of effects of the request that the case tests. Effects of the request that
 // brought the key into its state do not count.
-func (b *bench) effects(t *testing.T, st state, r request, want int) {
+func (b *bench) checkEffects(t *testing.T, st state, r request, want int) {
 	t.Helper()
-	if b.leased() {
+	if b.isLeased() {
 		return
 	}
 	caller := "a"

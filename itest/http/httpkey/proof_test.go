@@ -84,7 +84,7 @@ func TestTheProofFindsAnAPIWithoutAGuard(t *testing.T) {
 func (f *fleet) run(t *testing.T) (placed, different, contradictions int) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
-	pool := opened(t, dsn)
+	pool := openPool(t, dsn)
 	must.Get(pool.pool.Exec(t.Context(), "create sequence numbers"))(t)
 	f.stopped = map[string]int{}
 	for i := range f.slots {
@@ -110,9 +110,9 @@ func (f *fleet) report(t *testing.T, placed int) {
 	}
 }
 
-// The method more returns the number of the next order, or false if all orders are placed and no process remains to be
+// nextOrder returns the number of the next order, or false if all orders are placed and no process remains to be
 // stopped.
-func (f *fleet) more(ctx context.Context) (int64, bool) {
+func (f *fleet) nextOrder(ctx context.Context) (int64, bool) {
 	f.mutex.Lock()
 	enough := f.total() >= f.stops
 	f.mutex.Unlock()
@@ -130,7 +130,7 @@ func (f *fleet) total() (n int) {
 // order places orders one after the other, and repeats requests as the contract requires.
 func (f *fleet) order(ctx context.Context, t *testing.T, draw *rand.Rand) {
 	for {
-		n, more := f.more(ctx)
+		n, more := f.nextOrder(ctx)
 		if !more {
 			return
 		}

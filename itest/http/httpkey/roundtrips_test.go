@@ -41,8 +41,8 @@ func protect(t testing.TB, g *httpkey.Guard, err error, h http.HandlerFunc) http
 	return g.ProtectFunc(h)
 }
 
-// The function sized limits the pool of a connection string to two connections, unless the string has its own limit.
-func sized(dsn string) string {
+// limitPool limits the pool of a connection string to two connections, unless the string has its own limit.
+func limitPool(dsn string) string {
 	if strings.Contains(dsn, "pool_max_conns") {
 		return dsn
 	}
@@ -51,7 +51,7 @@ func sized(dsn string) string {
 
 func overPgx(t testing.TB, dsn string) kind {
 	t.Helper()
-	pool := must.Get(pgxpool.New(context.Background(), sized(dsn)))(t)
+	pool := must.Get(pgxpool.New(context.Background(), limitPool(dsn)))(t)
 	t.Cleanup(pool.Close)
 	store := must.Get(pgxstore.New(pool, pgxstore.Options{}))(t)
 	g, err := httpkey.New[pgx.Tx](store, config())
@@ -76,7 +76,7 @@ func overPgx(t testing.TB, dsn string) kind {
 func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)
-	pool := must.Get(pgxpool.New(context.Background(), sized(dsn)))(t)
+	pool := must.Get(pgxpool.New(context.Background(), limitPool(dsn)))(t)
 	t.Cleanup(pool.Close)
 	store := must.Get(pgxstore.New(pool, pgxstore.Options{}))(t)
 	g, err := httpkey.New[*pgxstore.Queue](store.Queued(), config())
@@ -124,7 +124,7 @@ func overSQL(t testing.TB, dsn string) kind {
 
 func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 	dsn := services.Postgres(t)
-	opened(t, dsn) // opened creates the tables
+	openPool(t, dsn) // opened creates the tables
 	for _, c := range []struct {
 		name string
 		open func(testing.TB, string) kind

@@ -28,52 +28,52 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shop is a store of idempotency keys, with functions for the effects of handlers.
-type shop struct {
-	// The function guard returns a new guard for the store, like the guard of another process.
-	guard func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error)
-	// The function effect writes an effect in a handler's transaction. The function count returns the number of
+// storeFixture is a store of idempotency keys, with functions for the effects of handlers.
+type storeFixture struct {
+	// newGuard returns a new guard for the store, like the guard of another process.
+	newGuard func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error)
+	// writeEffect writes an effect in a handler's transaction. The function count returns the number of
 	// committed effects. With leased keys, both functions are nil, because the effects are in another system.
-	effect func(ctx context.Context, name string) error
-	count  func(t testing.TB, name string) int
-	// The field oneWriter is true if a request waits for the transaction of another request.
-	oneWriter bool
+	writeEffect func(ctx context.Context, name string) error
+	count       func(t testing.TB, name string) int
+	// singleWriter is true if a request waits for the transaction of another request.
+	singleWriter bool
 }
 
-func (s *shop) leased() bool { return s.effect == nil }
+func (s *storeFixture) isLeased() bool { return s.writeEffect == nil }
 
-// The function shops returns, for each kind of store, a function that opens a store.
-func shops() map[string]func(testing.TB) *shop {
-	return map[string]func(testing.TB) *shop{
-		"memory":          func(testing.TB) *shop { return inMemory(memstore.New()) },
-		"memory_leased":   func(testing.TB) *shop { return leased(memstore.NewKeys()) },
-		"sqlite":          func(t testing.TB) *shop { return inSQL(t, sqlite(t), true, "?") },
-		"sqlite_leased":   func(t testing.TB) *shop { return leased(sqlite(t).store) },
-		"postgres":        func(t testing.TB) *shop { return inSQL(t, postgres(t), false, "$1") },
-		"postgres_leased": func(t testing.TB) *shop { return leased(postgres(t).store) },
-		"pgx":             func(t testing.TB) *shop { return inPgx(t, services.Postgres(t)) },
-		"pgx_queued":      func(t testing.TB) *shop { return inQueue(t, services.Postgres(t)) },
-		"pgx_leased":      func(t testing.TB) *shop { return leased(opened(t, services.Postgres(t)).store) },
-		"redis_leased":    func(t testing.TB) *shop { return leased(redis(t)) },
+// openers returns, for each kind of store, a function that opens a store.
+func openers() map[string]func(testing.TB) *storeFixture {
+	return map[string]func(testing.TB) *storeFixture{
+		"memory":          func(testing.TB) *storeFixture { return newMemoryFixture(memstore.New()) },
+		"memory_leased":   func(testing.TB) *storeFixture { return newLeasedFixture(memstore.NewKeys()) },
+		"sqlite":          func(t testing.TB) *storeFixture { return newSQLFixture(t, sqlite(t), true, "?") },
+		"sqlite_leased":   func(t testing.TB) *storeFixture { return newLeasedFixture(sqlite(t).store) },
+		"postgres":        func(t testing.TB) *storeFixture { return newSQLFixture(t, postgres(t), false, "$1") },
+		"postgres_leased": func(t testing.TB) *storeFixture { return newLeasedFixture(postgres(t).store) },
+		"pgx":             func(t testing.TB) *storeFixture { return newPgxFixture(t, services.Postgres(t)) },
+		"pgx_queued":      func(t testing.TB) *storeFixture { return newQueueFixture(t, services.Postgres(t)) },
+		"pgx_leased":      func(t testing.TB) *storeFixture { return newLeasedFixture(openPool(t, services.Postgres(t)).store) },
+		"redis_leased":    func(t testing.TB) *storeFixture { return newLeasedFixture(redis(t)) },
 	}
 }
 
-// The function guards returns a function that creates guards for a store of markers.
-func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
+// guardMaker returns a function that creates guards for a store of markers.
+func guardMaker[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
 	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(st, c) }
 }
 
-func leased(keys keystore.Store) *shop {
-	return &shop{guard: func(c httpkey.Config, l httpkey.LeaseConfig) (*httpkey.Guard, error) {
+func newLeasedFixture(keys keystore.Store) *storeFixture {
+	return &storeFixture{newGuard: func(c httpkey.Config, l httpkey.LeaseConfig) (*httpkey.Guard, error) {
 		l.AllowVolatile = "a test"
 		return httpkey.NewLeased(keys, c, l)
 	}}
 }
 
-func inMemory(store *memstore.Store) *shop {
-	return &shop{
-		guard: guards[*memstore.Tx](store),
-		effect: func(ctx context.Context, name string) error {
+func newMemoryFixture(store *memstore.Store) *storeFixture {
+	return &storeFixture{
+		newGuard: guardMaker[*memstore.Tx](store),
+		writeEffect: func(ctx context.Context, name string) error {
 			tx, err := httpkey.TxFrom[*memstore.Tx](ctx)
 			if err != nil {
 				return err
@@ -93,8 +93,8 @@ type database struct {
 	store *sqlstore.Store
 }
 
-// The method ready creates the tables of the store and of the effects.
-func (d database) ready(t testing.TB) database {
+// createTables creates the tables of the store and of the effects.
+func (d database) createTables(t testing.TB) database {
 	t.Helper()
 	t.Cleanup(func() { _ = d.db.Close() })
 	must.Get(d.store.Migrate(t.Context()))(t)
@@ -109,7 +109,7 @@ func sqliteThat(t testing.TB, synchronous string) database {
 	t.Helper()
 	db := must.Get(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")"))(t)
 	store := must.Get(sqlstore.SQLite(db, sqlstore.Options{}))(t)
-	return database{db, store}.ready(t)
+	return database{db, store}.createTables(t)
 }
 
 func postgres(t testing.TB) database {
@@ -118,13 +118,13 @@ func postgres(t testing.TB) database {
 	services.Hurry(t, dsn)
 	db := must.Get(sql.Open("pgx", dsn))(t)
 	store := must.Get(sqlstore.Postgres(db, sqlstore.Options{}))(t)
-	return database{db, store}.ready(t)
+	return database{db, store}.createTables(t)
 }
 
-func inSQL(_ testing.TB, d database, oneWriter bool, place string) *shop {
-	return &shop{
-		guard: guards[*sql.Tx](d.store),
-		effect: func(ctx context.Context, name string) error {
+func newSQLFixture(_ testing.TB, d database, oneWriter bool, place string) *storeFixture {
+	return &storeFixture{
+		newGuard: guardMaker[*sql.Tx](d.store),
+		writeEffect: func(ctx context.Context, name string) error {
 			tx, err := httpkey.TxFrom[*sql.Tx](ctx)
 			if err != nil {
 				return err
@@ -137,7 +137,7 @@ func inSQL(_ testing.TB, d database, oneWriter bool, place string) *shop {
 			must.OK(t, d.db.QueryRow("select count(*) from effects where name = "+place, name).Scan(&n))
 			return n
 		},
-		oneWriter: oneWriter,
+		singleWriter: oneWriter,
 	}
 }
 
@@ -147,7 +147,7 @@ type pool struct {
 	store *pgxstore.Store
 }
 
-func opened(t testing.TB, dsn string) pool {
+func openPool(t testing.TB, dsn string) pool {
 	t.Helper()
 	p := must.Get(pgxpool.New(context.Background(), dsn+"&pool_max_conns=10"))(t)
 	t.Cleanup(p.Close)
@@ -163,9 +163,9 @@ func (p pool) count(t testing.TB, name string) (n int) {
 	return n
 }
 
-func inPgx(t testing.TB, dsn string) *shop {
-	p := opened(t, dsn)
-	return &shop{guard: guards[pgx.Tx](p.store), count: p.count, effect: func(ctx context.Context, name string) error {
+func newPgxFixture(t testing.TB, dsn string) *storeFixture {
+	p := openPool(t, dsn)
+	return &storeFixture{newGuard: guardMaker[pgx.Tx](p.store), count: p.count, writeEffect: func(ctx context.Context, name string) error {
 		tx, err := httpkey.TxFrom[pgx.Tx](ctx)
 		if err != nil {
 			return err
@@ -175,9 +175,9 @@ func inPgx(t testing.TB, dsn string) *shop {
 	}}
 }
 
-func inQueue(t testing.TB, dsn string) *shop {
-	p := opened(t, dsn)
-	return &shop{guard: guards[*pgxstore.Queue](p.store.Queued()), count: p.count, effect: func(ctx context.Context, name string) error {
+func newQueueFixture(t testing.TB, dsn string) *storeFixture {
+	p := openPool(t, dsn)
+	return &storeFixture{newGuard: guardMaker[*pgxstore.Queue](p.store.Queued()), count: p.count, writeEffect: func(ctx context.Context, name string) error {
 		tx, err := httpkey.TxFrom[*pgxstore.Queue](ctx)
 		if err != nil {
 			return err

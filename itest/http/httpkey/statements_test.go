@@ -34,10 +34,10 @@ func send(ctx context.Context, statement string) error {
 	return err
 }
 
-// The function once protects a handler with a new guard, and sends a request with a key.
-func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.ResponseRecorder {
+// sendOnce protects a handler with a new guard, and sends a request with a key.
+func sendOnce(t *testing.T, s *storeFixture, key string, h http.HandlerFunc) *httptest.ResponseRecorder {
 	t.Helper()
-	g := must.Get(s.guard(config(), lease()))(t)
+	g := must.Get(s.newGuard(config(), lease()))(t)
 	r := httptest.NewRequest(http.MethodPost, "/orders", nil)
 	r.Header.Set("X-Account", "a")
 	r.Header.Set(httpkey.Header, `"`+key+`"`)
@@ -46,19 +46,19 @@ func once(t *testing.T, s *shop, key string, h http.HandlerFunc) *httptest.Respo
 	return w
 }
 
-// The method placed is a handler that has one effect.
-func (s *shop) placed(w http.ResponseWriter, r *http.Request) {
+// handleOrder is a handler that has one effect.
+func (s *storeFixture) handleOrder(w http.ResponseWriter, r *http.Request) {
 	a, _ := httpkey.AttemptFrom(r.Context())
-	status(w, s.effect(r.Context(), a.Key))
+	status(w, s.writeEffect(r.Context(), a.Key))
 }
 
 func TestLaw3AStatementThatFailedUntoldLeavesNothing(t *testing.T) {
 	for _, name := range []string{"postgres", "pgx", "pgx_queued"} {
 		t.Run("F2_"+name, func(t *testing.T) {
 			t.Parallel()
-			s := shops()[name](t)
-			w := once(t, s, "k", func(w http.ResponseWriter, r *http.Request) {
-				if err := s.effect(r.Context(), "k"); err != nil {
+			s := openers()[name](t)
+			w := sendOnce(t, s, "k", func(w http.ResponseWriter, r *http.Request) {
+				if err := s.writeEffect(r.Context(), "k"); err != nil {
 					t.Error(err)
 				}
 				_ = send(r.Context(), "insert into nowhere values (1)")
@@ -67,7 +67,7 @@ func TestLaw3AStatementThatFailedUntoldLeavesNothing(t *testing.T) {
 			if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "not-committed") || s.count(t, "k") != 0 {
 				t.Errorf("%d: %s, %d effects", w.Code, w.Body, s.count(t, "k"))
 			}
-			if w := once(t, s, "k", s.placed); w.Code != http.StatusCreated || s.count(t, "k") != 1 {
+			if w := sendOnce(t, s, "k", s.handleOrder); w.Code != http.StatusCreated || s.count(t, "k") != 1 {
 				t.Errorf("the next: %d: %s", w.Code, w.Body)
 			}
 		})
@@ -79,9 +79,9 @@ func TestLaw1AHandlerThatEndsItsTransactionLeavesNoEffectWithoutItsKey(t *testin
 		for _, end := range []string{"commit", "rollback"} {
 			t.Run("F2_"+name+"_"+end, func(t *testing.T) {
 				t.Parallel()
-				s := shops()[name](t)
-				w := once(t, s, "k", func(w http.ResponseWriter, r *http.Request) {
-					if err := s.effect(r.Context(), "k"); err != nil {
+				s := openers()[name](t)
+				w := sendOnce(t, s, "k", func(w http.ResponseWriter, r *http.Request) {
+					if err := s.writeEffect(r.Context(), "k"); err != nil {
 						t.Error(err)
 					}
 					_ = send(r.Context(), end)
@@ -90,7 +90,7 @@ func TestLaw1AHandlerThatEndsItsTransactionLeavesNoEffectWithoutItsKey(t *testin
 				if w.Code < 500 || s.count(t, "k") != 0 {
 					t.Errorf("%d: %s, %d effects", w.Code, w.Body, s.count(t, "k"))
 				}
-				if w := once(t, s, "k", s.placed); w.Code != http.StatusCreated || s.count(t, "k") != 1 {
+				if w := sendOnce(t, s, "k", s.handleOrder); w.Code != http.StatusCreated || s.count(t, "k") != 1 {
 					t.Errorf("the next: %d: %s", w.Code, w.Body)
 				}
 			})
@@ -107,16 +107,16 @@ func TestCase3ACommitIsFoundOut(t *testing.T) {
 		"case_3_cut_under_way":        {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutInFlight(pgproxy.Nth(1, pgproxy.Commit)) }, 0},
 		"case_3_that_was_never_sent":  {func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutRequest(pgproxy.Nth(1, pgproxy.Commit)) }, 503},
 	} {
-		for kind, open := range map[string]func(testing.TB, string) *shop{"pgx": inPgx, "queued": inQueue} {
+		for kind, open := range map[string]func(testing.TB, string) *storeFixture{"pgx": newPgxFixture, "queued": newQueueFixture} {
 			t.Run(name+"_"+kind, func(t *testing.T) {
 				t.Parallel()
 				proxy := pgproxy.Start(t, services.Postgres(t))
 				s := open(t, proxy.DSN())
-				if w := once(t, s, "warm", s.placed); w.Code != http.StatusCreated {
+				if w := sendOnce(t, s, "warm", s.handleOrder); w.Code != http.StatusCreated {
 					t.Fatalf("%d: %s", w.Code, w.Body)
 				}
 				rule := c.cut(proxy)
-				w := once(t, s, "k", s.placed)
+				w := sendOnce(t, s, "k", s.handleOrder)
 				effects, told := s.count(t, "k"), 0
 				if w.Code == http.StatusCreated {
 					told = 1
@@ -124,7 +124,7 @@ func TestCase3ACommitIsFoundOut(t *testing.T) {
 				if rule.Hits() != 1 || effects != told || c.status != 0 && w.Code != c.status {
 					t.Errorf("%d: %s, %d effects, %d cuts", w.Code, w.Body, effects, rule.Hits())
 				}
-				w = once(t, s, "k", s.placed)
+				w = sendOnce(t, s, "k", s.handleOrder)
 				if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != http.StatusCreated || replayed != (effects == 1) || s.count(t, "k") != 1 {
 					t.Errorf("the copy: %d, replayed: %t, %d effects", w.Code, replayed, s.count(t, "k"))
 				}

@@ -35,8 +35,8 @@ func complete(g *httpkey.Guard, h http.Handler) error {
 	return nil
 }
 
-// The function steps returns a handler with two steps: charge a card, and then send a mail, both at the provider.
-func steps(provider string) http.HandlerFunc {
+// stepsHandler returns a handler with two steps: charge a card, and then send a mail, both at the provider.
+func stepsHandler(provider string) http.HandlerFunc {
 	call := func(what string) func(context.Context, httpkey.Attempt) ([]byte, error) {
 		return func(ctx context.Context, a httpkey.Attempt) ([]byte, error) {
 			q, err := http.NewRequestWithContext(ctx, http.MethodPost, provider, strings.NewReader(a.Key+" "+what+" "+a.IdempotencyKey))
@@ -66,8 +66,8 @@ func steps(provider string) http.HandlerFunc {
 	}
 }
 
-// The method of returns the number of calls to the provider for a request, by step and key.
-func (p *provider) of(request string) map[string]int {
+// callsOf returns the number of calls to the provider for a request, by step and key.
+func (p *provider) callsOf(request string) map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	calls := map[string]int{}
@@ -79,8 +79,8 @@ func (p *provider) of(request string) map[string]int {
 	return calls
 }
 
-// The method ended reports whether the store has the answer to a request.
-func (p pool) ended(t *testing.T, key string) (is bool) {
+// hasAnswer reports whether the store has the answer to a request.
+func (p pool) hasAnswer(t *testing.T, key string) (is bool) {
 	t.Helper()
 	must.OK(t, p.pool.QueryRow(context.Background(), "select exists (select 1 from semel_keys where id = $1 and ended = 1)", []byte(key)).Scan(&is))
 	return is
@@ -88,13 +88,13 @@ func (p pool) ended(t *testing.T, key string) (is bool) {
 
 func commit(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Commit) }
 
-// The function changed matches the n-th update of an existing key. A key is updated by the note, by the end of each
+// nthUpdate matches the n-th update of an existing key. A key is updated by the note, by the end of each
 // step, and by the end of the request.
-func changed(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Containing("set ended")) }
+func nthUpdate(n int) pgproxy.Match { return pgproxy.Nth(n, pgproxy.Containing("set ended")) }
 
 func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {
 	dsn := services.Postgres(t)
-	pool := opened(t, dsn)
+	pool := openPool(t, dsn)
 	// all cases share this provider, because each new process completes all abandoned requests
 	other := &provider{calls: map[string]int{}}
 	server := httptest.NewServer(other)
@@ -109,10 +109,10 @@ func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {
 	}{
 		{"F2_after_the_claim", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(1)) }, false},
 		{"F2_after_the_note", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(2)) }, true},
-		{"F2_after_the_effect_of_the_first_step", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(changed(2)) }, true},
+		{"F2_after_the_effect_of_the_first_step", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(nthUpdate(2)) }, true},
 		{"F2_after_the_first_step", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(4)) }, true},
-		{"F2_after_the_effect_of_the_second_step", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(changed(3)) }, true},
-		{"F2_after_the_second_step", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(changed(4)) }, true},
+		{"F2_after_the_effect_of_the_second_step", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(nthUpdate(3)) }, true},
+		{"F2_after_the_second_step", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(nthUpdate(4)) }, true},
 		{"F2_after_the_end", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(commit(7)) }, true},
 	} {
 		t.Run(at.name, func(t *testing.T) {
@@ -130,16 +130,16 @@ func TestF2WhatAProcessThatDiesLeavesIsFinishedWithoutItsClient(t *testing.T) {
 			first.kill()
 			rule.Remove()
 			heir := start(whole, order{DSN: dsn, Provider: server.URL, Stepped: true, Completes: true})
-			for at.left && !pool.ended(t, at.name) {
+			for at.left && !pool.hasAnswer(t, at.name) {
 				if processes.Pause(ctx, 50*time.Millisecond); ctx.Err() != nil {
-					t.Fatalf("no process completes it: %v; the log:\n%s", other.of(at.name), heir.log)
+					t.Fatalf("no process completes it: %v; the log:\n%s", other.callsOf(at.name), heir.log)
 				}
 			}
 			a := heir.insist(ctx, t, at.name)
 			if b := heir.insist(ctx, t, at.name); !b.Replayed || b.Body != a.Body || a.Replayed != at.left {
 				t.Errorf("its client gets %+v, and then %+v", a, b)
 			}
-			calls := other.of(at.name)
+			calls := other.callsOf(at.name)
 			if repeated := strings.HasPrefix(at.name, "F2_after_the_effect"); len(calls) != 2 || (total(calls) == 3) != repeated {
 				t.Errorf("the provider was called %v", calls)
 			}

@@ -40,8 +40,8 @@ const (
 	standardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// The function odd returns bodies that would change if they were parsed and encoded again.
-func odd() map[string][]byte {
+// fragileBodies returns bodies that would change if they were parsed and encoded again.
+func fragileBodies() map[string][]byte {
 	return map[string][]byte{
 		"an event":                  []byte("{\n  \"id\": \"evt_1\",\n  \"object\": \"event\"\n}"),
 		"the event in one line":     []byte(`{"id":"evt_1","object":"event"}`),
@@ -67,19 +67,19 @@ func everyByte() (all []byte) {
 	return all
 }
 
-// The function signed returns requests with each body, signed by the libraries, and forged variants of these requests.
-func signed(t *testing.T) (all []vector) {
+// signRequests returns requests with each body, signed by the libraries, and forged variants of these requests.
+func signRequests(t *testing.T) (all []vector) {
 	t.Helper()
 	at := time.Unix(vectorAt, 0)
 	standard := must.Get(standardwebhooks.NewWebhook(standardSecret))(t)
-	for name, body := range odd() {
+	for name, body := range fragileBodies() {
 		if name == "more than a piece is long" {
 			continue // this body is too long for the file
 		}
 		header := stripe.GenerateTestSignedPayload(&stripe.UnsignedPayload{Payload: body, Secret: stripeSecret, Timestamp: at}).Header
-		all = append(all, changed(vector{Scheme: "stripe", Name: name, Secret: stripeSecret, Headers: map[string]string{StripeHeader: header}, Body: body, At: vectorAt})...)
+		all = append(all, forgeVariants(vector{Scheme: "stripe", Name: name, Secret: stripeSecret, Headers: map[string]string{StripeHeader: header}, Body: body, At: vectorAt})...)
 		sum := must.Get(standard.Sign("msg_1", at, body))(t)
-		all = append(all, changed(vector{Scheme: "standard_webhooks", Name: name, Secret: standardSecret, Body: body, At: vectorAt,
+		all = append(all, forgeVariants(vector{Scheme: "standard_webhooks", Name: name, Secret: standardSecret, Body: body, At: vectorAt,
 			Headers: map[string]string{"Webhook-Id": "msg_1", "Webhook-Timestamp": "1700000000", "Webhook-Signature": sum}})...)
 	}
 	for i := range all {
@@ -88,9 +88,9 @@ func signed(t *testing.T) (all []vector) {
 	return all
 }
 
-// The function changed returns a request and forged variants of it: with another body, another secret, another
+// forgeVariants returns a request and forged variants of it: with another body, another secret, another
 // signature, and another time with the same signature.
-func changed(v vector) []vector {
+func forgeVariants(v vector) []vector {
 	as := func(name string, change func(*vector)) vector {
 		c := v
 		c.Name, c.Body, c.Headers = v.Name+": "+name, bytes.Clone(v.Body), map[string]string{}
@@ -143,7 +143,7 @@ func scheme(name string) webhook.Scheme {
 }
 
 func TestTheVectorsOfPackageWebhookAreThoseThatTheLibrariesMake(t *testing.T) {
-	all := signed(t)
+	all := signRequests(t)
 	byName(all)
 	text := must.Get(json.MarshalIndent(all, "", " "))(t)
 	text = append(text, '\n')

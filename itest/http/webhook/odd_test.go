@@ -55,7 +55,7 @@ func TestWhatNoStoreKeepsAsText(t *testing.T) {
 				}
 			}
 			for _, id := range []string{"a", "c", "e"} {
-				s.once(t, id)
+				s.expectOnce(t, id)
 			}
 			p.end(t)
 		})

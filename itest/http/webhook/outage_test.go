@@ -46,9 +46,9 @@ func outages(pool *pgxpool.Pool, locker func(*testing.T) (lock, unlock func())) 
 	}
 }
 
-// The function comes sends an event again and again until the receiver accepts it, as a provider does. On a busy
+// sendUntilAccepted sends an event again and again until the receiver accepts it, as a provider does. On a busy
 // machine the first attempt may exceed the receiver's timeout.
-func comes(t *testing.T, url, id string) {
+func sendUntilAccepted(t *testing.T, url, id string) {
 	t.Helper()
 	for began := time.Now(); ; {
 		status, text := send(url, id)
@@ -65,7 +65,7 @@ func TestWhatCameDuringAnOutage(t *testing.T) {
 	for _, name := range []string{"a_lock_on_the_inbox", "a_full_disk"} {
 		t.Run("F3_trap_140_is_answered_with_503_and_takes_effect_once_though_some_never_come_again/"+name, func(t *testing.T) {
 			dsn := services.Postgres(t)
-			s, pool := onPostgres(t, dsn)
+			s, pool := newPostgresFixtureOn(t, dsn)
 			locker := func(t *testing.T) (lock, unlock func()) {
 				tx := must.Get(pool.Begin(t.Context()))(t)
 				return func() {
@@ -78,8 +78,8 @@ func TestWhatCameDuringAnOutage(t *testing.T) {
 			}
 			o := outages(pool, locker)[name]
 			p := s.serve(t, 300*time.Millisecond)
-			comes(t, p.server.URL, "before")
-			s.once(t, "before")
+			sendUntilAccepted(t, p.server.URL, "before")
+			s.expectOnce(t, "before")
 			o.begins(t)
 			var clients sync.WaitGroup
 			for i := range 20 {
@@ -92,10 +92,10 @@ func TestWhatCameDuringAnOutage(t *testing.T) {
 			clients.Wait()
 			o.ends(t)
 			for i := range 10 { // events with higher numbers are in progress and need not be sent again
-				comes(t, p.server.URL, fmt.Sprint("evt_", i))
+				sendUntilAccepted(t, p.server.URL, fmt.Sprint("evt_", i))
 			}
 			for i := range 20 {
-				s.once(t, fmt.Sprint("evt_", i))
+				s.expectOnce(t, fmt.Sprint("evt_", i))
 			}
 			p.end(t)
 		})

@@ -43,13 +43,13 @@ const secret = "a secret of tests that nobody guesses"
 // unsigned is a header of the messages that the signature does not cover.
 const unsigned = "X-Delivery"
 
-var stores = map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite, "postgres": postgres}
+var stores = map[string]func(*testing.T) fixture{"memory": memory, "sqlite": sqlite, "postgres": postgres}
 
 // runner is a consumer with any type of transaction.
 type runner interface{ Run(context.Context) error }
 
-// shop creates consumers on one store. The handlers of the consumers write an effect for each message.
-type shop struct {
+// fixture creates consumers on one store. The handlers of the consumers write an effect for each message.
+type fixture struct {
 	consumer func(source.Source) (runner, error)
 	count    func(t *testing.T, id string) int
 }
@@ -63,9 +63,9 @@ func made[Tx any](st store.TxStore[Tx], effect func(ctx context.Context, tx Tx, 
 	}
 }
 
-func memory(*testing.T) shop {
+func memory(*testing.T) fixture {
 	store := memstore.New()
-	return shop{
+	return fixture{
 		made(store, func(_ context.Context, tx *memstore.Tx, id string) error { return tx.Add(id, 1) }),
 		func(_ *testing.T, id string) int {
 			n, _ := strconv.Atoi(string(store.Get(id)))
@@ -74,7 +74,7 @@ func memory(*testing.T) shop {
 	}
 }
 
-func sqlite(t *testing.T) shop {
+func sqlite(t *testing.T) fixture {
 	t.Helper()
 	db := must.Get(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)"))(t)
 	t.Cleanup(func() { _ = db.Close() })
@@ -86,7 +86,7 @@ func sqlite(t *testing.T) shop {
 		_, err = db.Exec("create table effects (name text not null)")
 	}
 	must.OK(t, err)
-	return shop{
+	return fixture{
 		made(store, func(ctx context.Context, tx *sql.Tx, id string) error {
 			_, err := tx.ExecContext(ctx, "insert into effects values (?)", id)
 			return err
@@ -99,13 +99,13 @@ func sqlite(t *testing.T) shop {
 	}
 }
 
-func postgres(t *testing.T) shop {
+func postgres(t *testing.T) fixture {
 	t.Helper()
-	s, _ := onPostgres(t, services.Postgres(t))
+	s, _ := newPostgresFixtureOn(t, services.Postgres(t))
 	return s
 }
 
-func onPostgres(t *testing.T, dsn string) (shop, *pgxpool.Pool) {
+func newPostgresFixtureOn(t *testing.T, dsn string) (fixture, *pgxpool.Pool) {
 	t.Helper()
 	pool := must.Get(pgxpool.New(t.Context(), dsn+"&pool_max_conns=10"))(t)
 	t.Cleanup(pool.Close)
@@ -117,7 +117,7 @@ func onPostgres(t *testing.T, dsn string) (shop, *pgxpool.Pool) {
 		_, err = pool.Exec(t.Context(), "create table effects (name text not null)")
 	}
 	must.OK(t, err)
-	return shop{
+	return fixture{
 		made(store, func(ctx context.Context, tx pgx.Tx, id string) error {
 			_, err := tx.Exec(ctx, "insert into effects values ($1)", id)
 			return err
@@ -137,7 +137,7 @@ type service struct {
 	ended  chan error
 }
 
-func (s shop) serve(t *testing.T, wait time.Duration) *service {
+func (s fixture) serve(t *testing.T, wait time.Duration) *service {
 	t.Helper()
 	hooks, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.GitHub(), Secrets: []string{secret}, Wait: wait,
 		Unsigned: webhook.Unsigned{Headers: []string{unsigned}, Because: "nothing goes by it"}})
@@ -177,8 +177,8 @@ func send(url, id string) (int, string) {
 	return a.StatusCode, string(text)
 }
 
-// The method once waits until an event has taken effect, and fails if the event has two effects.
-func (s shop) once(t *testing.T, id string) {
+// expectOnce waits until an event has taken effect, and fails if the event has two effects.
+func (s fixture) expectOnce(t *testing.T, id string) {
 	t.Helper()
 	n := 0
 	for began := time.Now(); n == 0 && time.Since(began) < time.Minute; {
@@ -209,7 +209,7 @@ func TestEveryStore(t *testing.T) {
 				})
 			}
 			clients.Wait()
-			s.once(t, "evt")
+			s.expectOnce(t, "evt")
 			p.end(t)
 			if received.Load() != 1 || duplicates.Load() != 199 {
 				t.Errorf("%d received, %d duplicates", received.Load(), duplicates.Load())
@@ -228,7 +228,7 @@ func TestEveryStore(t *testing.T) {
 			}
 			p := s.serve(t, time.Minute)
 			for i := range 25 {
-				s.once(t, fmt.Sprint("evt_", i))
+				s.expectOnce(t, fmt.Sprint("evt_", i))
 			}
 			p.end(t)
 		})

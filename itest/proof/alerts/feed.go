@@ -34,8 +34,8 @@ func record(topic, id, kind, body string) *kgo.Record {
 // send publishes a message.
 func (r *run) send(topic, id, kind, body string) { r.Kafka.Produce(record(topic, id, kind, body)) }
 
-// The method many publishes n messages to a topic, each with its own id.
-func (r *run) many(topic string, n int) {
+// publishMany publishes n messages to a topic, each with its own id.
+func (r *run) publishMany(topic string, n int) {
 	var all []*kgo.Record
 	for range n {
 		all = append(all, record(topic, r.name(), made, `{"amount": 1}`))
@@ -53,8 +53,8 @@ func (r *run) trickle() {
 	r.Kafka.Produce(all...)
 }
 
-// The method answers returns the handler of the endpoint that consumers call.
-func (r *run) answers() http.Handler {
+// endpointHandler returns the handler of the endpoint that consumers call.
+func (r *run) endpointHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /fast", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /slow", func(w http.ResponseWriter, q *http.Request) {

@@ -37,10 +37,10 @@ func TestALedgerWithAnAlertThatIsMissingIsNoProof(t *testing.T) {
 }
 
 func TestEachRuleThatShipsHasAFault(t *testing.T) {
-	_, names, err := shipped(t.Context())
+	_, names, err := shippedRules(t.Context())
 	must.OK(t, err)
 	var fires []string
-	for _, faults := range (&run{}).rounds() {
+	for _, faults := range (&run{}).faultRounds() {
 		for _, f := range faults {
 			fires = append(fires, f.alerts...)
 		}
@@ -58,7 +58,7 @@ func TestDurationsOfRulesAreScaledAndNumbersAreNot(t *testing.T) {
 		"max by (store, consumer) (semel_store_reaper_lag_seconds) > 172800 or max by (a) (semel_store_x_seconds) > 86400": "max by (store, consumer) (semel_store_reaper_lag_seconds) > 5760 or max by (a) (semel_store_x_seconds) > 2880",
 		"sum by (consumer) (semel_broker_lag_messages) > 10000":                                                            "sum by (consumer) (semel_broker_lag_messages) > 10000",
 	} {
-		if got := scaled(rule, 30); got != want {
+		if got := scaleDurations(rule, 30); got != want {
 			t.Errorf("%s\nis not\n%s", got, want)
 		}
 	}

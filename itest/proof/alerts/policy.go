@@ -59,36 +59,36 @@ func plain(name string, more ...string) string {
 	return text + fmt.Sprintf(effect, name)
 }
 
-// The function handled returns the policy text of a consumer with its own handler.
-func handled(name, handler string, more ...string) string {
+// handlerPolicy returns the policy text of a consumer with its own handler.
+func handlerPolicy(name, handler string, more ...string) string {
 	text, _, _ := strings.Cut(plain(name, more...), "    handler:\n")
 	return text + "    handler:\n" + handler
 }
 
-// The method calls returns the policy text of the handler that calls the endpoint.
-func (r *run) calls(path string) string {
+// callPolicy returns the policy text of the handler that calls the endpoint.
+func (r *run) callPolicy(path string) string {
 	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint, path)
 }
 
 // write writes the policies and the set-up file.
 func (r *run) write() {
-	call := handled(calling, r.calls("/slow"), "strategy: lease", "inbox: {lease: 2s, poll: 200ms}", "timeout: 2s",
+	call := handlerPolicy(calling, r.callPolicy("/slow"), "strategy: lease", "inbox: {lease: 2s, poll: 200ms}", "timeout: 2s",
 		"effect: {kind: external, says: a second one charges twice}", "retention: forever", "retry: {max_attempts: 1000, initial_delay: 100ms, max_delay: 1s}", "alerts: {pending_age: 15m}")
 	first := r.head(strconv.Quote(r.first.address), "${DATABASE}", billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping) +
-		handled(billing, "      types:\n        payment.made:\n"+strings.ReplaceAll(strings.TrimPrefix(fmt.Sprintf(effect, billing), "    handler:\n"), "      ", "          "), "retry: {max_attempts: 2, initial_delay: 100ms}") +
-		handled(guarded, "      sql:\n        params: {id: id}\n        statements: [insert into invoices (number) values (:id)]\n", "strategy: {marker: true, business_key: {constraint: invoices_number}}") +
+		handlerPolicy(billing, "      types:\n        payment.made:\n"+strings.ReplaceAll(strings.TrimPrefix(fmt.Sprintf(effect, billing), "    handler:\n"), "      ", "          "), "retry: {max_attempts: 2, initial_delay: 100ms}") +
+		handlerPolicy(guarded, "      sql:\n        params: {id: id}\n        statements: [insert into invoices (number) values (:id)]\n", "strategy: {marker: true, business_key: {constraint: invoices_number}}") +
 		call +
 		plain(ordering, `version: {stream: "body:/order", number: "body:/version", gap_deadline: 1h}`) +
-		handled(trailing, "      sql: {statements: [select n from gate for share]}\n", "retry: {max_attempts: 1000}", "lanes: none") +
-		handled(holding, "      sql: {statements: [update gate set n = n + 1]}\n", "retry: {max_attempts: 1000}", "batch: {max_size: 1}") +
-		strings.Replace(handled(cached, r.calls("/fast"), "strategy: lease", "lanes: none", "on_store_down: apply", "on_conflict: halt", "on_bad_identity: halt", "retry: {on_exhausted: halt}", "retention: 30d",
+		handlerPolicy(trailing, "      sql: {statements: [select n from gate for share]}\n", "retry: {max_attempts: 1000}", "lanes: none") +
+		handlerPolicy(holding, "      sql: {statements: [update gate set n = n + 1]}\n", "retry: {max_attempts: 1000}", "batch: {max_size: 1}") +
+		strings.Replace(handlerPolicy(cached, r.callPolicy("/fast"), "strategy: lease", "lanes: none", "on_store_down: apply", "on_conflict: halt", "on_bad_identity: halt", "retry: {on_exhausted: halt}", "retention: 30d",
 			"effect: {kind: cache, says: it is written again}"), "store: shop", "store: keys", 1) +
 		plain(repeated, "replay: {allowed: true}") +
 		plain(keeping, "retention: 30d")
 	first = strings.Replace(first, "sources:\n", fmt.Sprintf("  keys:\n    redis: {addresses: %q}\nsources:\n", r.redis.Address()), 1)
 	first = r.withHooks(first)
 	second := r.head(fmt.Sprintf("{address: %q, restart_on_outage: 10s}", r.second.address), "${PROXY}", calling, connecting, failing, joining) + call + plain(connecting) +
-		handled(failing, "      sql: {statements: [select 1 / n from works]}\n") + plain(joining, "on_failure: continue")
+		handlerPolicy(failing, "      sql: {statements: [select 1 / n from works]}\n") + plain(joining, "on_failure: continue")
 	at := strings.LastIndex(second, "{id: id, source: source}")
 	changed := second[:at] + `{id: "body:/id"}` + second[at+len("{id: id, source: source}"):]
 	for name, text := range map[string]string{"setup.sql": setup, firstPolicy: first, secondPolicy: second, changedPolicy: changed} {

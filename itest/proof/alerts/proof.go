@@ -100,7 +100,7 @@ func (r *run) prepare(ctx context.Context) {
 	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
 	r.pool = proof.Must(pgxpool.New(ctx, r.Server.DSN()))
 	r.makeTopics(ctx)
-	r.endpoint, r.endEndpoint = proof.Serve(r.answers())
+	r.endpoint, r.endEndpoint = proof.Serve(r.endpointHandler())
 	if r.Fleet.Binary == "" {
 		r.Fleet.Binary = proof.Must(processes.Build(ctx, r.Folder))
 	}
@@ -132,20 +132,20 @@ func (r *run) makeTopics(ctx context.Context) {
 
 // prove runs all processes, first for a time without faults, and then through the rounds of faults.
 func (r *run) prove(ctx context.Context) {
-	rules, names, err := shipped(ctx)
+	rules, names, err := shippedRules(ctx)
 	proof.Check(err)
 	for _, m := range []*member{r.first, r.second} {
 		r.start(ctx, m)
 	}
-	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaled(rules, r.Scale)})
+	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaleDurations(rules, r.Scale)})
 	began := time.Now()
-	if r.healthy(ctx); r.Plant == plantPoison {
+	if r.runHealthy(ctx); r.Plant == plantPoison {
 		return // by now the fault of Plant is detected or missed
 	}
 	for _, name := range names {
 		r.ledger.Alerts = append(r.ledger.Alerts, Alert{Name: name})
 	}
-	for i, round := range r.rounds() {
+	for i, round := range r.faultRounds() {
 		r.round(ctx, i+1, round)
 	}
 	r.ask(ctx, began)
@@ -162,10 +162,10 @@ func (r *run) start(ctx context.Context, m *member) {
 // The time between two turns; see the method turns.
 const pause = 500 * time.Millisecond
 
-// The method healthy runs without a fault for a while.
-func (r *run) healthy(ctx context.Context) {
+// runHealthy runs without a fault for a while.
+func (r *run) runHealthy(ctx context.Context) {
 	r.Say("healthy for %s", r.Healthy)
-	r.many(repeated, 1000) // at one message per second, a replay of 1,000 messages lasts a whole round
+	r.publishMany(repeated, 1000) // at one message per second, a replay of 1,000 messages lasts a whole round
 	if r.Plant == plantPoison {
 		r.send(billing, r.name(), made, `{"amount": "much"}`)
 	}

@@ -24,7 +24,7 @@ const (
 // round waits until no alert fires and then starts the faults. After each expected alert has fired, round
 // repairs the faults and waits until no alert fires.
 func (r *run) round(ctx context.Context, number int, faults []fault) {
-	r.turns(ctx, untilQuiet, func() bool { return len(r.firing()) == 0 })
+	r.publishUntil(ctx, untilQuiet, func() bool { return len(r.firingAlerts()) == 0 })
 	wanted := map[string]*Alert{}
 	for i := range faults {
 		f := &faults[i]
@@ -37,18 +37,18 @@ func (r *run) round(ctx context.Context, number int, faults []fault) {
 			wanted[name] = &r.ledger.Alerts[at]
 			wanted[name].Fault = f.says
 		}
-		if f.breaks != nil {
-			proof.During(f.says, func() { f.breaks(ctx) })
+		if f.start != nil {
+			proof.During(f.says, func() { f.start(ctx) })
 		}
 	}
 	began, fired := time.Now(), map[string]bool{}
-	r.turns(ctx, untilFiring, func() bool {
+	r.publishUntil(ctx, untilFiring, func() bool {
 		for _, f := range faults {
 			if f.on != nil {
 				proof.During(f.says, func() { f.on(ctx, time.Since(began)) })
 			}
 		}
-		for name := range r.firing() {
+		for name := range r.firingAlerts() {
 			if wanted[name] != nil && !fired[name] {
 				fired[name] = true
 				r.Say("%s fires, %d of %d", name, len(fired), len(wanted))
@@ -62,17 +62,17 @@ func (r *run) round(ctx context.Context, number int, faults []fault) {
 			proof.During(f.says, func() { f.mends(ctx) })
 		}
 	}
-	r.Say("round %d: mended after %.0f s; not fired: %v", number, time.Since(began).Seconds(), without(wanted, fired))
-	over := r.turns(ctx, untilResolved, func() bool {
-		now := r.firing()
+	r.Say("round %d: mended after %.0f s; not fired: %v", number, time.Since(began).Seconds(), missingAlerts(wanted, fired))
+	over := r.publishUntil(ctx, untilResolved, func() bool {
+		now := r.firingAlerts()
 		maps.DeleteFunc(now, func(name string, _ bool) bool { return wanted[name] == nil })
 		return len(now) == 0
 	})
 	r.tell(wanted, began, mended, over)
 }
 
-// The function without returns the names of expected alerts that did not fire.
-func without(wanted map[string]*Alert, fired map[string]bool) []string {
+// missingAlerts returns the names of expected alerts that did not fire.
+func missingAlerts(wanted map[string]*Alert, fired map[string]bool) []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for name := range wanted {
 			if !fired[name] && !yield(name) {
@@ -82,18 +82,18 @@ func without(wanted map[string]*Alert, fired map[string]bool) []string {
 	})
 }
 
-// The method turns publishes a few messages again and again until the condition so holds, for at most the time most.
+// publishUntil publishes a few messages again and again until the condition so holds, for at most the time most.
 // The result is true if the condition holds. If the condition does not hold, the ledger reports which alerts are
 // missing.
-func (r *run) turns(ctx context.Context, most time.Duration, so func() bool) bool {
+func (r *run) publishUntil(ctx context.Context, most time.Duration, so func() bool) bool {
 	return proof.Within(ctx, most, pause, func(context.Context) bool {
 		r.trickle()
 		return so()
 	})
 }
 
-// The method firing returns the names of the firing alerts among the rules with shortened durations.
-func (r *run) firing() map[string]bool {
+// firingAlerts returns the names of the firing alerts among the rules with shortened durations.
+func (r *run) firingAlerts() map[string]bool {
 	names := map[string]bool{}
 	for _, s := range proof.Must(r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)) {
 		names[s.Labels["alertname"]] = true
@@ -114,10 +114,10 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 		}
 		first, last := s.Points[0].At-stampOf(began), s.Points[len(s.Points)-1].At
 		if s.Labels["alertstate"] == "pending" {
-			a.Pending = earlier(a.Pending, first)
+			a.Pending = minTime(a.Pending, first)
 			continue
 		}
-		a.Firing = earlier(a.Firing, first)
+		a.Firing = minTime(a.Firing, first)
 		a.last = max(a.last, last)
 		if of[a] == nil {
 			of[a] = map[string]bool{}
@@ -134,8 +134,8 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// The function earlier returns the earlier of two times. A known time of 0 means that no time is known.
-func earlier(known proof.Seconds, at float64) proof.Seconds {
+// minTime returns the earlier of two times. A known time of 0 means that no time is known.
+func minTime(known proof.Seconds, at float64) proof.Seconds {
 	at = max(at, 0.1)
 	if known == 0 || proof.Seconds(at) < known {
 		return proof.Seconds(at)

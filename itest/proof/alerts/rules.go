@@ -22,8 +22,8 @@ func root(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(string(said))), nil
 }
 
-// The function shipped returns the text of deploy/alerts.yaml and the names of its alerts, in the order of the file.
-func shipped(ctx context.Context) (text string, names []string, err error) {
+// shippedRules returns the text of deploy/alerts.yaml and the names of its alerts, in the order of the file.
+func shippedRules(ctx context.Context) (text string, names []string, err error) {
 	root, err := root(ctx)
 	if err != nil {
 		return "", nil, err
@@ -47,13 +47,13 @@ var (
 	blind  = regexp.MustCompile(`(alert: SemelStoreNotSampled\n.*\n +for: )\d+s`)
 )
 
-// The function scaled returns the rules with all durations divided by scale. Each rule gets a label that marks the rule
+// scaleDurations returns the rules with all durations divided by scale. Each rule gets a label that marks the rule
 // as scaled. Numbers of messages and rates stay the same.
-func scaled(rules string, scale int) string {
-	rules = window.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("[%ds]", seconds(window, s, 1, 60)/scale) })
-	rules = holds.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("for: %ds", seconds(holds, s, 1, 60)/scale) })
+func scaleDurations(rules string, scale int) string {
+	rules = window.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("[%ds]", toSeconds(window, s, 1, 60)/scale) })
+	rules = holds.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("for: %ds", toSeconds(holds, s, 1, 60)/scale) })
 	rules = age.ReplaceAllStringFunc(rules, func(s string) string {
-		return fmt.Sprintf("%s > %d", age.FindStringSubmatch(s)[1], seconds(age, s, 2, 1)/scale)
+		return fmt.Sprintf("%s > %d", age.FindStringSubmatch(s)[1], toSeconds(age, s, 2, 1)/scale)
 	})
 	// The durations of rules about samples are at least 31 s, because the sampler runs every 15 s at any scale and may
 	// miss one sample on a busy machine.
@@ -62,8 +62,8 @@ func scaled(rules string, scale int) string {
 	return strings.Replace(rules, "name: semel", "name: scaled", 1)
 }
 
-// The function seconds returns the number in a group of the expression's match, converted to seconds.
-func seconds(of *regexp.Regexp, found string, group, unit int) int {
+// toSeconds returns the number in a group of the expression's match, converted to seconds.
+func toSeconds(of *regexp.Regexp, found string, group, unit int) int {
 	n, err := strconv.Atoi(of.FindStringSubmatch(found)[group])
 	if err != nil {
 		return 0

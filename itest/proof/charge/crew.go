@@ -23,8 +23,8 @@ type member struct {
 	thaw  time.Time // when to continue the frozen process; zero if the process runs
 }
 
-// The method of returns all members with the role is.
-func (r *run) of(is role) (some []*member) {
+// membersWith returns all members with the role is.
+func (r *run) membersWith(is role) (some []*member) {
 	for _, m := range r.crew {
 		if m.order.Role == is {
 			some = append(some, m)
@@ -43,7 +43,7 @@ func (r *run) add(o order, name string) *member {
 
 // enlist starts all processes.
 func (r *run) enlist() {
-	traps := map[role][]trap{aConsumer: r.traps(consumerPoints), aSender: r.traps(senderPoints)}
+	traps := map[role][]trap{aConsumer: r.newTraps(consumerPoints), aSender: r.newTraps(senderPoints)}
 	for _, kind := range []struct {
 		role  role
 		count int
@@ -64,10 +64,10 @@ var (
 	senderPoints   = []faults.Point{beforeCall, afterCall, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit}
 )
 
-// The method traps returns the traps (kills and freezes at points) for a kind of process. The traps form as many rounds
+// newTraps returns the traps (kills and freezes at points) for a kind of process. The traps form as many rounds
 // as the field Rounds says. Each round has a kill at each point and, at every third point, a freeze before the kill. In
 // three rounds, each point gets a freeze.
-func (r *run) traps(points []faults.Point) (all []trap) {
+func (r *run) newTraps(points []faults.Point) (all []trap) {
 	for round := range r.Rounds {
 		for i, p := range points {
 			if (i+round)%3 == 0 {
@@ -94,12 +94,12 @@ func (r *run) tend(of *proof.Member) {
 		proof.Check(m.Wait(syscall.WNOHANG | syscall.WUNTRACED))
 		switch {
 		case m.Ended && m.Status.Signaled() && m.Status.Signal() == syscall.SIGKILL && len(m.order.Traps) > 0:
-			r.sprung(m)
+			r.countSprung(m)
 			r.start(m)
 		case m.Ended:
 			proof.Check(m.Failure())
 		case m.Status.Stopped() && m.Status != before:
-			r.sprung(m)
+			r.countSprung(m)
 			m.thaw = time.Now().Add(r.freeze())
 		}
 		return
@@ -112,8 +112,8 @@ func (r *run) tend(of *proof.Member) {
 	proof.Check(m.Thaw())
 }
 
-// The method sprung counts the trap that a process has just sprung, and removes the trap.
-func (r *run) sprung(m *member) {
+// countSprung counts the trap that a process has just sprung, and removes the trap.
+func (r *run) countSprung(m *member) {
 	t := m.order.Traps[0]
 	m.order.Traps = m.order.Traps[1:]
 	did := "killed"
@@ -149,8 +149,8 @@ func (r *run) events() (all proof.Schedule) {
 	return all
 }
 
-// The method anyone returns a random running process, but never the provider.
-func (r *run) anyone() *member {
+// randomMember returns a random running process, but never the provider.
+func (r *run) randomMember() *member {
 	for {
 		m := r.crew[r.random.IntN(len(r.crew))]
 		if m.order.Role != theProvider && m.thaw.IsZero() {
@@ -162,7 +162,7 @@ func (r *run) anyone() *member {
 // killOne kills a random process, and also a random naive process, so that naive processes are killed as often as all
 // others together.
 func (r *run) killOne(context.Context) {
-	for _, m := range []*member{r.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
+	for _, m := range []*member{r.membersWith(aNaive)[r.random.IntN(r.Naive)], r.randomMember()} {
 		m.Kill()
 		r.ledger.Kills++
 		r.Say("%s is killed", m.Name)
@@ -172,7 +172,7 @@ func (r *run) killOne(context.Context) {
 
 // freezeOne freezes a sender for longer than its leases.
 func (r *run) freezeOne(context.Context) {
-	senders := r.of(aSender)
+	senders := r.membersWith(aSender)
 	m := senders[r.random.IntN(len(senders))]
 	if !m.thaw.IsZero() {
 		return // the member is frozen already
@@ -189,7 +189,7 @@ func (r *run) freezeOne(context.Context) {
 // restartProvider kills the provider and starts it again. After the restart, the provider reads its log, and so knows
 // every call that it answered before.
 func (r *run) restartProvider(context.Context) {
-	p := r.of(theProvider)[0]
+	p := r.membersWith(theProvider)[0]
 	p.Kill()
 	r.ledger.Restarts++
 	r.Say("the provider is killed")
@@ -210,5 +210,5 @@ func (r *run) dismiss() {
 		}
 	}
 	r.Say("everybody has ended")
-	proof.Check(r.of(theProvider)[0].End())
+	proof.Check(r.membersWith(theProvider)[0].End())
 }

@@ -69,8 +69,8 @@ type history struct {
 	asked          bool
 }
 
-// The function histories reads the log for the senders and for the naive consumer.
-func histories(log string) (senders, naive map[string]*history, err error) {
+// readHistories reads the log for the senders and for the naive consumer.
+func readHistories(log string) (senders, naive map[string]*history, err error) {
 	senders, naive = map[string]*history{}, map[string]*history{}
 	err = provider.Entries(log, func(e provider.Entry) {
 		of, name := senders, e.Reference
@@ -108,7 +108,7 @@ func (r *run) audit(ctx context.Context) {
 		sent[topics.Header(record, "ce_id")] = true
 	})
 	l.Copies = l.Records - len(sent)
-	senders, naive, err := histories(r.log())
+	senders, naive, err := readHistories(r.log())
 	proof.Check(err)
 	l.Balance = ledger.Weigh(chargesOf(senders), maps.Keys(sent), r.Count(ctx, "select count(*) from semel_inbox where state <> 'COMPLETED'"))
 	without := ledger.Weigh(chargesOf(naive), maps.Keys(sent), 0)
@@ -178,11 +178,11 @@ func (l Ledger) Fault() error {
 	if err != nil || least.Rounds == 0 {
 		return err
 	}
-	return cmp.Or(l.everywhere(aConsumer, consumerPoints), l.everywhere(aSender, senderPoints))
+	return cmp.Or(l.checkKilledEverywhere(aConsumer, consumerPoints), l.checkKilledEverywhere(aSender, senderPoints))
 }
 
-// The method everywhere returns an error that names the points at which no process was killed.
-func (l Ledger) everywhere(is role, points []faults.Point) error {
+// checkKilledEverywhere returns an error that names the points at which no process was killed.
+func (l Ledger) checkKilledEverywhere(is role, points []faults.Point) error {
 	for _, p := range points {
 		if l.At[fmt.Sprintf("%s killed %s", is, p)] == 0 {
 			return fmt.Errorf("no %s was killed at %s: no proof", is, p)

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
-// The function good returns a ledger of a quick run without faults.
-func good() Ledger {
+// goodLedger returns a ledger of a quick run without faults.
+func goodLedger() Ledger {
 	p := Quick()
 	l := Ledger{Payments: 2000, Records: 2200, Copies: 200, Calls: 2500, Balance: ledger.Balance{Expected: 2000, Applied: 2000},
 		Unknown: 300, ByKey: 290, ByAsking: 6, ByPerson: 4, NaiveDoubled: 9, NaiveLost: 3, Offsets: proof.Offsets{Samples: 60}, Accord: proof.Accord{Rows: 2000, Intents: 2000},
@@ -26,7 +26,7 @@ func good() Ledger {
 }
 
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
-	proof.Spoil(t, good(), map[string]func(*Ledger){
+	proof.Spoil(t, goodLedger(), map[string]func(*Ledger){
 		"lost":        func(l *Ledger) { l.Lost, l.Applied = 1, 1999 },
 		"doubled":     func(l *Ledger) { l.Doubled = 1 },
 		"stuck":       func(l *Ledger) { l.Stuck = 1 },
@@ -70,7 +70,7 @@ func TestEachPaymentIsPublishedAndCopiesFollow(t *testing.T) {
 func TestThereIsAKillAtEachPointInEachRoundAndAFreezeInThree(t *testing.T) {
 	r := &run{Proof: Proof{Rounds: 3}}
 	killed, frozen := map[trap]int{}, map[trap]int{}
-	for _, one := range r.traps(senderPoints) {
+	for _, one := range r.newTraps(senderPoints) {
 		if one.Freeze {
 			frozen[one]++
 		} else {

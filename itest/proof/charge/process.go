@@ -104,9 +104,9 @@ type traps struct {
 	armed time.Time
 }
 
-// The method at springs the current trap if the trap is for the point p. If the trap kills the process, the method does
+// onPoint springs the current trap if the trap is for the point p. If the trap kills the process, the method does
 // not return.
-func (t *traps) at(p faults.Point, _ int) {
+func (t *traps) onPoint(p faults.Point, _ int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if len(t.left) == 0 || t.left[0].Point != p || time.Now().Before(t.armed) {
@@ -121,9 +121,9 @@ func (t *traps) at(p faults.Point, _ int) {
 	t.armed = time.Now().Add(untilArmed)
 }
 
-// The method loses reports whether the caller of the next End must not get the store's answer. If the answer is lost,
+// losesAnswer reports whether the caller of the next End must not get the store's answer. If the answer is lost,
 // the process passes the point for lost replies.
-func (t *traps) loses() bool {
+func (t *traps) losesAnswer() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return len(t.left) > 0 && t.left[0].Point == faults.CommitReplyLost && !time.Now().Before(t.armed)

@@ -58,8 +58,8 @@ const (
 // freeze returns how long a process is frozen.
 func (p Proof) freeze() time.Duration { return p.Lease + time.Second }
 
-// The method forgets returns how long after the first call with a key the provider remembers this key.
-func (p Proof) forgets() time.Duration { return p.Window + p.freeze() + 2*p.Timeout }
+// keyRetention returns how long after the first call with a key the provider remembers this key.
+func (p Proof) keyRetention() time.Duration { return p.Window + p.freeze() + 2*p.Timeout }
 
 // run is the state of a running Proof.
 type run struct {
@@ -124,7 +124,7 @@ func (r *run) prove(ctx context.Context) {
 	r.Spread(ctx, r.events(), r.Publish)
 	r.sprungAll(ctx)
 	r.Published(ctx)
-	r.settled(ctx)
+	r.waitSettled(ctx)
 	r.decideAll(ctx)
 	r.dismiss()
 }
@@ -135,7 +135,7 @@ func (r *run) log() string { return r.Path("provider.log") }
 // providerOrder returns the configuration of the provider.
 func (r *run) providerOrder() provider.Order {
 	return provider.Order{
-		Address: r.address, Log: r.log(), Window: r.forgets(), Hold: 10 * r.Timeout,
+		Address: r.address, Log: r.log(), Window: r.keyRetention(), Hold: 10 * r.Timeout,
 		Fates: provider.Fates{Seed: r.Seed, PerMille: 150, Stubborn: uint64(40 * 1_000_000 / r.Payments)},
 	}
 }

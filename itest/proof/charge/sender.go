@@ -46,7 +46,7 @@ func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) er
 			return err
 		}
 		return intents.Write(ctx, tx, m, intentOf(m, p))
-	}, consumer.Config{Name: bookings, Source: orders, Identity: identity.CloudEvents(), Timeout: 5 * time.Second}, faults.Plan{At: t.at})
+	}, consumer.Config{Name: bookings, Source: orders, Identity: identity.CloudEvents(), Timeout: 5 * time.Second}, faults.Plan{At: t.onPoint})
 	if err != nil {
 		return err
 	}
@@ -61,15 +61,15 @@ func intentOf(m *semel.Message, p provider.Payment) semel.Intent {
 // send charges the payments of intents.
 func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	s := &sender{Client: o.client(), traps: t, plant: o.Proof.Plant}
-	c, err := consumer.NewLeased(forgetful{store, t}, s.charge, o.Proof.sending(s), faults.Plan{At: t.at})
+	c, err := consumer.NewLeased(lossyStore{store, t}, s.charge, o.Proof.senderConfig(s), faults.Plan{At: t.onPoint})
 	if err != nil {
 		return err
 	}
 	return c.Run(ctx)
 }
 
-// The method sending returns the configuration of the senders.
-func (p *Proof) sending(s *sender) consumer.Config {
+// senderConfig returns the configuration of the senders.
+func (p *Proof) senderConfig(s *sender) consumer.Config {
 	window, most := p.Window, attempts
 	if p.Plant == "forgotten" { // the attempts last longer than the provider remembers keys
 		window, most = consumer.WindowAlways, 3*attempts
@@ -105,9 +105,9 @@ func (s *sender) charge(ctx context.Context, _ consumer.Call, m *semel.Message) 
 		time.AfterFunc(50*time.Millisecond, func() { _, _ = s.Charge(context.WithoutCancel(ctx), key, p) })
 		return nil
 	}
-	s.traps.at(beforeCall, 1)
+	s.traps.onPoint(beforeCall, 1)
 	_, err = s.Charge(ctx, key, p)
-	s.traps.at(afterCall, 1)
+	s.traps.onPoint(afterCall, 1)
 	return judge(err)
 }
 
@@ -146,17 +146,17 @@ func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResu
 	return consumer.DidNotHappen, nil
 }
 
-// forgetful is a store that sometimes loses the answer of End. When the answer of End is lost, End has released the
+// lossyStore is a store that sometimes loses the answer of End. When the answer of End is lost, End has released the
 // claims, but the caller gets an error.
-type forgetful struct {
+type lossyStore struct {
 	*pgxstore.Store
 	traps *traps
 }
 
 // End implements store.Leases.
-func (f forgetful) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
+func (f lossyStore) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	lost, err := f.Store.End(ctx, all)
-	if err == nil && f.traps.loses() {
+	if err == nil && f.traps.losesAnswer() {
 		return nil, errors.New("the answer was lost")
 	}
 	return lost, err

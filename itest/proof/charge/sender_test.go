@@ -23,11 +23,11 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// direct is an http.RoundTripper that calls a provider in the same process.
-type direct struct{ *provider.Provider }
+// directTransport is an http.RoundTripper that calls a provider in the same process.
+type directTransport struct{ *provider.Provider }
 
 // RoundTrip implements http.RoundTripper.
-func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
+func (d directTransport) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	defer func() {
 		if recover() != nil { // a panic means that the provider cuts the connection
 			answer, err = nil, io.ErrUnexpectedEOF
@@ -38,9 +38,9 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	return w.Result(), nil
 }
 
-// The function charged makes a sender charge payments in virtual time until all remaining messages are parked. The
+// runSender makes a sender charge payments in virtual time until all remaining messages are parked. The
 // results are the history of each payment from the provider's log, and the parked rows.
-func charged(t *testing.T, plant string) (all map[string]*history, parked []store.StoredRow) {
+func runSender(t *testing.T, plant string) (all map[string]*history, parked []store.StoredRow) {
 	t.Helper()
 	p := Quick()
 	p.Plant, p.Payments = plant, 300
@@ -49,10 +49,10 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 	o.Fates.Stubborn = 100_000
 	synctest.Test(t, func(t *testing.T) {
 		here := must.Get(provider.Open(o, nil))(t)
-		s := &sender{Client: provider.Client{URL: "http://provider", HTTP: &http.Client{Transport: direct{here}, Timeout: p.Timeout * 3 / 4}}, traps: &traps{}, plant: plant}
+		s := &sender{Client: provider.Client{URL: "http://provider", HTTP: &http.Client{Transport: directTransport{here}, Timeout: p.Timeout * 3 / 4}}, traps: &traps{}, plant: plant}
 		st := memstore.New()
 		receive(t, st, p.Payments)
-		policy := p.sending(s)
+		policy := p.senderConfig(s)
 		policy.Logger = slog.New(slog.DiscardHandler)
 		c := must.Get(consumer.NewLeased(st, s.charge, policy))(t)
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute) // ten minutes of the bubble's virtual time
@@ -65,7 +65,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 			t.Error(err)
 		}
 	})
-	all, _, err := histories(filepath.Join(r.Folder, "provider.log"))
+	all, _, err := readHistories(filepath.Join(r.Folder, "provider.log"))
 	must.OK(t, err)
 	return all, parked
 }
@@ -89,7 +89,7 @@ func receive(t *testing.T, st *memstore.Store, count int) {
 }
 
 func TestEachPaymentIsChargedOnceWhateverBecomesOfItsCalls(t *testing.T) {
-	all, parked := charged(t, "")
+	all, parked := runSender(t, "")
 	l := Ledger{decided: map[string]bool{}}
 	for i := range parked {
 		if parked[i].Reason != semel.ReasonOutcomeUnknown {
@@ -134,7 +134,7 @@ func TestPlantedFaultsOfSendersAreFound(t *testing.T) {
 		"settle-first": func(charges int, parked bool) bool { return charges == 0 && !parked },
 	} {
 		t.Run(plant, func(t *testing.T) {
-			all, parked := charged(t, plant)
+			all, parked := runSender(t, plant)
 			waits, found := map[string]bool{}, 0
 			for i := range parked {
 				waits[parked[i].Key.ID] = true

@@ -19,9 +19,9 @@ import (
 // not done in time.
 const patience = 3 * time.Minute
 
-// The method settled waits until the groups of the consumer and of the naive consumer have committed all offsets, and
+// waitSettled waits until the groups of the consumer and of the naive consumer have committed all offsets, and
 // the inbox has no waiting rows.
-func (r *run) settled(ctx context.Context) {
+func (r *run) waitSettled(ctx context.Context) {
 	waiting := -1
 	is := r.Patiently(ctx, patience, 300*time.Millisecond, func(ctx context.Context) bool {
 		if behind, err := r.Kafka.TryBehind(ctx, naiveGroup, topic); err != nil || behind > 0 || !r.Watch.AtEnd(ctx) {
@@ -46,7 +46,7 @@ func (r *run) decideAll(ctx context.Context) {
 		if r.decide(ctx) == 0 {
 			return
 		}
-		r.settled(ctx)
+		r.waitSettled(ctx)
 	}
 }
 

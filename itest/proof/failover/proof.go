@@ -51,7 +51,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 
 // failOver kills the primary while the consumers write, and promotes the standby.
 func (r *run) failOver(ctx context.Context) {
-	r.until(ctx, "both consumers have started", r.Ready)
+	r.waitUntil(ctx, "both consumers have started", r.Ready)
 	r.reach(ctx, r.Before)
 	killed := time.Now()
 	r.server.Kill()
@@ -68,11 +68,11 @@ const patience = time.Minute
 
 // reach waits until the consumers report n committed messages.
 func (r *run) reach(ctx context.Context, n int) {
-	r.until(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
+	r.waitUntil(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
 }
 
-// The method until waits for a condition while the consumers run. After the time patience, the method fails.
-func (r *run) until(ctx context.Context, what string, so func() bool) {
+// waitUntil waits for a condition while the consumers run. After the time patience, the method fails.
+func (r *run) waitUntil(ctx context.Context, what string, so func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	proof.During("until "+what, func() {

@@ -24,8 +24,8 @@ type Input struct {
 // Webhook returns the webhook with id i.
 func (in Input) Webhook(i int) webhooks.Webhook { return in.Webhooks[i%len(in.Webhooks)] }
 
-// The method sent returns the ids of all webhooks in the file.
-func (in Input) sent() iter.Seq[string] {
+// sentIDs returns the ids of all webhooks in the file.
+func (in Input) sentIDs() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range in.IDs {
 			if !yield(webhooks.ID(i)) {

@@ -43,6 +43,6 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	kills.Run(ctx, r.reach)
 	left := r.m.Finish(proof.Consumer)
 	r.Over()
-	l.Audit(ctx, r.db.Conn, r.Input.sent(), proof.Must(r.m.Parked())+left, true)
+	l.Audit(ctx, r.db.Conn, r.Input.sentIDs(), proof.Must(r.m.Parked())+left, true)
 	return l
 }

@@ -35,7 +35,7 @@ func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 			insert into effects select delivery, type, repository from effects where rowid = 2;
 			update counters set n = n + 1 where rowid = 1`)
 		var doctored proof.Tally
-		doctored.Audit(t.Context(), db.Conn, p.Input.sent(), 0, true)
+		doctored.Audit(t.Context(), db.Conn, p.Input.sentIDs(), 0, true)
 		if doctored.Lost != 1 || doctored.Doubled != 1 || doctored.Astray == 0 {
 			t.Errorf("%+v", doctored)
 		}

@@ -18,7 +18,7 @@ func (r *run) broker(ctx context.Context) (node int) {
 	if r.Brokers == 1 {
 		return 0
 	}
-	r.patiently(ctx, "all replicas are in sync, and the group has a coordinator", func(ctx context.Context) bool {
+	r.waitPatiently(ctx, "all replicas are in sync, and the group has a coordinator", func(ctx context.Context) bool {
 		if !r.inSync(ctx) {
 			return false
 		}
@@ -44,14 +44,14 @@ func (r *run) inSync(ctx context.Context) bool {
 // moreEffects waits for 300 further effects. The parameter when names the situation in the error.
 func (r *run) moreEffects(ctx context.Context, when string) {
 	const more = 300
-	published, before := r.Feed.Acknowledged(), r.effects()
-	r.patiently(ctx, "messages are published and applied "+when, func(context.Context) bool {
-		return r.Feed.Acknowledged() >= published+more && r.effects() >= before+more
+	published, before := r.Feed.Acknowledged(), r.countEffects()
+	r.waitPatiently(ctx, "messages are published and applied "+when, func(context.Context) bool {
+		return r.Feed.Acknowledged() >= published+more && r.countEffects() >= before+more
 	})
 }
 
-// The method patiently waits until the condition so holds, and fails if the wait takes too long.
-func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) {
+// waitPatiently waits until the condition so holds, and fails if the wait takes too long.
+func (r *run) waitPatiently(ctx context.Context, what string, so func(context.Context) bool) {
 	is := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) bool {
 		most, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()

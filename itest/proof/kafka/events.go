@@ -46,15 +46,15 @@ func (r *run) freezeOne(ctx context.Context) {
 	r.share++
 	due := (r.Refused*r.share + r.Freezes - 1) / r.Freezes
 	for range mostFreezes {
-		before := r.refusals()
+		before := r.countRefusals()
 		r.freezeOnce(ctx)
 		if due == 0 || before >= due {
 			return
 		}
-		if r.Patiently(ctx, 2*time.Second, 0, func(context.Context) bool { return r.refusals() >= due }) {
+		if r.Patiently(ctx, 2*time.Second, 0, func(context.Context) bool { return r.countRefusals() >= due }) {
 			return
 		}
-		r.Say("%d of %d writes were refused by their token: another one is frozen", r.refusals(), due)
+		r.Say("%d of %d writes were refused by their token: another one is frozen", r.countRefusals(), due)
 	} // the ledger reports the number of rejected writes
 }
 

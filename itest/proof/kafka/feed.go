@@ -29,7 +29,7 @@ func (r *run) plan() []int {
 	var place func(int, *rand.Rand) (int, bool)
 	if r.Order {
 		place = func(i int, random *rand.Rand) (int, bool) {
-			return r.place(i, r.places[i], random), !r.places[i].filled()
+			return r.place(i, r.places[i], random), !r.places[i].isFilled()
 		}
 	}
 	return proof.Plan(r.Seed, r.Events, r.Duplicates, 5000, place)
@@ -44,7 +44,7 @@ func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	hook := r.Webhooks[event%len(r.Webhooks)]
 	record := proof.CloudEvent(random.Int32N(int32(r.Partitions)), []byte(hook.Repository), hook.Body, webhooks.ID(event), eventSource, hook.Event)
 	if r.Order {
-		r.ordered(record, event)
+		r.setVersion(record, event)
 	}
 	return record
 }

@@ -58,24 +58,24 @@ func (r *run) setup() string {
 // workOff waits until the only waiting messages in the inbox are parked messages, and messages behind a
 // parked message or a gap. workOff then retries the parked messages with a command, and waits again.
 func (r *run) workOff(ctx context.Context) {
-	r.drained(ctx, untilMended)
+	r.waitDrained(ctx, untilMended)
 	r.Exec(ctx, "insert into mended values (now())")
 	// After ten minutes, a message that waits behind a gap is also parked, with the reason gap.
 	said := proof.Must(r.Members[0].Semel(ctx, "messages", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof"))
 	_, results, _ := strings.Cut(said, "happened: ")
 	proof.During("semel messages retry says "+said, func() { proof.Must(fmt.Sscanf(results, "%d applied", &r.ledger.Retried)) })
 	r.Say("%d parked messages are retried", r.ledger.Retried)
-	r.drained(ctx, untilFilled)
+	r.waitDrained(ctx, untilFilled)
 	r.skipGaps(ctx)
 }
 
-// The method refusals returns the number of writes that the server rejected because their token was old.
-func (r *run) refusals() int { return r.Server.Logged(" claims stand") }
+// countRefusals returns the number of writes that the server rejected because their token was old.
+func (r *run) countRefusals() int { return r.Server.Logged(" claims stand") }
 
 // inboxLedger counts rejected tokens and failures in the server's log.
 func (r *run) inboxLedger() {
 	if r.Inbox || r.Order {
-		r.ledger.Refused = r.refusals()
+		r.ledger.Refused = r.countRefusals()
 		r.ledger.Failed = r.Server.Logged("bad luck")
 	}
 }

@@ -83,18 +83,18 @@ func (r *run) audit(ctx context.Context) {
 	})
 	l.Copies, l.Redelivered = l.Records-len(settled), max(l.Delivered-int64(l.Records), 0)
 	for event, v := range r.places {
-		if v.filled() {
+		if v.isFilled() {
 			settled[webhooks.ID(event)] = true // the event came from a file
 		}
 	}
-	l.Tally.Audit(ctx, r.Activity.DB, maps.Keys(settled), r.stuck(ctx, settled), !r.plain())
+	l.Tally.Audit(ctx, r.Activity.DB, maps.Keys(settled), r.countStuck(ctx, settled), !r.plain())
 	if !r.plain() {
 		l.Accord.Hear(ctx, r.Activity.DB)
 	}
 }
 
-// The method stuck counts messages that are parked, and messages that have no effect and are not in the map settled.
-func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int) {
+// countStuck counts messages that are parked, and messages that have no effect and are not in the map settled.
+func (r *run) countStuck(ctx context.Context, settled map[string]bool) (stuck int) {
 	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery"))
 	if !r.plain() { // the plain loops have no inbox table
 		stuck = r.Count(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`)
@@ -135,19 +135,19 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.Changes, l.Added, "members added"),
 		ledger.AtLeast(least.Changes, l.Removed, "members removed"),
 		ledger.AtLeast(least.Refused, l.Refused, "writes refused by their token"),
-		ledger.AtLeast(when(handlersFail, poisoned), l.Retried, "messages parked and retried"),
-		ledger.AtLeast(when(handlersFail, least.Events/150), l.Failed, "runs that failed"),
-		ledger.AtLeast(when(least.Order, least.Events), l.Placed, "effects in their stream's order"),
-		ledger.AtLeast(when(least.Order, least.Events/100), l.Blocked, "versions that waited for an earlier one"),
-		ledger.AtLeast(when(gaps, filledStreams), l.Filled, "gaps filled from a file"),
-		ledger.AtLeast(when(gaps, skippedStreams), l.Skipped, "gaps skipped"),
+		ledger.AtLeast(countIf(handlersFail, poisoned), l.Retried, "messages parked and retried"),
+		ledger.AtLeast(countIf(handlersFail, least.Events/150), l.Failed, "runs that failed"),
+		ledger.AtLeast(countIf(least.Order, least.Events), l.Placed, "effects in their stream's order"),
+		ledger.AtLeast(countIf(least.Order, least.Events/100), l.Blocked, "versions that waited for an earlier one"),
+		ledger.AtLeast(countIf(gaps, filledStreams), l.Filled, "gaps filled from a file"),
+		ledger.AtLeast(countIf(gaps, skippedStreams), l.Skipped, "gaps skipped"),
 		ledger.AtLeast(int(least.Redelivered), int(l.Redelivered), "redeliveries"),
 		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
 	)
 }
 
-// The function when returns n if the fault test includes a fault, otherwise 0.
-func when(is bool, n int) int {
+// countIf returns n if the fault test includes a fault, otherwise 0.
+func countIf(is bool, n int) int {
 	if is {
 		return n
 	}

@@ -25,7 +25,7 @@ func (r *run) add() {
 // catch freezes a member in an open transaction. For a plain loop, catch does not wait for a marker, because a plain
 // loop writes no markers.
 func (r *run) catch(ctx context.Context) *proof.Member {
-	h := proof.Hunt{Opening: r.opening(), Most: 90 * time.Second, Corner: 15 * time.Second, Random: r.random}
+	h := proof.Hunt{Opening: r.openingStatement(), Most: 90 * time.Second, Corner: 15 * time.Second, Random: r.random}
 	if r.plain() {
 		h.Corner = 0
 	}
@@ -36,9 +36,9 @@ func (r *run) catch(ctx context.Context) *proof.Member {
 	return m
 }
 
-// The method opening returns the first statement of the transactions to catch. With the inbox, catch looks for
+// openingStatement returns the first statement of the transactions to catch. With the inbox, catch looks for
 // transactions that claim rows.
-func (r *run) opening() processes.Opening {
+func (r *run) openingStatement() processes.Opening {
 	if r.Inbox {
 		return processes.Claiming()
 	}

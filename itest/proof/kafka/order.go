@@ -45,9 +45,9 @@ const (
 // version is an event's stream and the event's number in this stream.
 type version struct{ stream, number int }
 
-// The method versions returns the stream and number of each event, in the order of publishing. In the shuffled streams
+// makeVersions returns the stream and number of each event, in the order of publishing. In the shuffled streams
 // the numbers are not in order. A skipped stream has no version 2.
-func (p Proof) versions() []version {
+func (p Proof) makeVersions() []version {
 	random := rand.New(rand.NewPCG(p.Seed, 11))
 	zipf := rand.NewZipf(random, 1.1, 1, streams-1)
 	next := make([]int, 2*streams)
@@ -58,7 +58,7 @@ func (p Proof) versions() []version {
 			s += streams
 		}
 		next[s]++
-		if next[s] == 2 && skips(s) {
+		if next[s] == 2 && isSkipped(s) {
 			next[s]++
 		}
 		all[i] = version{s, next[s]}
@@ -68,11 +68,11 @@ func (p Proof) versions() []version {
 
 // Streams with small numbers have the most events. The skipped streams have small numbers, so that each skipped stream
 // has several versions.
-func skips(stream int) bool { return stream >= 20 && stream < 20+skippedStreams }
-func (v version) late() bool {
+func isSkipped(stream int) bool { return stream >= 20 && stream < 20+skippedStreams }
+func (v version) isLate() bool {
 	return v.number == 2 && v.stream >= 40 && v.stream < 40+lateStreams
 }
-func (v version) filled() bool {
+func (v version) isFilled() bool {
 	return v.number == 2 && v.stream >= 50 && v.stream < 50+filledStreams
 }
 
@@ -80,7 +80,7 @@ func (v version) filled() bool {
 // shuffled stream comes a little later. A late version comes after all other events.
 func (p Proof) place(i int, v version, random *rand.Rand) int {
 	switch {
-	case v.late():
+	case v.isLate():
 		return 2 * (p.Events + 10_000)
 	case v.stream%shuffled == shuffled-1 && !p.Keys:
 		return 2 * (i + random.IntN(streamWindow*streams/10))
@@ -88,8 +88,8 @@ func (p Proof) place(i int, v version, random *rand.Rand) int {
 	return 2 * i
 }
 
-// The method ordered makes a record a version of its stream. All versions of a stream go to the same partition.
-func (r *run) ordered(record *kgo.Record, event int) {
+// setVersion makes a record a version of its stream. All versions of a stream go to the same partition.
+func (r *run) setVersion(record *kgo.Record, event int) {
 	v := r.places[event]
 	record.Key = []byte(streamName(v.stream))
 	record.Partition = int32(v.stream % r.Partitions)
@@ -103,7 +103,7 @@ func streamName(n int) string { return fmt.Sprint("s", n) }
 func (r *run) fillGaps(ctx context.Context) {
 	var text bytes.Buffer
 	for event, v := range r.places {
-		if !v.filled() {
+		if !v.isFilled() {
 			continue
 		}
 		record, headers := r.record(event, rand.New(rand.NewPCG(1, 1))), map[string]string{}
@@ -117,7 +117,7 @@ func (r *run) fillGaps(ctx context.Context) {
 	proof.Must(r.Members[0].Semel(ctx, "gaps", "backfill", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "-o", "json"))
 	r.ledger.Filled = bytes.Count(text.Bytes(), []byte("\n"))
 	r.Say("%d gaps are filled from a file", r.ledger.Filled)
-	r.drained(ctx, untilSkipped)
+	r.waitDrained(ctx, untilSkipped)
 }
 
 // skipGaps runs a command that skips the versions that never come.
@@ -129,7 +129,7 @@ func (r *run) skipGaps(ctx context.Context) {
 	said := proof.Must(r.Members[0].Semel(ctx, "gaps", "skip", "--all", "--yes", "--because", "never sent", "--as", "proof"))
 	r.ledger.Skipped = strings.Count(said, ": done")
 	r.Say("%d gaps are skipped", r.ledger.Skipped)
-	r.drained(ctx, untilNothing)
+	r.waitDrained(ctx, untilNothing)
 }
 
 // inOrder returns the number of effects in the order of their stream, and the number of effects out of order.
@@ -142,7 +142,7 @@ func (r *run) inOrder(ctx context.Context) (placed, misplaced int) {
 	proof.Check(ledger.Each(ctx, r.Activity.DB, "select delivery from effects order by n", nil, []any{&id}, func() {
 		v := r.places[event[id]]
 		next := at[v.stream] + 1
-		if next == 2 && skips(v.stream) {
+		if next == 2 && isSkipped(v.stream) {
 			next++
 		}
 		if v.number == next {

@@ -84,7 +84,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
 	if p.Order {
-		r.places = p.versions()
+		r.places = p.makeVersions()
 	}
 	r.Fleet = proof.NewFleet(ctx, s, r.setup(), &l.Tally)
 	defer r.Close()
@@ -127,8 +127,8 @@ func (r *run) prove(ctx context.Context) {
 	}
 }
 
-// The method effects returns the number of effects, or 0 if the database cannot be read.
-func (r *run) effects() int64 {
+// countEffects returns the number of effects, or 0 if the database cannot be read.
+func (r *run) countEffects() int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	n, _ := r.Activity.Effects(ctx)

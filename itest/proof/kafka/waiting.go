@@ -56,8 +56,8 @@ func (r *run) heldBack(s stage) map[string]int {
 	heads := r.headStream(0)
 	for event, v := range r.places {
 		parked := v.stream >= heads && v.stream < heads+poisoned && s == untilMended
-		unfilled := version{v.stream, 2}.filled() && s <= untilFilled
-		unskipped := skips(v.stream) && s <= untilSkipped
+		unfilled := version{v.stream, 2}.isFilled() && s <= untilFilled
+		unskipped := isSkipped(v.stream) && s <= untilSkipped
 		if v.number >= 3 && (parked || unfilled || unskipped) {
 			held[hexID(event)] = event
 		}
@@ -71,9 +71,9 @@ func hexID(event int) string { return strings.ReplaceAll(webhooks.ID(event), "-"
 // waitingRow is a row of the inbox whose message is not completed.
 type waitingRow struct{ id, state, reason, text string }
 
-// The function unheld returns the rows that wait without a reason, and the number of rows that should wait but do not
+// findUnheld returns the rows that wait without a reason, and the number of rows that should wait but do not
 // wait.
-func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing int) {
+func findUnheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing int) {
 	missing = len(held)
 	for _, row := range rows {
 		if _, is := held[row.id]; is && (row.state == "BLOCKED" || row.state == "PARKED") {
@@ -85,8 +85,8 @@ func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing 
 	return free, missing
 }
 
-// The method waiting reads the rows that are not completed.
-func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
+// waitingRows reads the rows that are not completed.
+func (r *run) waitingRows(ctx context.Context) (all []waitingRow, err error) {
 	var row waitingRow
 	err = ledger.Each(ctx, r.Activity.DB, `select encode(substr(id, 2), 'hex'), state, reason, concat_ws(' ', encode(stream, 'escape'), stream_version, encode(line, 'escape'), place,
 		'due in', due_at - now(), 'attempts', finished, last_error) from semel_inbox where state <> 'COMPLETED' order by number`,
@@ -94,10 +94,10 @@ func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
 	return all, err
 }
 
-// The method drained waits until every waiting row has a reason to wait. The versions of a stream are processed one
-// after the other, which takes long. The method drained therefore gives up only when no effect was added for the time
+// waitDrained waits until every waiting row has a reason to wait. The versions of a stream are processed one
+// after the other, which takes long. waitDrained therefore gives up only when no effect was added for the time
 // patience.
-func (r *run) drained(ctx context.Context, s stage) {
+func (r *run) waitDrained(ctx context.Context, s stage) {
 	held := r.heldBack(s)
 	looked, moved, effects := time.Time{}, time.Now(), int64(-1)
 	stands := func() bool { return time.Since(moved) > patience }
@@ -106,7 +106,7 @@ func (r *run) drained(ctx context.Context, s stage) {
 			return false
 		}
 		looked = time.Now()
-		if now := r.effects(); now != effects {
+		if now := r.countEffects(); now != effects {
 			effects, moved = now, looked
 		}
 		if stands() {
@@ -121,21 +121,21 @@ func (r *run) drained(ctx context.Context, s stage) {
 		if r.Plant != "" { // with a fault added on purpose, messages may not wait although they should
 			return true
 		}
-		rows, err := r.waiting(ctx)
-		free, missing := unheld(rows, held)
+		rows, err := r.waitingRows(ctx)
+		free, missing := findUnheld(rows, held)
 		return err == nil && len(free) == 0 && missing == 0
 	})
 	switch {
 	case stands():
-		r.stand(ctx, held)
+		r.checkWaiting(ctx, held)
 	case r.Plant == "":
 		r.Say("%d messages wait, each behind one that is parked or missing, or parked itself", len(held))
 	}
 }
 
-// stand counts the rows that wait without a reason. If rows wait without a reason, the ledger reports a fault.
-func (r *run) stand(ctx context.Context, held map[string]int) {
-	free, missing := unheld(proof.Must(r.waiting(ctx)), held)
+// checkWaiting counts the rows that wait without a reason. If rows wait without a reason, the ledger reports a fault.
+func (r *run) checkWaiting(ctx context.Context, held map[string]int) {
+	free, missing := findUnheld(proof.Must(r.waitingRows(ctx)), held)
 	r.Say("for %v nothing took effect: %d messages wait although nothing holds them back, and of %d that are held back %d do not wait", patience, len(free), len(held), missing)
 	for _, row := range free[:min(len(free), 10)] {
 		r.Say("%s is %s", row.id, strings.Join([]string{row.state, row.reason, row.text}, " "))

@@ -10,7 +10,7 @@ func TestWhatWaitsIsHeldBack(t *testing.T) {
 	of := func(p Proof) *run {
 		r := &run{Proof: p}
 		if p.Order {
-			r.places = p.versions()
+			r.places = p.makeVersions()
 		}
 		return r
 	}
@@ -20,7 +20,7 @@ func TestWhatWaitsIsHeldBack(t *testing.T) {
 		for s := untilMended; s <= untilNothing; s++ {
 			held := order.heldBack(s)
 			for _, event := range held {
-				if v := order.places[event]; v.number < 3 || v.late() || s == untilSkipped && !skips(v.stream) {
+				if v := order.places[event]; v.number < 3 || v.isLate() || s == untilSkipped && !isSkipped(v.stream) {
 					t.Errorf("%+v is held back until %d", v, s)
 				}
 			}
@@ -45,7 +45,7 @@ func TestWhatWaitsIsHeldBack(t *testing.T) {
 	t.Run("and_all_that_is_held_back_waits", func(t *testing.T) {
 		held := map[string]int{"a": 1, "b": 2, "c": 3}
 		rows := []waitingRow{{id: "a", state: "BLOCKED"}, {id: "b", state: "PARKED"}, {id: "d", state: "BLOCKED"}, {id: "c", state: "RECEIVED"}}
-		free, missing := unheld(rows, held)
+		free, missing := findUnheld(rows, held)
 		if len(free) != 2 || free[0].id != "d" || free[1].id != "c" || missing != 1 {
 			t.Errorf("%v, %d missing", free, missing)
 		}

@@ -64,37 +64,37 @@ func (l Ledger) Fault() error {
 // prepared, up to slack after it continues. A call arrives at most slack after it is sent.
 const slack = time.Second
 
-// harm is a fault that happened during the run. The field member is the name of the process, or "" if the fault
+// faultRecord is a fault that happened during the run. The field member is the name of the process, or "" if the fault
 // concerns all members because Redis was killed or the machine paused the test.
-type harm struct {
+type faultRecord struct {
 	member string
 	at     time.Time
 	// The time at which a frozen process continued; zero for other faults.
 	thaw time.Time
 }
 
-// The method unrecorded reports whether the fault h may have prevented the record that a call had ended. A process
+// mayLackRecord reports whether the fault h may have prevented the record that a call had ended. A process
 // tries to write the record of a call's end for the time of a lease. On a busy machine, the provider may receive a call
 // after the calling process was killed.
-func (h harm) unrecorded(c call, lease time.Duration) bool {
+func (h faultRecord) mayLackRecord(c call, lease time.Duration) bool {
 	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at.Add(-slack)) && h.at.Before(c.at.Add(lease))
 }
 
-// The method late reports whether a process had prepared a call before it was frozen.
-func (h harm) late(c call) bool {
+// isLate reports whether a process had prepared a call before it was frozen.
+func (h faultRecord) isLate(c call) bool {
 	return !h.thaw.IsZero() && h.member == c.member && c.at.After(h.thaw) && c.at.Before(h.thaw.Add(slack))
 }
 
 // weigh counts the calls of each message by reason.
-func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duration, harms []harm, mayForget bool) {
+func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duration, harms []faultRecord, mayForget bool) {
 	l.Messages = messages
 	heard := 0
 	for _, all := range calls {
 		l.Calls += len(all)
-		answered := !all[0].unanswered
+		answered := !all[0].noAnswer
 		for i := 1; i < len(all); i++ {
 			l.repeat(all[0], all[i-1], all[i], lease, harms, mayForget)
-			answered = answered || !all[i].unanswered
+			answered = answered || !all[i].noAnswer
 		}
 		if answered {
 			heard++
@@ -104,17 +104,17 @@ func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duratio
 }
 
 // repeat counts the reason why a call was repeated.
-func (l *Ledger) repeat(first, before, again call, lease time.Duration, harms []harm, mayForget bool) {
+func (l *Ledger) repeat(first, before, again call, lease time.Duration, harms []faultRecord, mayForget bool) {
 	l.Repeated++
 	if again.key != first.key || again.key == "" {
 		l.OtherKeys++
 	}
 	switch {
-	case before.unanswered:
+	case before.noAnswer:
 		l.AfterSilence++
-	case again.at.Sub(before.at) >= lease-slack && slices.ContainsFunc(harms, func(h harm) bool { return h.unrecorded(before, lease) }):
+	case again.at.Sub(before.at) >= lease-slack && slices.ContainsFunc(harms, func(h faultRecord) bool { return h.mayLackRecord(before, lease) }):
 		l.AfterLease++
-	case slices.ContainsFunc(harms, func(h harm) bool { return h.late(again) }):
+	case slices.ContainsFunc(harms, func(h faultRecord) bool { return h.isLate(again) }):
 		l.Late++
 	case mayForget:
 		l.Forgotten++

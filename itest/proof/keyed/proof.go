@@ -41,18 +41,18 @@ const (
 	mute = 2
 )
 
-// under is the state of a running Proof.
-type under struct {
+// runState is the state of a running Proof.
+type runState struct {
 	Proof
 	*proof.Fleet
 	ledger   *Ledger
 	redis    *services.Redis
 	provider *provider
 	url      string // of the provider
-	harms    []harm
-	// The field frozen is the frozen member, or nil. The field since is the time when the member was frozen.
-	frozen *proof.Member
-	since  time.Time
+	harms    []faultRecord
+	// frozenMember is the frozen member, or nil. The field since is the time when the member was frozen.
+	frozenMember *proof.Member
+	since        time.Time
 	// The time at which the fault test last checked its progress.
 	looked time.Time
 }
@@ -61,7 +61,7 @@ type under struct {
 // whether the test succeeded.
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l, tally, began := Ledger{Deliveries: p.Deliveries, leastKills: p.Kills, leastRepeated: 1}, proof.Tally{}, time.Now()
-	u := &under{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, "", &tally)}
+	u := &runState{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, "", &tally)}
 	defer u.Close()
 	u.provider = &provider{mute: mute, random: rand.New(rand.NewPCG(p.Seed, 3)), calls: map[string][]call{}}
 	address, end := proof.Serve(u.provider)
@@ -76,7 +76,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	return l
 }
 
-func (u *under) prove(ctx context.Context) {
+func (u *runState) prove(ctx context.Context) {
 	u.write()
 	u.Say("%d processes, %d deliveries of %d messages", members, u.Deliveries, u.Messages)
 	u.redis.Kill() // members that start now have to wait for Redis
@@ -102,7 +102,7 @@ func (u *under) prove(ctx context.Context) {
 }
 
 // write creates the members with their deliveries.
-func (u *under) write() {
+func (u *runState) write() {
 	ids := proof.Shuffled(u.Deliveries, u.Messages, u.Seed)
 	for n := range members {
 		var text strings.Builder
@@ -138,38 +138,38 @@ consumers:
 `
 
 // start starts a member. If follow is true, the member waits for further lines and does not end by itself.
-func (u *under) start(m *proof.Member, follow bool) {
+func (u *runState) start(m *proof.Member, follow bool) {
 	u.Write(m.Policy, fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.url, m.Name))
 	m.Start()
 }
 
 // reach waits until the provider has received a call for the fraction share of the messages.
-func (u *under) reach(ctx context.Context, share float64) {
+func (u *runState) reach(ctx context.Context, share float64) {
 	want := int(share * float64(u.Messages))
 	proof.During(fmt.Sprintf("until %d messages are called for", want), func() {
 		u.Until(ctx, func() bool {
 			u.look()
-			return u.provider.called() >= want
+			return u.provider.countCalled() >= want
 		})
 	})
 }
 
 // killOne kills a member and restarts it. The restarted member reads its file from the beginning.
-func (u *under) killOne(context.Context) {
+func (u *runState) killOne(context.Context) {
 	m := u.Members[u.Tally.Kills%members]
-	if m == u.frozen {
+	if m == u.frozenMember {
 		m = u.Members[(u.Tally.Kills+1)%members]
 	}
-	u.harms = append(u.harms, harm{member: m.Name, at: time.Now()})
+	u.harms = append(u.harms, faultRecord{member: m.Name, at: time.Now()})
 	u.Kill(m, false)
 	u.start(m, true)
 }
 
 // freezeOne freezes a member for longer than a lease. Everything else keeps running.
-func (u *under) freezeOne(ctx context.Context) {
+func (u *runState) freezeOne(ctx context.Context) {
 	u.awaitThaw(ctx)
 	m := u.Members[u.ledger.Freezes%members]
-	u.frozen, u.since = m, time.Now()
+	u.frozenMember, u.since = m, time.Now()
 	u.Say("%s is frozen", m.Name)
 	u.ledger.Freezes++
 	proof.Check(m.Freeze())
@@ -177,28 +177,28 @@ func (u *under) freezeOne(ctx context.Context) {
 
 // look continues the frozen member after the time frozen. The method also notices when the fault test itself did not
 // run for a while: the whole machine was paused, and leases may have expired.
-func (u *under) look() {
+func (u *runState) look() {
 	now := time.Now()
 	if !u.looked.IsZero() && now.Sub(u.looked) > slack {
-		u.harms = append(u.harms, harm{at: u.looked})
+		u.harms = append(u.harms, faultRecord{at: u.looked})
 	}
 	u.looked = now
-	if m := u.frozen; m != nil && now.Sub(u.since) >= frozen {
-		u.harms, u.frozen = append(u.harms, harm{member: m.Name, at: u.since, thaw: now}), nil
+	if m := u.frozenMember; m != nil && now.Sub(u.since) >= frozen {
+		u.harms, u.frozenMember = append(u.harms, faultRecord{member: m.Name, at: u.since, thaw: now}), nil
 		proof.Check(m.Thaw())
 	}
 }
 
-func (u *under) awaitThaw(ctx context.Context) {
+func (u *runState) awaitThaw(ctx context.Context) {
 	u.Until(ctx, func() bool {
 		u.look()
-		return u.frozen == nil
+		return u.frozenMember == nil
 	})
 }
 
 // restart kills Redis and starts it again.
-func (u *under) restart(ctx context.Context) {
-	u.harms = append(u.harms, harm{at: time.Now()})
+func (u *runState) restart(ctx context.Context) {
+	u.harms = append(u.harms, faultRecord{at: time.Now()})
 	if u.EverySecond || u.Forgets {
 		u.redis.KillAndForget(func() { processes.Pause(ctx, time.Second) })
 	} else {

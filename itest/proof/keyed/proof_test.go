@@ -36,9 +36,9 @@ func TestALedgerIsAProofOnlyIfNothingIsWrong(t *testing.T) {
 
 func TestRepeatedCallsAreSortedByWhatExplainsThem(t *testing.T) {
 	at := func(seconds int, key string, unanswered bool) call {
-		return call{at: time.Unix(int64(1000+seconds), 0), member: "one", key: key, unanswered: unanswered}
+		return call{at: time.Unix(int64(1000+seconds), 0), member: "one", key: key, noAnswer: unanswered}
 	}
-	killed := harm{member: "one", at: time.Unix(1100, 0)}
+	killed := faultRecord{member: "one", at: time.Unix(1100, 0)}
 	calls := map[string][]call{
 		"once":      {at(0, "a", false)},
 		"silent":    {at(0, "b", true), at(1, "b", false)},
@@ -52,7 +52,7 @@ func TestRepeatedCallsAreSortedByWhatExplainsThem(t *testing.T) {
 		"never":     {at(0, "h", true)},
 	}
 	var l Ledger
-	l.weigh(calls, 11, 5*time.Second, []harm{killed, {member: "one", at: time.Unix(1012, 0), thaw: time.Unix(1019, 5e8)}}, false)
+	l.weigh(calls, 11, 5*time.Second, []faultRecord{killed, {member: "one", at: time.Unix(1012, 0), thaw: time.Unix(1019, 5e8)}}, false)
 	want := Ledger{Messages: 11, Calls: 19, Lost: 2, Repeated: 9, AfterSilence: 3, AfterLease: 1, Late: 1, Unexplained: 4, OtherKeys: 1}
 	if l != want {
 		t.Errorf("%+v\nwant %+v", l, want)

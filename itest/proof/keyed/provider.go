@@ -28,8 +28,8 @@ type call struct {
 	at time.Time
 	// The field member is the name of the calling process. The field key is the idempotency key of the call.
 	member, key string
-	// The field unanswered is true if the caller got no answer.
-	unanswered bool
+	// noAnswer is true if the caller got no answer.
+	noAnswer bool
 }
 
 // provider is the HTTP endpoint that the members call. The provider records each call, and leaves a few calls without
@@ -52,7 +52,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mutex.Lock()
 	silent, thinks := p.random.IntN(1000) < p.mute, time.Duration(p.random.Int64N(int64(longestCall)))
 	n := len(p.calls[id])
-	p.calls[id] = append(p.calls[id], call{at: time.Now(), member: r.Header.Get(memberHeader), key: r.Header.Get("Idempotency-Key"), unanswered: silent})
+	p.calls[id] = append(p.calls[id], call{at: time.Now(), member: r.Header.Get(memberHeader), key: r.Header.Get("Idempotency-Key"), noAnswer: silent})
 	p.mutex.Unlock()
 	processes.Pause(r.Context(), thinks)
 	if silent {
@@ -61,13 +61,13 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, err := io.WriteString(w, "charged")
 	if err != nil || r.Context().Err() != nil {
 		p.mutex.Lock()
-		p.calls[id][n].unanswered = true
+		p.calls[id][n].noAnswer = true
 		p.mutex.Unlock()
 	}
 }
 
-// The method called returns the number of messages for which the provider received at least one call.
-func (p *provider) called() int {
+// countCalled returns the number of messages for which the provider received at least one call.
+func (p *provider) countCalled() int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return len(p.calls)

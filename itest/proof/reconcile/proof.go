@@ -77,14 +77,14 @@ func (r *run) prove(ctx context.Context) Ledger {
 	r.Say("%d messages are applied, %d are lost and %d doubled", r.Messages, planted, planted)
 	proof.Must(r.Activity.DB.ExecContext(ctx, filled, r.Messages))
 	proof.Check(r.writeSent())
-	before := r.applied(ctx)
+	before := r.countApplied(ctx)
 	producing, stop := context.WithCancel(ctx)
 	defer stop()
 	var producer worker.Group
 	var produced error
 	producer.Go(func() { produced = r.produce(producing) })
 	l := r.compare(ctx)
-	l.Live = r.applied(ctx) - before
+	l.Live = r.countApplied(ctx) - before
 	stop()
 	producer.Wait()
 	proof.Check(produced)
@@ -150,7 +150,7 @@ func (r *run) compare(ctx context.Context) Ledger {
 		l.Peak = int64(usage.Maxrss) / 1024
 	}
 	step := r.Messages / planted
-	lost, twice := r.ids(step, 7), r.ids(step, 3)
+	lost, twice := r.makeIDs(step, 7), r.makeIDs(step, 3)
 	for _, f := range told.Findings {
 		switch {
 		case f.What == "missing" && slices.Contains(lost, f.ID):
@@ -164,15 +164,15 @@ func (r *run) compare(ctx context.Context) Ledger {
 	return l
 }
 
-// The method ids returns the ids of every step-th message.
-func (r *run) ids(step, first int) (ids []string) {
+// makeIDs returns the ids of every step-th message.
+func (r *run) makeIDs(step, first int) (ids []string) {
 	for i := first; i < r.Messages; i += step {
 		ids = append(ids, fmt.Sprintf("p-%d", i))
 	}
 	return ids
 }
 
-func (r *run) applied(ctx context.Context) int {
+func (r *run) countApplied(ctx context.Context) int {
 	return r.Count(ctx, "select count(*) from effects where event like 'live-%'")
 }
 

@@ -40,10 +40,10 @@ select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)
 	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// The method chosen returns the ids of the transfers that the function which selects, among the first percent of all
+// chooseIDs returns the ids of the transfers that the function which selects, among the first percent of all
 // transfers.
-func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string) {
-	for i := range p.part(percent) {
+func (p Proof) chooseIDs(percent int, which func(transfer int) bool) (ids []string) {
+	for i := range p.firstAfter(percent) {
 		if which(i) {
 			ids = append(ids, id(i))
 		}
@@ -54,8 +54,8 @@ func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string)
 // damage deletes data that would be missing after the restore of an older backup: some transfers and conflicts, with
 // their markers, rows and changes.
 func (r *run) damage(ctx context.Context) (lost []string) {
-	lost = r.chosen(untilRebuild, forgotten)
-	unknown := r.chosen(untilRebuild, func(transfer int) bool { return contradicted(transfer) && transfer%600 == 40 })
+	lost = r.chooseIDs(untilRebuild, isForgotten)
+	unknown := r.chooseIDs(untilRebuild, func(transfer int) bool { return isContradicted(transfer) && transfer%600 == 40 })
 	r.remove(ctx, forget, lost, unknown)
 	return lost
 }
@@ -80,15 +80,15 @@ func (r *run) remove(ctx context.Context, query string, lost, others []string) {
 	proof.Check(tx.Commit())
 }
 
-// The method again replays the whole topic, and kills the command while it runs. Exactly the lost messages must take
+// replayAll replays the whole topic, and kills the command while it runs. Exactly the lost messages must take
 // effect.
-func (r *run) again(ctx context.Context) {
+func (r *run) replayAll(ctx context.Context) {
 	lost := r.damage(ctx)
 	var plan struct{ Would counts }
 	r.semel(ctx, &plan, []int{0}, "replay", "plan", group)
-	before, contradictedBefore := r.known(ctx)
+	before, contradictedBefore := r.readEffects(ctx)
 	r.readAgain(ctx, lost)
-	after, contradictedAfter := r.known(ctx)
+	after, contradictedAfter := r.readEffects(ctx)
 	happened := counts{Read: int64(r.ledger.Records), Conflicts: contradictedAfter - contradictedBefore}
 	for id, n := range after {
 		happened.Applied += int64(n - before[id])
@@ -101,8 +101,8 @@ func (r *run) again(ctx context.Context) {
 	r.discard(ctx)
 }
 
-// The method known returns the number of effects of each transfer, and the number of known conflicts.
-func (r *run) known(ctx context.Context) (effects map[string]int, others int64) {
+// readEffects returns the number of effects of each transfer, and the number of known conflicts.
+func (r *run) readEffects(ctx context.Context) (effects map[string]int, others int64) {
 	return proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery")), int64(r.Count(ctx, conflicts))
 }
 
@@ -111,16 +111,16 @@ func (r *run) readAgain(ctx context.Context, lost []string) {
 	begin := []string{"replay", "start", group, "--because", "a backup was restored", "--as", "proof"}
 	for n := range r.Shots.Again {
 		o := r.call("again", begin...)
-		r.counted(ctx, o, (n+1)*len(lost)/(r.Shots.Again+2), `select count(*) from effects where delivery = any($1)`, lost)
-		r.shot(o)
-		_, begin = r.resuming(ctx, "again")
+		r.waitCount(ctx, o, (n+1)*len(lost)/(r.Shots.Again+2), `select count(*) from effects where delivery = any($1)`, lost)
+		r.killCommand(o)
+		_, begin = r.waitResumed(ctx, "again")
 	}
-	r.ended(ctx, r.call("again", begin...), 0)
+	r.waitEnded(ctx, r.call("again", begin...), 0)
 }
 
-// The method resuming waits until no process runs the newest replay. The results are the number of the replay and the
+// waitResumed waits until no process runs the newest replay. The results are the number of the replay and the
 // arguments that resume the replay.
-func (r *run) resuming(ctx context.Context, kind string) (int64, []string) {
+func (r *run) waitResumed(ctx context.Context, kind string) (int64, []string) {
 	for {
 		var status struct {
 			Replays []struct {

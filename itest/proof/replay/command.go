@@ -43,8 +43,8 @@ type operator struct {
 	*processes.Process
 }
 
-// The method running reports whether the command has not ended.
-func (o *operator) running() bool { return proof.Must(o.Running()) }
+// isRunning reports whether the command has not ended.
+func (o *operator) isRunning() bool { return proof.Must(o.Running()) }
 
 // call starts an operator's command.
 func (r *run) call(name string, args ...string) *operator {
@@ -63,19 +63,19 @@ func (r *run) killCalls() {
 	}
 }
 
-// The method shot kills a command, and counts the kill if the command was still running.
-func (r *run) shot(o *operator) {
-	if o.running() {
+// killCommand kills a command, and counts the kill if the command was still running.
+func (r *run) killCommand(o *operator) {
+	if o.isRunning() {
 		r.ledger.CommandKills++
 		r.Say("command kill %d: semel %.60s", r.ledger.CommandKills, strings.Join(o.Args, " "))
 		proof.Check(o.Process.Kill())
 	}
 }
 
-// The method ended waits until a command has ended with one of the given exit codes. During the wait, members that end
+// waitEnded waits until a command has ended with one of the given exit codes. During the wait, members that end
 // are restarted.
-func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
-	r.Until(ctx, func() bool { return !o.running() })
+func (r *run) waitEnded(ctx context.Context, o *operator, codes ...int) {
+	r.Until(ctx, func() bool { return !o.isRunning() })
 	if code := o.Status.ExitStatus(); !slices.Contains(codes, code) {
 		text, _ := os.ReadFile(r.Path(o.Log))
 		said, _ := os.ReadFile(r.Path(o.Summary))
@@ -83,12 +83,12 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) {
 	}
 }
 
-// The method counted waits until the query returns at least the count least, or the command has ended. The caller can
+// waitCount waits until the query returns at least the count least, or the command has ended. The caller can
 // then kill the command in the middle of its work.
-func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) {
+func (r *run) waitCount(ctx context.Context, o *operator, least int, query string, args ...any) {
 	looked := time.Time{}
 	r.Until(ctx, func() bool {
-		if !o.running() {
+		if !o.isRunning() {
 			return true
 		}
 		if time.Since(looked) < 20*time.Millisecond {

@@ -23,5 +23,5 @@ func (r *run) fail(ctx context.Context) {
 	var events proof.Schedule
 	events.Spread(0.1, 0.6, r.Kills, r.killMember)
 	r.Spread(ctx, events, r.Publish)
-	r.published(ctx)
+	r.waitPublished(ctx)
 }

@@ -26,8 +26,8 @@ const (
 	untilEnd     = 100
 )
 
-// The method part returns the number of the first transfer after the given percentage of all transfers.
-func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
+// firstAfter returns the number of the first transfer after the given percentage of all transfers.
+func (p Proof) firstAfter(percent int) int { return p.Messages * percent / 100 }
 
 // publish starts to publish the transfers between two percentages, within the given time. Copies of new and of earlier
 // transfers are also published.
@@ -35,8 +35,8 @@ func (r *run) publish(ctx context.Context, from, to int, within time.Duration) {
 	if r.Feed != nil {
 		r.Feed.Stop()
 	}
-	r.sent = r.part(to)
-	plan := r.plan(r.part(from), r.part(to))
+	r.sent = r.firstAfter(to)
+	plan := r.plan(r.firstAfter(from), r.firstAfter(to))
 	random := rand.New(rand.NewPCG(r.Seed, uint64(from)))
 	r.Feed = proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) {
 		p.Evenly(ctx, len(plan), within, func(i int) {
@@ -59,8 +59,8 @@ func (p Proof) plan(first, end int) []place {
 	var all []place
 	for i := first; i < end; i++ {
 		all = append(all, place{transfer: i, at: 2 * i})
-		if contradicted(i) {
-			all = append(all, place{transfer: i, at: 2 * (i + 1 + random.IntN(1000)), other: true})
+		if isContradicted(i) {
+			all = append(all, place{transfer: i, at: 2 * (i + 1 + random.IntN(1000)), otherContent: true})
 		}
 	}
 	for range p.Copies * (end - first) / p.Messages {
@@ -81,9 +81,9 @@ func (p Proof) plan(first, end int) []place {
 	return all
 }
 
-// The method published waits until the current part is published without further faults, and until the group has
+// waitPublished waits until the current part is published without further faults, and until the group has
 // committed all of it.
-func (r *run) published(ctx context.Context) {
+func (r *run) waitPublished(ctx context.Context) {
 	r.Published(ctx)
 	r.ledger.Records += int(r.Feed.Acknowledged())
 	r.Settled(ctx, patience)

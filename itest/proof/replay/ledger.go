@@ -83,7 +83,7 @@ func (r *run) audit(ctx context.Context) {
 		}
 	})
 	l.Failed, l.Contradicted = len(failed), len(contradicted)
-	effects := r.generations(ctx)
+	effects := r.readGenerations(ctx)
 	stuck := r.Count(ctx, `select count(*) from semel_inbox where state not in ('COMPLETED', 'DISCARDED')`)
 	l.Balance = ledger.Weigh(effects[r.active], func(yield func(string) bool) {
 		for i := range r.sent {
@@ -94,14 +94,14 @@ func (r *run) audit(ctx context.Context) {
 	}, stuck)
 	l.Guards = r.Count(ctx, `select count(*) from semel_guard`)
 	l.Twice = r.Count(ctx, `select count(*) from (select from semel_acts where verb = 'retry' group by "row" having count(*) > 1) as twice`)
-	live := lines(ctx, r.Activity.DB, projection, 0)
+	live := queryLines(ctx, r.Activity.DB, projection, 0)
 	if r.active == 0 {
-		l.Unlike = unlike(live, reference(r.sent))
+		l.Unlike = countDifferences(live, reference(r.sent))
 		return
 	}
 	// The projections are compared byte by byte.
-	l.AtSwitch = unlike(live, lines(ctx, r.Activity.DB, folded))
-	l.Unlike = unlike(lines(ctx, r.Activity.DB, projection, 1), reference(r.sent))
+	l.AtSwitch = countDifferences(live, queryLines(ctx, r.Activity.DB, folded))
+	l.Unlike = countDifferences(queryLines(ctx, r.Activity.DB, projection, 1), reference(r.sent))
 	for delivery, n := range effects[0] {
 		l.Doubled += n - 1
 		if effects[1][delivery] == 0 {
@@ -114,8 +114,8 @@ func (r *run) audit(ctx context.Context) {
 const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
 from balances where generation = $1 order by account collate "C"`
 
-// The function lines returns the rows of a query.
-func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string) {
+// queryLines returns the rows of a query.
+func queryLines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string) {
 	line := ""
 	proof.Check(ledger.Each(ctx, db, query, args, []any{&line}, func() { all = append(all, line) }))
 	return all
@@ -130,7 +130,7 @@ func reference(transfers int) (lines []string) {
 	all := map[string]balance{}
 	for i := range transfers {
 		b := all[account(i)]
-		all[account(i)] = balance{b.cents + cents(i), b.transfers + 1, b.digest + cents(i)*int64(i), id(i)}
+		all[account(i)] = balance{b.cents + amountOf(i), b.transfers + 1, b.digest + amountOf(i)*int64(i), id(i)}
 	}
 	for name, b := range all {
 		lines = append(lines, fmt.Sprintf("%s %d %d %d %s", name, b.cents, b.transfers, b.digest, b.last))
@@ -139,11 +139,11 @@ func reference(transfers int) (lines []string) {
 	return lines
 }
 
-// The function unlike counts the lines that differ between two lists. A changed line counts once.
-func unlike(a, b []string) int { return max(absent(a, b), absent(b, a)) }
+// countDifferences counts the lines that differ between two lists. A changed line counts once.
+func countDifferences(a, b []string) int { return max(countAbsent(a, b), countAbsent(b, a)) }
 
-// The function absent counts the lines of a that are not in b.
-func absent(a, b []string) (n int) {
+// countAbsent counts the lines of a that are not in b.
+func countAbsent(a, b []string) (n int) {
 	there := map[string]bool{}
 	for _, line := range b {
 		there[line] = true
@@ -176,7 +176,7 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.Messages/250, l.Contradicted, "conflicts"),
 		ledger.AtLeast(2*least.Kills, l.Kills, "kills of members"),
 		ledger.AtLeast(least.Kills, l.Open, "kills in an open transaction"),
-		ledger.AtLeast(least.Shots.all(), l.CommandKills, "kills of commands"),
+		ledger.AtLeast(least.Shots.total(), l.CommandKills, "kills of commands"),
 		ledger.AtLeast(least.Messages/400, l.ByFilter, "dead letters replayed by filter"),
 		ledger.AtLeast(least.Messages/400, l.ByGroup, "dead letters replayed by group"),
 		ledger.AtLeast(least.Edited, l.Edited, "dead letters edited"),

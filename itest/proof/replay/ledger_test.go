@@ -14,7 +14,7 @@ import (
 
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 	p := Quick()
-	good := Ledger{Messages: p.Messages, Failed: p.Messages / 50, Letters: p.Messages / 50, Contradicted: p.Messages / 200, CommandKills: p.Shots.all(),
+	good := Ledger{Messages: p.Messages, Failed: p.Messages / 50, Letters: p.Messages / 50, Contradicted: p.Messages / 200, CommandKills: p.Shots.total(),
 		ByFilter: p.Messages / 200, ByGroup: p.Messages / 200, Edited: p.Edited, Forecasts: 8, FromTopic: p.Messages / 800, Recovered: p.Messages / 500, Afterwards: 20, Offsets: proof.Offsets{Samples: 60}, least: p,
 		Tally: proof.Tally{Balance: ledger.Balance{Expected: p.Messages, Applied: p.Messages}, Kills: 2 * p.Kills, Open: p.Kills, Seconds: 60}}
 	proof.Spoil(t, good, map[string]func(*Ledger){
@@ -51,10 +51,10 @@ func TestEachTransferIsPublishedAndCopiesAndOtherContentsFollow(t *testing.T) {
 	p := Proof{Messages: 9000, Copies: 1800, Seed: 3}
 	seen, copies, failing, others := map[int]bool{}, 0, 0, 0
 	for _, part := range [][2]int{{0, untilRepair}, {untilRepair, untilRebuild}, {untilRebuild, untilEnd}} {
-		plan := p.plan(p.part(part[0]), p.part(part[1]))
+		plan := p.plan(p.firstAfter(part[0]), p.firstAfter(part[1]))
 		for _, one := range plan {
 			switch {
-			case one.other:
+			case one.otherContent:
 				others++
 			case seen[one.transfer]:
 				copies++
@@ -62,12 +62,12 @@ func TestEachTransferIsPublishedAndCopiesAndOtherContentsFollow(t *testing.T) {
 					failing++
 				}
 			}
-			if one.other && !seen[one.transfer] {
+			if one.otherContent && !seen[one.transfer] {
 				t.Errorf("transfer %d is contradicted before it comes", one.transfer)
 			}
 			seen[one.transfer] = true
 		}
-		if fmt.Sprint(plan) != fmt.Sprint(p.plan(p.part(part[0]), p.part(part[1]))) {
+		if fmt.Sprint(plan) != fmt.Sprint(p.plan(p.firstAfter(part[0]), p.firstAfter(part[1]))) {
 			t.Error("the same seed gave two plans")
 		}
 	}
@@ -79,9 +79,9 @@ func TestEachTransferIsPublishedAndCopiesAndOtherContentsFollow(t *testing.T) {
 func TestTwoOfAHundredTransfersFailAndNoneOfThemIsContradictedOrForgotten(t *testing.T) {
 	p := Proof{Messages: 40_000}
 	causes := map[cause]int{}
-	for i := range p.part(untilRepair) {
+	for i := range p.firstAfter(untilRepair) {
 		causes[causeOf(i)]++
-		if causeOf(i) != none && (contradicted(i) || forgotten(i)) || contradicted(i) && forgotten(i) {
+		if causeOf(i) != none && (isContradicted(i) || isForgotten(i)) || isContradicted(i) && isForgotten(i) {
 			t.Errorf("transfer %d is contradicted or forgotten, too", i)
 		}
 		if causeOf(i) == noAccount && kind(i) != closing {
@@ -95,14 +95,14 @@ func TestTwoOfAHundredTransfersFailAndNoneOfThemIsContradictedOrForgotten(t *tes
 
 func TestWhatBalancesDifferIsCounted(t *testing.T) {
 	lines := reference(3000)
-	if n := unlike(lines, lines); n != 0 || len(lines) != accounts+10 {
+	if n := countDifferences(lines, lines); n != 0 || len(lines) != accounts+10 {
 		t.Errorf("%d of %d lines are unlike themselves", n, len(lines))
 	}
 	other := slices.Clone(lines)
 	other[7] += "1"
 	for name, all := range map[string][]string{"changed": other, "missing": lines[1:], "more": append(slices.Clone(lines), "z")} {
-		if unlike(all, lines) != 1 {
-			t.Errorf("%s: %d", name, unlike(all, lines))
+		if countDifferences(all, lines) != 1 {
+			t.Errorf("%s: %d", name, countDifferences(all, lines))
 		}
 	}
 	if Quick().Publish > time.Minute {

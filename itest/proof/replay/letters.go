@@ -21,8 +21,8 @@ type letter struct {
 	Happened  string `json:"result"`
 }
 
-// letters is the JSON output of `semel messages retry`.
-type letters struct{ Rows, Results []letter }
+// retryOutput is the JSON output of `semel messages retry`.
+type retryOutput struct{ Rows, Results []letter }
 
 // The results of a replayed dead letter, with the names that the command and the fault test use.
 const (
@@ -90,16 +90,16 @@ rows as (delete from semel_inbox where id in (select id from lost) returning 1),
 gone as (delete from effects where delivery = any($1) returning 1)
 select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
 
-// The function restored reports whether the store has lost the dead letter of a transfer while the dead-letter topic
+// isRestored reports whether the store has lost the dead letter of a transfer while the dead-letter topic
 // still has it.
-func restored(transfer int) bool { return transfer%800 == 33 }
+func isRestored(transfer int) bool { return transfer%800 == 33 }
 
 // fromTopic replays the dead letters that the store has lost, from the dead-letter topic. Dead letters that
 // the store still has must not change.
 func (r *run) fromTopic(ctx context.Context) {
-	r.remove(ctx, lose, r.chosen(untilRepair, restored), nil)
+	r.remove(ctx, lose, r.chooseIDs(untilRepair, isRestored), nil)
 	args := []string{"messages", "retry", "--all", "--topic", dead, "--consumer", group, "--run"}
-	var said letters
+	var said retryOutput
 	r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...)
 	before := r.look(ctx)
 	r.semel(ctx, nil, []int{0, 1}, append(args, "--because", "a backup was restored", "--as", "proof")...)

@@ -48,7 +48,7 @@ type Shots struct {
 	Filter, Group, Again, Rebuild int
 }
 
-func (s Shots) all() int { return s.Filter + s.Group + s.Again + s.Rebuild }
+func (s Shots) total() int { return s.Filter + s.Group + s.Again + s.Rebuild }
 
 const (
 	topic = "transfers"
@@ -102,7 +102,7 @@ func (r *run) prove(ctx context.Context) {
 		{"dead letters are replayed, and nothing else comes", r.repair},
 		{"dead letters are replayed while messages and copies come", r.repairLive},
 		{"letters that the store has lost are replayed from their topic", r.fromTopic},
-		{"what the database has lost is replayed from the topic", r.again},
+		{"what the database has lost is replayed from the topic", r.replayAll},
 		{"the projection is built anew while messages come", r.rebuild},
 	}
 	if r.Plant == "new-ids" || r.Plant == "unmended" {

@@ -21,14 +21,14 @@ func (r *run) rebuild(ctx context.Context) {
 		r.caughtUp(ctx, builder)
 	}
 	r.killMembers(ctx)
-	r.published(ctx)
+	r.waitPublished(ctx)
 	// The last part is published so slowly that the switch happens during the publishing, even on a busy machine.
 	r.publish(ctx, untilSwitch, untilEnd, max(r.Publish, 20*time.Second))
 	r.change(ctx, number, builder)
 	published := r.Feed.Acknowledged()
 	r.active = 1
 	r.Say("generation 1 is switched to while messages come")
-	r.published(ctx)
+	r.waitPublished(ctx)
 	r.ledger.Afterwards = int(r.Feed.Acknowledged() - published)
 	r.discard(ctx)
 }
@@ -42,7 +42,7 @@ update semel_generation_states set state = 2 where generation = 1`)
 		return
 	}
 	r.semel(ctx, nil, []int{0}, "rebuild", "switch", fmt.Sprint(number), "--consumer", group, "--allow-parked", "--because", "it is built", "--as", "proof")
-	r.ended(ctx, builder, 0)
+	r.waitEnded(ctx, builder, 0)
 }
 
 // build starts the command that rebuilds, kills the command as often as configured, and resumes the rebuild each time.
@@ -53,19 +53,19 @@ func (r *run) build(ctx context.Context) (o *operator, number int64) {
 		if o = r.call("builder", begin...); n == r.Shots.Rebuild {
 			return o, number
 		}
-		least := (n + 1) * r.part(untilRebuild) / (r.Shots.Rebuild + 2)
-		r.counted(ctx, o, least, `select count(*) from effects where generation = 1`)
-		if r.shot(o); r.Plant == "by-hand" { // with this fault, nobody resumes the rebuild
+		least := (n + 1) * r.firstAfter(untilRebuild) / (r.Shots.Rebuild + 2)
+		r.waitCount(ctx, o, least, `select count(*) from effects where generation = 1`)
+		if r.killCommand(o); r.Plant == "by-hand" { // with this fault, nobody resumes the rebuild
 			return nil, 0
 		}
-		number, begin = r.resuming(ctx, "rebuild")
+		number, begin = r.waitResumed(ctx, "rebuild")
 	}
 }
 
 // caughtUp waits until the new projection contains all messages of the active projection, except the newest messages.
 func (r *run) caughtUp(ctx context.Context, builder *operator) {
 	is := r.Patiently(ctx, patience, 200*time.Millisecond, func(ctx context.Context) bool {
-		if !builder.running() {
+		if !builder.isRunning() {
 			return true // the command of the switch reports the reason
 		}
 		live, built := 0, 0
@@ -77,8 +77,8 @@ func (r *run) caughtUp(ctx context.Context, builder *operator) {
 	}
 }
 
-// The method generations returns the effects of both generations, indexed by generation.
-func (r *run) generations(ctx context.Context) (all [2]map[string]int) {
+// readGenerations returns the effects of both generations, indexed by generation.
+func (r *run) readGenerations(ctx context.Context) (all [2]map[string]int) {
 	effects := proof.Must(ledger.Effects(ctx, r.Activity.DB, "delivery || '@' || generation"))
 	all = [2]map[string]int{{}, {}}
 	for name, n := range effects {

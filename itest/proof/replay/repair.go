@@ -17,7 +17,7 @@ import (
 // same time. The first operator's command is killed while it works, as often as the parameter shots says, and run again
 // each time.
 func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int) {
-	var said letters
+	var said retryOutput
 	args := slices.Concat([]string{"messages", "retry", "--wait"}, filter)
 	r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...)
 	before := r.look(ctx)
@@ -49,11 +49,11 @@ func (r *run) carry(ctx context.Context, shots int, args []string) {
 	call("ben")
 	for range shots {
 		who := r.atWork(ctx, operators)
-		r.shot(operators[who])
+		r.killCommand(operators[who])
 		call(who)
 	}
-	r.ended(ctx, operators["ann"], 0, 1)
-	r.ended(ctx, operators["ben"], 0, 1)
+	r.waitEnded(ctx, operators["ann"], 0, 1)
+	r.waitEnded(ctx, operators["ben"], 0, 1)
 }
 
 // atWork waits until further dead letters are retried, and returns the operator whose command retried them.
@@ -70,7 +70,7 @@ func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who s
 		if first < 0 {
 			first = acts
 		}
-		return acts >= first+5 || !operators["ann"].running() && !operators["ben"].running()
+		return acts >= first+5 || !operators["ann"].isRunning() && !operators["ben"].isRunning()
 	})
 	if operators[who] == nil {
 		proof.Check(fmt.Errorf("%q replays dead letters without being asked to", who))
@@ -93,7 +93,7 @@ func (r *run) repairLive(ctx context.Context) {
 	r.replayGroup(ctx, tooMuch, "violates check constraint", r.Shots.Group)
 	r.edit(ctx)
 	r.replayGroup(ctx, unreadable, "invalid input syntax", 0)
-	r.published(ctx)
+	r.waitPublished(ctx)
 	// Dead letters that arrived during other replays are replayed. Dead letters that cannot be repaired are closed.
 	r.replay(ctx, "what is left", 0, "--all", "--yes")
 	r.discard(ctx)
@@ -133,13 +133,13 @@ func (r *run) replayGroup(ctx context.Context, c cause, words string, shots int)
 // edit corrects dead letters with an unreadable amount, and replays them.
 func (r *run) edit(ctx context.Context) {
 	group := r.failureGroup(ctx, "invalid input syntax")
-	var listed letters
+	var listed retryOutput
 	r.semel(ctx, &listed, []int{0}, "messages", "ls", "--group", group, "--limit", fmt.Sprint(r.Edited))
 	var numbers []string
 	for _, l := range listed.Rows {
 		var transfer int
 		proof.During("dead letter of "+l.ID, func() { proof.Must(fmt.Sscanf(l.ID, "transfer-%d", &transfer)) })
-		r.Write("edited.json", edited(transfer))
+		r.Write("edited.json", editedBody(transfer))
 		number := fmt.Sprint(l.Number)
 		r.semel(ctx, nil, []int{0}, "messages", "edit", number, "--payload", "edited.json", "--yes", "--because", "a comma", "--as", "proof")
 		numbers = append(numbers, number)
@@ -154,7 +154,7 @@ func (r *run) discard(ctx context.Context) {
 
 // resend is the fault "new-ids", which the run must detect: resend publishes the dead letters again as new messages, as
 // people do without a tool.
-func (r *run) resend(ctx context.Context, said letters) {
+func (r *run) resend(ctx context.Context, said retryOutput) {
 	feed := proof.Publish(ctx, 1, func(ctx context.Context, p *proof.Publisher) {
 		for _, l := range said.Results {
 			var transfer int

@@ -38,11 +38,11 @@ func causeOf(transfer int) cause {
 	return none
 }
 
-// The function contradicted reports whether another record uses the transfer's identity with other content.
-func contradicted(transfer int) bool { return transfer%200 == 40 }
+// isContradicted reports whether another record uses the transfer's identity with other content.
+func isContradicted(transfer int) bool { return transfer%200 == 40 }
 
-// The function forgotten reports whether the damaged database has lost the transfer.
-func forgotten(transfer int) bool { return transfer%400 == 50 }
+// isForgotten reports whether the damaged database has lost the transfer.
+func isForgotten(transfer int) bool { return transfer%400 == 50 }
 
 // The type of transfers that close an account. One closing transfer in four fails.
 const closing = "transfer.closing"
@@ -67,8 +67,8 @@ func account(transfer int) string {
 	return fmt.Sprintf("account-%03d", transfer*7919%accounts)
 }
 
-// The function cents returns the amount of a transfer.
-func cents(transfer int) int64 {
+// amountOf returns the amount of a transfer.
+func amountOf(transfer int) int64 {
 	amount := int64(100 + transfer%9_000)
 	if causeOf(transfer) == tooMuch {
 		amount += most
@@ -79,25 +79,25 @@ func cents(transfer int) int64 {
 // The maximum amount that the constraint allows.
 const most = 1_000_000
 
-// The function body returns a transfer as its producer wrote it.
-func body(transfer int) string {
-	amount := fmt.Sprint(cents(transfer))
+// bodyOf returns a transfer as its producer wrote it.
+func bodyOf(transfer int) string {
+	amount := fmt.Sprint(amountOf(transfer))
 	if causeOf(transfer) == unreadable {
 		amount = amount[:1] + "," + amount[1:]
 	}
 	return fmt.Sprintf(`{"account": %q, "amount": %q}`, account(transfer), amount)
 }
 
-// The function edited returns the body of an unreadable transfer after a person has corrected it.
-func edited(transfer int) string {
-	return fmt.Sprintf(`{"account": %q, "amount": "%d"}`, account(transfer), cents(transfer))
+// editedBody returns the body of an unreadable transfer after a person has corrected it.
+func editedBody(transfer int) string {
+	return fmt.Sprintf(`{"account": %q, "amount": "%d"}`, account(transfer), amountOf(transfer))
 }
 
 // place is a record of the plan: its transfer and its position.
 type place struct {
 	transfer, at int
-	// The field other is true if the record's content differs from the content of the transfer.
-	other bool
+	// otherContent is true if the record's content differs from the content of the transfer.
+	otherContent bool
 }
 
 // The CloudEvents attribute source of all transfers.
@@ -106,9 +106,9 @@ const bank = "https://bank.example"
 // record returns a transfer as a CloudEvent. Copies go to random partitions, so that two members can work on copies of
 // one transfer at the same time. A record with other content follows its transfer in the same partition.
 func (r *run) record(p place, random *rand.Rand) *kgo.Record {
-	record := proof.CloudEvent(int32(p.transfer%r.Partitions), []byte(account(p.transfer)), []byte(body(p.transfer)), id(p.transfer), bank, kind(p.transfer))
+	record := proof.CloudEvent(int32(p.transfer%r.Partitions), []byte(account(p.transfer)), []byte(bodyOf(p.transfer)), id(p.transfer), bank, kind(p.transfer))
 	switch {
-	case p.other:
+	case p.otherContent:
 		record.Value = []byte(`{"account": "account-000", "amount": "1"}`)
 	case p.at%2 == 1: // the record is a copy
 		record.Partition = random.Int32N(int32(r.Partitions))

@@ -80,15 +80,15 @@ func (p Days) Run(ctx context.Context, s proof.Stage) (l DaysLedger) {
 	r.scan(ctx, &table, "select 'semel_markers_' || number from semel_dated")
 	before := &run{scope: r.scope, born: r.born.Add(-12 * time.Hour), step: time.Millisecond}
 	r.Say("a day of %d markers is written", r.Markers)
-	r.statements(ctx,
+	r.execute(ctx,
 		"create extension pg_walinspect",
 		"create table effects (id text not null)",
-		r.old(table, "1", 1, r.Markers),
-		before.old(table, "3", 1, parkedOfDay), // parked messages of the previous day
+		r.oldMarkersStatement(table, "1", 1, r.Markers),
+		before.oldMarkersStatement(table, "3", 1, parkedOfDay), // parked messages of the previous day
 		fmt.Sprintf(oldParked, table, r.scope),
 		"vacuum analyze "+table, "analyze semel_inbox")
 	l.Markers = p.Markers
-	crew := r.beside(ctx, &l.Pace, func() { r.drop(ctx, &l) })
+	crew := r.measureBeside(ctx, &l.Pace, func() { r.drop(ctx, &l) })
 	l.Parked = r.weigh(ctx, crew, &l.Pace, table)
 	r.scan(ctx, &l.Gone, "select to_regclass($1) is null", table+"_"+r.born.Format("20060102"))
 	return l

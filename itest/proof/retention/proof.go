@@ -64,13 +64,13 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (l Ledger) {
 	defer r.close()
 	r.scope = proof.Must(r.store.Scope(ctx, "billing", "shop", 0))
 	r.Say("%d old markers are written", r.Markers)
-	r.statements(ctx,
+	r.execute(ctx,
 		"create table effects (id text not null)",
-		r.old("semel_markers", fmt.Sprintf("case when n %% %d = 0 then 3 else 1 end", parkedEach), 1, r.Markers), // some belong to parked messages
+		r.oldMarkersStatement("semel_markers", fmt.Sprintf("case when n %% %d = 0 then 3 else 1 end", parkedEach), 1, r.Markers), // some belong to parked messages
 		fmt.Sprintf(oldParked, "semel_markers", r.scope),
 		"vacuum analyze semel_markers", "analyze semel_inbox")
 	l.Markers = r.Markers
-	crew := r.beside(ctx, &l.Pace, func() { r.reap(ctx, &l) })
+	crew := r.measureBeside(ctx, &l.Pace, func() { r.reap(ctx, &l) })
 	r.Say("%d markers are gone", l.Removed)
 	l.Stuck = r.Markers/parkedEach - r.weigh(ctx, crew, &l.Pace, "semel_markers")
 	r.scan(ctx, &l.Left, "select count(*) from semel_markers where at < $1", time.Now().Add(-keep))
@@ -101,8 +101,8 @@ func (r *run) close() {
 	}
 }
 
-// The method statements executes SQL statements and sets the retention of the store.
-func (r *run) statements(ctx context.Context, all ...string) {
+// execute executes SQL statements and sets the retention of the store.
+func (r *run) execute(ctx context.Context, all ...string) {
 	for _, statement := range all {
 		proof.During(fmt.Sprintf("%.60s", statement), func() { proof.Must(r.pool.Exec(ctx, statement)) })
 	}
@@ -114,8 +114,8 @@ func (r *run) scan(ctx context.Context, to any, query string, args ...any) {
 	proof.Check(r.pool.QueryRow(ctx, query, args...).Scan(to))
 }
 
-// The method old returns the statement that writes a range of old markers, with UUIDs of version 7 as ids.
-func (r *run) old(table, outcome string, from, to int) string {
+// oldMarkersStatement returns the statement that writes a range of old markers, with UUIDs of version 7 as ids.
+func (r *run) oldMarkersStatement(table, outcome string, from, to int) string {
 	return fmt.Sprintf(`insert into %s (scope, id, outcome, version, at)
 select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'), 'hex'),
   %[5]s, 0, timestamptz 'epoch' + (%[3]d + n::bigint * %[4]d) * interval '1 microsecond'
@@ -136,9 +136,9 @@ func (r *run) oldID(n int) string {
 
 func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * r.step) }
 
-// The method beside calls a function while four workers consume, and measures the workers before, during and after the
+// measureBeside calls a function while four workers consume, and measures the workers before, during and after the
 // call.
-func (r *run) beside(ctx context.Context, p *Pace, do func()) *crew {
+func (r *run) measureBeside(ctx context.Context, p *Pace, do func()) *crew {
 	crew := &crew{run: r}
 	working, stop := context.WithCancel(ctx)
 	var workers sync.WaitGroup

@@ -61,7 +61,7 @@ func (p Rates) Run(ctx context.Context, s proof.Stage) RatesLedger {
 	server := services.StartPostgres(s.T, services.Options{Settings: []string{"max_connections = 100", "shared_buffers = 1GB", "max_wal_size = 8GB", "autovacuum = off"}})
 	pool := proof.Must(pgxpool.New(ctx, server.DSN()))
 	defer pool.Close()
-	plain, all := p.contestants(ctx, s, pool)
+	plain, all := p.newContestants(ctx, s, pool)
 	everyone := append([]*contestant{plain}, all...)
 	for round := range p.Rounds {
 		p.round(ctx, pool, everyone, rand.New(rand.NewPCG(p.Seed, uint64(round))))
@@ -69,7 +69,7 @@ func (p Rates) Run(ctx context.Context, s proof.Stage) RatesLedger {
 	}
 	l := RatesLedger{Markers: p.Markers}
 	for i, to := range []*string{&l.Kept, &l.ManyV7, &l.Walked, &l.ManyV4, &l.EmptyV4} {
-		*to = ratios(all[i].rates, plain.rates)
+		*to = formatRatios(all[i].rates, plain.rates)
 	}
 	return l
 }
@@ -93,9 +93,9 @@ func (p Rates) round(ctx context.Context, pool *pgxpool.Pool, everyone []*contes
 	}
 }
 
-// The function ratios divides the rates of one variant by the rates of another variant in the same rounds, and returns
+// formatRatios divides the rates of one variant by the rates of another variant in the same rounds, and returns
 // the quartiles of these fractions.
-func ratios(rates, of []float64) string {
+func formatRatios(rates, of []float64) string {
 	each := make([]float64, len(rates))
 	for i := range rates {
 		each[i] = rates[i] / of[i]
@@ -103,9 +103,9 @@ func ratios(rates, of []float64) string {
 	return bench.QuartilesOf(each).Text("%.3f")
 }
 
-// The method contestants returns two results: the variant whose consumer has no retention, and the list of all
+// newContestants returns two results: the variant whose consumer has no retention, and the list of all
 // variants, including this one.
-func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant) {
+func (p Rates) newContestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant) {
 	for i, c := range []struct {
 		name    string
 		kept    bool

@@ -15,13 +15,13 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// point is a moment at which the process is killed. The function hold makes the process wait at the moment of the kill.
+// point is a moment at which the process is killed. holdFunc makes the process wait at the moment of the kill.
 type point struct {
 	name string
-	hold hold
+	hold holdFunc
 }
 
-type hold func(*run) (met func(context.Context) error, release func())
+type holdFunc func(*run) (met func(context.Context) error, release func())
 
 // Statements that identify a transaction: of a receipt, and of the processing of received events.
 var (
@@ -47,16 +47,16 @@ func commitOf(statement pgproxy.Match) pgproxy.Match {
 	}
 }
 
-// Two functions stop the process in the proxy: the function before at a message to the server, and the function after
+// Two functions stop the process in the proxy: holdBefore at a message to the server, and holdAfter
 // at the server's reply.
-func before(m func() pgproxy.Match) hold {
+func holdBefore(m func() pgproxy.Match) holdFunc {
 	return func(r *run) (func(context.Context) error, func()) {
 		h := r.proxy.HoldRequest(pgproxy.Nth(1, m()))
 		return h.Wait, h.Remove
 	}
 }
 
-func after(m func() pgproxy.Match) hold {
+func holdAfter(m func() pgproxy.Match) holdFunc {
 	return func(r *run) (func(context.Context) error, func()) {
 		h := r.proxy.HoldReply(pgproxy.Nth(1, m()))
 		return h.Wait, h.Remove
@@ -65,21 +65,21 @@ func after(m func() pgproxy.Match) hold {
 
 func plain(m pgproxy.Match) func() pgproxy.Match { return func() pgproxy.Match { return m } }
 
-func committing(m pgproxy.Match) func() pgproxy.Match {
+func matchCommit(m pgproxy.Match) func() pgproxy.Match {
 	return func() pgproxy.Match { return commitOf(m) }
 }
 
 var points = []point{
 	{"half of the body is there", halfABody},
-	{"before the row", before(plain(receipt))},
-	{"after the row", after(plain(receipt))},
-	{"before the commit of the row", before(committing(receipt))},
-	{"after the commit of the row", after(committing(receipt))},
-	{"the provider has its answer", answered},
-	{"before the effect", before(plain(effect))},
-	{"after the effect", after(plain(effect))},
-	{"before the commit of the effect", before(committing(effect))},
-	{"after the commit of the effect", after(committing(effect))},
+	{"before the row", holdBefore(plain(receipt))},
+	{"after the row", holdAfter(plain(receipt))},
+	{"before the commit of the row", holdBefore(matchCommit(receipt))},
+	{"after the commit of the row", holdAfter(matchCommit(receipt))},
+	{"the provider has its answer", afterAnswer},
+	{"before the effect", holdBefore(plain(effect))},
+	{"after the effect", holdAfter(plain(effect))},
+	{"before the commit of the effect", holdBefore(matchCommit(effect))},
+	{"after the commit of the effect", holdAfter(matchCommit(effect))},
 }
 
 // halfABody sends a request with a Content-Length, and closes the connection in the middle of the body.
@@ -99,8 +99,8 @@ func halfABody(r *run) (func(context.Context) error, func()) {
 	}
 }
 
-// The function answered is the point directly after a 2xx response.
-func answered(r *run) (func(context.Context) error, func()) {
+// afterAnswer is the point directly after a 2xx response.
+func afterAnswer(r *run) (func(context.Context) error, func()) {
 	told := r.provider.tell()
 	return func(ctx context.Context) error {
 		select {
@@ -156,7 +156,7 @@ func (r *run) kill(ctx context.Context, at string) {
 		r.Exec(ctx, `with done as (delete from semel_inbox where state = 'COMPLETED' returning scope, id)
 			delete from semel_markers m using done where m.scope = done.scope and m.id = done.id`)
 	}
-	r.again(ctx)
+	r.restartReceivers(ctx)
 }
 
 // end ends both receivers with SIGTERM and restarts them.
@@ -164,13 +164,13 @@ func (r *run) end(ctx context.Context) {
 	proof.Check(errors.Join(r.receiver.End(), r.naive.End()))
 	r.ledger.Ends++
 	r.Say("end %d, by SIGTERM", r.ledger.Ends)
-	r.again(ctx)
+	r.restartReceivers(ctx)
 }
 
-// The method again starts both receivers and waits until they listen.
-func (r *run) again(ctx context.Context) {
+// restartReceivers starts both receivers and waits until they listen.
+func (r *run) restartReceivers(ctx context.Context) {
 	r.receiver.Start()
 	r.naive.Start()
-	listens(ctx, r.receiver, r.receiverAt)
-	listens(ctx, r.naive, r.naiveAt)
+	waitListening(ctx, r.receiver, r.receiverAt)
+	waitListening(ctx, r.naive, r.naiveAt)
 }

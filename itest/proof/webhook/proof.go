@@ -114,13 +114,13 @@ func (r *run) prepare(ctx context.Context) {
 	r.naive.Own(Command, r.naiveAt)
 	r.Write(r.receiver.Policy, fmt.Sprintf(policy, r.receiverAt))
 	r.receiver.Start()
-	listens(ctx, r.receiver, r.receiverAt) // the receiver creates the tables
+	waitListening(ctx, r.receiver, r.receiverAt) // the receiver creates the tables
 	r.naive.Start()
-	listens(ctx, r.naive, r.naiveAt)
+	waitListening(ctx, r.naive, r.naiveAt)
 }
 
-// The function listens waits until a process listens at an address.
-func listens(ctx context.Context, m *proof.Member, address string) {
+// waitListening waits until a process listens at an address.
+func waitListening(ctx context.Context, m *proof.Member, address string) {
 	m.Await(ctx, time.Minute, func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -143,7 +143,7 @@ func (r *run) prove(ctx context.Context) {
 	r.harmAll(ctx)
 	r.provider.rest()
 	r.providerOfNaive.rest()
-	r.Until(ctx, func() bool { return r.provider.settled() && r.providerOfNaive.settled() })
+	r.Until(ctx, func() bool { return r.provider.isSettled() && r.providerOfNaive.isSettled() })
 	r.Say("all events are answered")
 	r.Patiently(ctx, 2*time.Minute, 0, func(ctx context.Context) bool {
 		return r.Count(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`) == 0

@@ -39,9 +39,9 @@ type event struct {
 	due  time.Time
 }
 
-// The function repeats returns the provider's retry delays. The first delays are short, and together they last three
+// retryDelays returns the provider's retry delays. The first delays are short, and together they last three
 // days.
-func repeats() []time.Duration {
+func retryDelays() []time.Duration {
 	all := []time.Duration{0, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour}
 	for at := 14 * time.Hour; at <= 72*time.Hour; at += 4 * time.Hour {
 		all = append(all, at)
@@ -53,10 +53,10 @@ func repeats() []time.Duration {
 type provider struct {
 	Proof
 	url string
-	// The field crooked is true if an attacker also sends requests.
-	crooked bool
-	client  *http.Client
-	ready   chan *event
+	// hasAttacker is true if an attacker also sends requests.
+	hasAttacker bool
+	client      *http.Client
+	ready       chan *event
 
 	mutex   sync.Mutex // mutex guards the fields below
 	random  *rand.Rand
@@ -93,7 +93,7 @@ const (
 
 func newProvider(p Proof, url string, crooked bool) *provider {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
-	return &provider{Proof: p, url: url, crooked: crooked, random: rand.New(rand.NewPCG(p.Seed, 7)), ready: make(chan *event, clients),
+	return &provider{Proof: p, url: url, hasAttacker: crooked, random: rand.New(rand.NewPCG(p.Seed, 7)), ready: make(chan *event, clients),
 		client: &http.Client{Transport: transport, Timeout: 10 * time.Second}}
 }
 
@@ -127,7 +127,7 @@ func (p *provider) take(began time.Time, made *int) (due []*event) {
 	now := time.Now()
 	rate := float64(p.Events) / float64(p.Publish)
 	for *made < int(rate*float64(now.Sub(began))) && (*made < p.Events || !p.resting) {
-		p.make(*made, now)
+		p.makeEvent(*made, now)
 		*made++
 	}
 	for len(p.queue) > 0 && !p.queue[0].due.After(now) {
@@ -136,15 +136,15 @@ func (p *provider) take(began time.Time, made *int) (due []*event) {
 	return due
 }
 
-// The method make creates an event, and now and then also a forged event.
-func (p *provider) make(n int, now time.Time) {
+// makeEvent creates an event, and now and then also a forged event.
+func (p *provider) makeEvent(n int, now time.Time) {
 	e := &event{id: fmt.Sprintf("evt_%d", n), due: now}
 	if p.random.IntN(100) < repeatedOf {
 		e.more = 1 + p.random.IntN(3)
 	}
 	p.open++
 	heap.Push(&p.queue, e)
-	if p.crooked && p.random.IntN(100) < forgedOf {
+	if p.hasAttacker && p.random.IntN(100) < forgedOf {
 		p.open++
 		heap.Push(&p.queue, &event{id: fmt.Sprintf("no_%d", n), kind: forged + kind(n)%(kinds-forged), due: now})
 	}
@@ -157,8 +157,8 @@ func (p *provider) rest() {
 	p.resting = true
 }
 
-// The method settled reports whether all events are answered and no event is sent again.
-func (p *provider) settled() bool {
+// isSettled reports whether all events are answered and no event is sent again.
+func (p *provider) isSettled() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.resting && p.open == 0 && len(p.sent)+p.GivenUp >= p.Events
@@ -231,14 +231,14 @@ func (p *provider) note(e *event, status int) {
 		p.Refused++
 		p.open--
 	case good:
-		p.acknowledged(e)
+		p.recordAck(e)
 	default:
 		p.Unanswered++
-		p.again(e)
+		p.scheduleRetry(e)
 	}
 }
 
-func (p *provider) acknowledged(e *event) {
+func (p *provider) recordAck(e *event) {
 	if p.heard != nil {
 		close(p.heard)
 		p.heard = nil
@@ -257,9 +257,9 @@ func (p *provider) acknowledged(e *event) {
 	heap.Push(&p.queue, e)
 }
 
-// The method again schedules the next attempt, until three days have passed.
-func (p *provider) again(e *event) {
-	schedule := repeats()
+// scheduleRetry schedules the next attempt, until three days have passed.
+func (p *provider) scheduleRetry(e *event) {
+	schedule := retryDelays()
 	if e.tries < 0 { // the event is a repetition of an answered event
 		p.open--
 		return

@@ -56,9 +56,9 @@ func (c *connection) adopt(server net.Conn) bool {
 	return !c.over
 }
 
-// The method shut closes the connections to the client and to the server. shut may be called several times and from any
+// closeBoth closes the connections to the client and to the server. shut may be called several times and from any
 // goroutine.
-func (c *connection) shut() {
+func (c *connection) closeBoth() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -190,7 +190,7 @@ func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 		}
 		c.settle(k.answered)
 		if _, err := to.Write(k.bytes); err != nil {
-			c.shut()
+			c.closeBoth()
 			return
 		}
 	}
@@ -237,15 +237,15 @@ func (c *connection) count(d Direction, message []byte) (m Message, asks bool, a
 		return m, false, 0
 	}
 	m = Message{Connection: c.number, Direction: d, Type: kind}
-	started := c.track.started()
+	started := c.track.hasStarted()
 	if d == Reply {
-		m.SQL, asks = c.track.received(kind)
+		m.SQL, asks = c.track.recordReceived(kind)
 		if asks && kind == 'C' {
 			m.Tag, _ = text(body)
 		}
 	} else if started {
 		var n int
-		m.SQL, n = c.track.sent(kind, body)
+		m.SQL, n = c.track.recordSent(kind, body)
 		c.total.Statements += n
 		asks = kind == 'Q' || kind == 'E'
 	}

@@ -43,8 +43,8 @@ func (w *world) connect(dsn string) *pgx.Conn {
 	return c
 }
 
-// The method marked begins a transaction through the proxy and inserts the marker of id 1.
-func (w *world) marked() pgx.Tx {
+// beginMarked begins a transaction through the proxy and inserts the marker of id 1.
+func (w *world) beginMarked() pgx.Tx {
 	w.t.Helper()
 	tx, err := w.connect(w.proxy.DSN()).Begin(w.ctx)
 	if err == nil {
@@ -95,7 +95,7 @@ func code(err error) string {
 func TestACommitWhoseReplyIsLost(t *testing.T) {
 	t.Run("trap_89_the_reply_is_lost_and_marking_again_finds_the_marker", func(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
-		tx := w.marked()
+		tx := w.beginMarked()
 		w.proxy.CutReply(Commit)
 		if err := tx.Commit(w.ctx); err == nil {
 			t.Fatal("a commit without a reply succeeded")
@@ -106,7 +106,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 	})
 	t.Run("trap_91_the_driver_calls_it_safe_to_retry_although_it_committed", func(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
-		tx := w.marked()
+		tx := w.beginMarked()
 		w.proxy.CutReply(Commit)
 		err := tx.Commit(w.ctx)
 		if err == nil || code(err) != "" || errors.Is(err, pgx.ErrTxCommitRollback) {
@@ -124,7 +124,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 func TestACommitWhoseRequestIsLost(t *testing.T) {
 	t.Run("trap_90_the_transaction_is_aborted_and_the_marker_is_fresh", func(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
-		tx := w.marked()
+		tx := w.beginMarked()
 		var id string
 		must.OK(t, tx.QueryRow(w.ctx, "select pg_current_xact_id()::text").Scan(&id))
 		w.proxy.CutRequest(Commit)
@@ -173,7 +173,7 @@ func TestWhatDatabaseSQLRepeatsByItself(t *testing.T) {
 func TestTheContextOfACommit(t *testing.T) {
 	t.Run("trap_94_a_context_that_is_over_before_writes_nothing", func(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
-		tx := w.marked()
+		tx := w.beginMarked()
 		rule := w.proxy.CutRequest(Commit)
 		ctx, cancel := context.WithCancel(w.ctx)
 		cancel()
@@ -186,7 +186,7 @@ func TestTheContextOfACommit(t *testing.T) {
 	})
 	t.Run("trap_94_a_context_that_ends_in_flight_is_an_error_of_a_commit_that_happened", func(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
-		tx := w.marked()
+		tx := w.beginMarked()
 		rule := w.proxy.HoldReply(Commit)
 		ctx, cancel := context.WithCancel(w.ctx)
 		said := make(chan error, 1)
@@ -200,7 +200,7 @@ func TestTheContextOfACommit(t *testing.T) {
 	})
 	t.Run("trap_94_a_commit_without_the_callers_cancellation_says_the_truth", func(t *testing.T) {
 		w := newWorld(t, services.Postgres(t))
-		tx := w.marked()
+		tx := w.beginMarked()
 		ctx, cancel := context.WithCancel(w.ctx)
 		cancel()
 		own, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -215,7 +215,7 @@ func TestTheContextOfACommit(t *testing.T) {
 func TestACommitOfATransactionThatFailed(t *testing.T) {
 	// failed begins a transaction in which the handler has ignored an SQL error.
 	failed := func(w *world) (pgx.Tx, *[]string) {
-		tx := w.marked()
+		tx := w.beginMarked()
 		if _, err := tx.Exec(w.ctx, "insert into markers values ($1)", 1); code(err) != "23505" {
 			w.t.Fatalf("the second insert returned %v, want a duplicate key", err)
 		}

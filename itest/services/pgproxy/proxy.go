@@ -186,7 +186,7 @@ func (p *Proxy) Watch(seen func(Message)) {
 // Sever closes both sides of all open connections.
 func (p *Proxy) Sever() {
 	for _, c := range p.open() {
-		c.shut()
+		c.closeBoth()
 	}
 }
 
@@ -271,7 +271,7 @@ func (p *Proxy) admit(client net.Conn) *connection {
 }
 
 func (p *Proxy) dismiss(c *connection) {
-	c.shut()
+	c.closeBoth()
 	counts := c.counts()
 	p.mu.Lock()
 	defer p.mu.Unlock()

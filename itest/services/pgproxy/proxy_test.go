@@ -32,7 +32,7 @@ func TestStatementsAreSplitWhereAServerSplitsThem(t *testing.T) {
 		"select 'open; x":         {"select 'open; x"},
 		"/* open ; x":             nil,
 	} {
-		if got := statements(sql); !slices.Equal(got, want) {
+		if got := splitStatements(sql); !slices.Equal(got, want) {
 			t.Errorf("%q is split into %q, want %q", sql, got, want)
 		}
 	}
@@ -82,9 +82,9 @@ func write(t *testing.T, c net.Conn, words ...uint32) {
 func TestARoundTripIsCountedWhenTheClientWaited(t *testing.T) {
 	p := newPeers(t)
 	p.send(append(pipeline("one", "two"), pipeline("three")...)...)
-	p.serves(slices.Concat(ran, ran, []string{"Sync"}, ran, []string{"Sync"})...)
-	first := append(slices.Concat(done("ONE"), done("TWO")), ready())
-	p.answer(append(append(first, done("THREE")...), ready())...)
+	p.expectServer(slices.Concat(ran, ran, []string{"Sync"}, ran, []string{"Sync"})...)
+	first := append(slices.Concat(runReplies("ONE"), runReplies("TWO")), ready())
+	p.answer(append(append(first, runReplies("THREE")...), ready())...)
 	for range 2 * 3 {
 		p.receive()
 	}
@@ -92,11 +92,11 @@ func TestARoundTripIsCountedWhenTheClientWaited(t *testing.T) {
 		p.receive()
 	}
 	p.send(&pgproto3.Query{String: "four; five"})
-	p.serves("Query")
-	p.answer(done("FOUR")[2], done("FIVE")[2], ready())
-	p.gets("FOUR", "FIVE", "ReadyForQuery")
+	p.expectServer("Query")
+	p.answer(runReplies("FOUR")[2], runReplies("FIVE")[2], ready())
+	p.expectClient("FOUR", "FIVE", "ReadyForQuery")
 	p.send(&pgproto3.Terminate{})
-	p.serves("Terminate")
+	p.expectServer("Terminate")
 	got := p.proxy.Counts()
 	want := Counts{Connections: 1, RoundTrips: 2, Statements: 5, Requests: 13, Replies: 14, RequestBytes: got.RequestBytes, ReplyBytes: got.ReplyBytes}
 	if got != want || got.RequestBytes == 0 || got.ReplyBytes == 0 {
@@ -119,13 +119,13 @@ func (p *peers) receive() {
 func TestAFlushThatIsWaitedForIsARoundTrip(t *testing.T) {
 	p := newPeers(t)
 	p.send(&pgproto3.Parse{Query: "one"}, &pgproto3.Flush{})
-	p.serves("Parse", "Flush")
+	p.expectServer("Parse", "Flush")
 	p.answer(&pgproto3.ParseComplete{})
-	p.gets("ParseComplete")
+	p.expectClient("ParseComplete")
 	p.send(&pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{})
-	p.serves("Bind", "Execute", "Sync")
-	p.answer(&pgproto3.BindComplete{}, done("ONE")[2], ready())
-	p.gets("BindComplete", "ONE", "ReadyForQuery")
+	p.expectServer("Bind", "Execute", "Sync")
+	p.answer(&pgproto3.BindComplete{}, runReplies("ONE")[2], ready())
+	p.expectClient("BindComplete", "ONE", "ReadyForQuery")
 	if n := p.proxy.Counts().RoundTrips; n != 2 {
 		t.Errorf("counted %d round trips, want 2", n)
 	}
@@ -137,12 +137,12 @@ func TestLatencyIsAddedInEachDirection(t *testing.T) {
 	p.proxy.Latency(way, way)
 	began := time.Now()
 	p.send(pipeline("one", "two", "three")...)
-	p.serves(slices.Concat(ran, ran, ran, []string{"Sync"})...)
+	p.expectServer(slices.Concat(ran, ran, ran, []string{"Sync"})...)
 	if took := time.Since(began); took < way {
 		t.Errorf("the request took %s, want at least %s", took, way)
 	}
 	p.answer(ready())
-	p.gets("ReadyForQuery")
+	p.expectClient("ReadyForQuery")
 	if took := time.Since(began); took < 2*way {
 		t.Errorf("the round trip took %s, want at least %s", took, 2*way)
 	}
@@ -164,7 +164,7 @@ func TestAClosedProxyHasClosedItsConnections(t *testing.T) {
 	p := newPeers(t)
 	p.proxy.Close()
 	p.proxy.Close()
-	p.serves("end")
+	p.expectServer("end")
 	if _, err := net.Dial("tcp", p.proxy.listener.Addr().String()); err == nil {
 		t.Error("a closed proxy listens")
 	}

@@ -29,7 +29,7 @@ type Match func(Message) bool
 // Commit matches requests to commit, including a Query with COMMIT among other statements. Commit also matches the
 // replies to requests to commit: success, an error, or the ROLLBACK that answers a COMMIT of a failed transaction.
 func Commit(m Message) bool {
-	for _, s := range statements(m.SQL) {
+	for _, s := range splitStatements(m.SQL) {
 		words := strings.Fields(strings.ToLower(s))
 		if len(words) == 0 || words[0] != "commit" && words[0] != "end" {
 			continue

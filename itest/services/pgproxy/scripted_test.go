@@ -59,7 +59,7 @@ func newPeers(t *testing.T) *peers {
 	p.server = pgproto3.NewBackend(server, server)
 	must.Get(p.server.ReceiveStartupMessage())(t)
 	p.answer(&pgproto3.AuthenticationOk{}, &pgproto3.ReadyForQuery{TxStatus: 'I'})
-	p.gets("AuthenticationOk", "ReadyForQuery")
+	p.expectClient("AuthenticationOk", "ReadyForQuery")
 	return p
 }
 
@@ -79,19 +79,19 @@ func (p *peers) answer(messages ...pgproto3.BackendMessage) {
 	must.OK(p.t, p.server.Flush())
 }
 
-// The method gets checks the names of the messages that the client receives. "end" means the end of the connection.
-func (p *peers) gets(want ...string) {
+// expectClient checks the names of the messages that the client receives. "end" means the end of the connection.
+func (p *peers) expectClient(want ...string) {
 	p.t.Helper()
-	p.receives("client", want, func() (any, error) { return p.client.Receive() })
+	p.expectMessages("client", want, func() (any, error) { return p.client.Receive() })
 }
 
-// The method serves checks the names of the messages that the server receives.
-func (p *peers) serves(want ...string) {
+// expectServer checks the names of the messages that the server receives.
+func (p *peers) expectServer(want ...string) {
 	p.t.Helper()
-	p.receives("server", want, func() (any, error) { return p.server.Receive() })
+	p.expectMessages("server", want, func() (any, error) { return p.server.Receive() })
 }
 
-func (p *peers) receives(who string, want []string, receive func() (any, error)) {
+func (p *peers) expectMessages(who string, want []string, receive func() (any, error)) {
 	p.t.Helper()
 	for i, w := range want {
 		m, err := receive()
@@ -131,8 +131,8 @@ func pipeline(statements ...string) []pgproto3.FrontendMessage {
 	return append(all, &pgproto3.Sync{})
 }
 
-// The function done returns the server's replies to the messages of the function run.
-func done(tag string) []pgproto3.BackendMessage {
+// runReplies returns the server's replies to the messages of the function run.
+func runReplies(tag string) []pgproto3.BackendMessage {
 	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.CommandComplete{CommandTag: []byte(tag)}}
 }
 
@@ -144,10 +144,10 @@ func TestTheReplyToACommitInAPipelineIsCutAndNothingBeforeIt(t *testing.T) {
 	p := newPeers(t)
 	rule := p.proxy.CutReply(Commit)
 	p.send(pipeline("insert into t values (1)", "commit", "commit")...)
-	p.serves(slices.Concat(ran, ran, ran, []string{"Sync"})...)
-	p.answer(append(slices.Concat(done("INSERT 0 1"), done("COMMIT"), done("COMMIT")), ready())...)
-	p.gets("ParseComplete", "BindComplete", "INSERT 0 1", "ParseComplete", "BindComplete", "end")
-	p.serves("end")
+	p.expectServer(slices.Concat(ran, ran, ran, []string{"Sync"})...)
+	p.answer(append(slices.Concat(runReplies("INSERT 0 1"), runReplies("COMMIT"), runReplies("COMMIT")), ready())...)
+	p.expectClient("ParseComplete", "BindComplete", "INSERT 0 1", "ParseComplete", "BindComplete", "end")
+	p.expectServer("end")
 	if rule.Hits() != 1 {
 		t.Errorf("the rule met %d messages, want 1", rule.Hits())
 	}
@@ -158,19 +158,19 @@ func TestACommitIsCutBeforeItIsForwarded(t *testing.T) {
 		p := newPeers(t)
 		p.proxy.CutRequest(Commit)
 		p.send(pipeline("insert into t values (1)", "commit")...)
-		p.serves("Parse", "Bind", "Execute", "Parse", "Bind", "end")
-		p.gets("end")
+		p.expectServer("Parse", "Bind", "Execute", "Parse", "Bind", "end")
+		p.expectClient("end")
 	})
 	t.Run("in the simple protocol", func(t *testing.T) {
 		p := newPeers(t)
 		p.proxy.CutRequest(Commit)
 		p.send(&pgproto3.Query{String: "insert into t values ('commit')"})
-		p.serves("Query")
-		p.answer(done("INSERT 0 1")[2], ready())
-		p.gets("INSERT 0 1", "ReadyForQuery")
+		p.expectServer("Query")
+		p.answer(runReplies("INSERT 0 1")[2], ready())
+		p.expectClient("INSERT 0 1", "ReadyForQuery")
 		p.send(&pgproto3.Query{String: "/* the end */ COMMIT"})
-		p.serves("end")
-		p.gets("end")
+		p.expectServer("end")
+		p.expectClient("end")
 	})
 }
 
@@ -178,8 +178,8 @@ func TestACommitThatIsCutInFlightReachesTheServerWhoseReplyReachesNobody(t *test
 	p := newPeers(t)
 	p.proxy.CutInFlight(Commit)
 	p.send(pipeline("commit")...)
-	p.gets("end")
-	p.serves("Parse", "Bind", "Execute", "end")
+	p.expectClient("end")
+	p.expectServer("Parse", "Bind", "Execute", "end")
 }
 
 func TestTheServerCanAnswerACommitThatIsCutInFlightOnlyWhenNothingIsPassedOn(t *testing.T) {
@@ -212,7 +212,7 @@ func TestAPreparedStatementIsKnownByItsNameUntilItIsClosed(t *testing.T) {
 	p.send(append(execute, &pgproto3.Close{ObjectType: 'S', Name: "s"}, &pgproto3.Parse{Name: "s", Query: "select 2"})...)
 	p.send(append(execute, &pgproto3.Close{ObjectType: 'S', Name: "s"})...)
 	p.send(append(execute, &pgproto3.Sync{})...)
-	p.serves("Parse", "Describe", "Bind", "Execute", "Close", "Parse", "Bind", "Execute", "Close", "Bind", "Execute", "Sync")
+	p.expectServer("Parse", "Describe", "Bind", "Execute", "Close", "Parse", "Bind", "Execute", "Close", "Bind", "Execute", "Sync")
 	if want := []string{"select 1", "select 2", ""}; !slices.Equal(seen, want) {
 		t.Errorf("seen %q, want %q", seen, want)
 	}
@@ -222,17 +222,17 @@ func TestRepliesAreKnownBehindAnErrorThatSkippedSomeRequests(t *testing.T) {
 	p := newPeers(t)
 	p.proxy.CutReply(Containing("three"))
 	p.send(append(run("one"), &pgproto3.Flush{})...)
-	p.serves(append(ran, "Flush")...)
+	p.expectServer(append(ran, "Flush")...)
 	p.answer(&pgproto3.ErrorResponse{Code: "42601"})
-	p.gets("error")
+	p.expectClient("error")
 	p.send(append(run("skipped"), &pgproto3.Query{String: "skipped too"}, &pgproto3.Sync{})...)
-	p.serves(append(ran, "Query", "Sync")...)
+	p.expectServer(append(ran, "Query", "Sync")...)
 	p.answer(ready())
-	p.gets("ReadyForQuery")
+	p.expectClient("ReadyForQuery")
 	p.send(pipeline("three")...)
-	p.serves(append(ran, "Sync")...)
-	p.answer(done("THREE")...)
-	p.gets("ParseComplete", "BindComplete", "end")
+	p.expectServer(append(ran, "Sync")...)
+	p.answer(runReplies("THREE")...)
+	p.expectClient("ParseComplete", "BindComplete", "end")
 	if n := p.proxy.Counts().RoundTrips; n != 3 {
 		t.Errorf("counted %d round trips, want 3", n)
 	}
@@ -242,18 +242,18 @@ func TestEachStatementOfOneQueryHasItsReply(t *testing.T) {
 	p := newPeers(t)
 	p.proxy.CutReply(Commit)
 	p.send(&pgproto3.Query{String: "insert into t values (';'); -- commit;\ncommit; select 1"})
-	p.serves("Query")
-	p.answer(done("INSERT 0 1")[2], done("COMMIT")[2], done("SELECT 1")[2], ready())
-	p.gets("INSERT 0 1", "end")
+	p.expectServer("Query")
+	p.answer(runReplies("INSERT 0 1")[2], runReplies("COMMIT")[2], runReplies("SELECT 1")[2], ready())
+	p.expectClient("INSERT 0 1", "end")
 }
 
 func TestTheErrorThatAnswersACommitIsAReplyToIt(t *testing.T) {
 	p := newPeers(t)
 	p.proxy.CutReply(func(m Message) bool { return Commit(m) && m.Failed() })
 	p.send(pipeline("commit")...)
-	p.serves("Parse", "Bind", "Execute", "Sync")
+	p.expectServer("Parse", "Bind", "Execute", "Sync")
 	p.answer(&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.ErrorResponse{Code: "23505"}, ready())
-	p.gets("ParseComplete", "BindComplete", "end")
+	p.expectClient("ParseComplete", "BindComplete", "end")
 }
 
 func TestWhatIsHeldGoesOnWhenTheRuleIsRemoved(t *testing.T) {
@@ -264,13 +264,13 @@ func TestWhatIsHeldGoesOnWhenTheRuleIsRemoved(t *testing.T) {
 	p.send(pipeline("commit")...)
 	must.OK(t, request.Wait(ctx))
 	request.Remove()
-	p.serves("Parse", "Bind", "Execute", "Sync")
-	p.answer(append(done("COMMIT"), ready())...)
+	p.expectServer("Parse", "Bind", "Execute", "Sync")
+	p.answer(append(runReplies("COMMIT"), ready())...)
 	must.OK(t, reply.Wait(ctx))
-	p.gets("ParseComplete", "BindComplete")
+	p.expectClient("ParseComplete", "BindComplete")
 	reply.Remove()
 	reply.Remove()
-	p.gets("COMMIT", "ReadyForQuery")
+	p.expectClient("COMMIT", "ReadyForQuery")
 	if request.Hits() != 1 || reply.Hits() != 1 {
 		t.Errorf("held %d requests and %d replies, want 1 and 1", request.Hits(), reply.Hits())
 	}

@@ -12,7 +12,7 @@ func TestACommitThatWaitsForItsStandbyWhenTheConnectionIsCut(t *testing.T) {
 	t.Run("trap_89_a_look_up_lies_while_the_commit_waits_for_a_standby_and_marking_again_waits", func(t *testing.T) {
 		server := services.StartPostgres(t, services.Options{Standby: true})
 		w := newWorld(t, server.DSN())
-		tx := w.marked()
+		tx := w.beginMarked()
 		server.Standby().Freeze()
 		w.proxy.DropCancels(true)
 		w.proxy.CutInFlight(Commit)
@@ -45,7 +45,7 @@ func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 	visible := func(t *testing.T) (*world, *services.Server) {
 		server := services.StartPostgres(t, services.Options{Standby: true})
 		w := newWorld(t, server.DSN())
-		tx := w.marked()
+		tx := w.beginMarked()
 		server.Standby().Freeze()
 		release := w.proxy.HoldCancels()
 		w.proxy.CutInFlight(Commit)

@@ -2,9 +2,9 @@ package pgproxy
 
 import "strings"
 
-// The function statements splits a text at semicolons outside of quotes and comments, as the server splits a Query.
+// splitStatements splits a text at semicolons outside of quotes and comments, as the server splits a Query.
 // Comments become a space. Empty statements are left out, because the server does not reply to them.
-func statements(sql string) []string {
+func splitStatements(sql string) []string {
 	var all []string
 	var b strings.Builder
 	end := func() {
@@ -44,7 +44,7 @@ func token(sql string) int {
 	case sql[0] == '\'' || sql[0] == '"':
 		return upTo(sql, 1, sql[:1])
 	case (sql[0] == 'e' || sql[0] == 'E') && strings.HasPrefix(sql[1:], "'"):
-		return escaped(sql)
+		return escapedQuoteLength(sql)
 	case sql[0] == '$':
 		return dollar(sql)
 	case isLetter(sql[0]):
@@ -82,8 +82,8 @@ func blockComment(sql string) int {
 	return len(sql)
 }
 
-// The function escaped returns the length of a quote E'…'. In a quote E'…', a backslash escapes the next byte.
-func escaped(sql string) int {
+// escapedQuoteLength returns the length of a quote E'…'. In a quote E'…', a backslash escapes the next byte.
+func escapedQuoteLength(sql string) int {
 	for i := 2; i < len(sql); i++ {
 		switch sql[i] {
 		case '\\':

@@ -2,8 +2,8 @@ package pgproxy
 
 import "bytes"
 
-// awaited is a request that the server has not answered completely.
-type awaited struct {
+// pendingRequest is a request that the server has not answered completely.
+type pendingRequest struct {
 	kind   byte     // type byte in the protocol; 0 means the start of the connection
 	texts  []string // texts of the statements of a Query, or of the one statement of an Execute
 	done   int      // number of statements that are answered
@@ -11,12 +11,12 @@ type awaited struct {
 }
 
 // endsAtReady reports whether ReadyForQuery is the last reply to the request.
-func (a awaited) endsAtReady() bool {
+func (a pendingRequest) endsAtReady() bool {
 	return a.kind == 'Q' || a.kind == 'S' || a.kind == 'F' || a.kind == 0
 }
 
-// The method current returns the text of the statement that the next reply answers.
-func (a awaited) current() string {
+// currentStatement returns the text of the statement that the next reply answers.
+func (a pendingRequest) currentStatement() string {
 	if a.done < len(a.texts) {
 		return a.texts[a.done]
 	}
@@ -28,21 +28,21 @@ func (a awaited) current() string {
 type tracker struct {
 	prepared map[string]string // texts by the name of the prepared statement
 	portals  map[string]string // texts by the name of the portal
-	queue    []awaited
+	queue    []pendingRequest
 	asked    uint64 // number of the last request
 	answered uint64 // number of the last request that was answered
 	skipping bool   // the server ignores messages until it receives a Sync
 }
 
 func newTracker() *tracker {
-	return &tracker{prepared: map[string]string{}, portals: map[string]string{}, queue: []awaited{{number: 1}}, asked: 1}
+	return &tracker{prepared: map[string]string{}, portals: map[string]string{}, queue: []pendingRequest{{number: 1}}, asked: 1}
 }
 
-func (t *tracker) started() bool { return t.answered > 0 }
+func (t *tracker) hasStarted() bool { return t.answered > 0 }
 
-// The method sent records a client's message. The results are the number of statements that the message runs, and the
+// recordSent records a client's message. The results are the number of statements that the message runs, and the
 // text of the statements.
-func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
+func (t *tracker) recordSent(kind byte, body []byte) (sql string, count int) {
 	switch kind {
 	case 'P':
 		name, rest := text(body)
@@ -60,7 +60,7 @@ func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
 		return sql, 1
 	case 'Q':
 		sql, _ = text(body)
-		texts := statements(sql)
+		texts := splitStatements(sql)
 		t.await(kind, texts...)
 		return sql, len(texts)
 	}
@@ -78,7 +78,7 @@ func (t *tracker) await(kind byte, texts ...string) {
 		return
 	}
 	t.asked++
-	t.queue = append(t.queue, awaited{kind: kind, texts: texts, number: t.asked})
+	t.queue = append(t.queue, pendingRequest{kind: kind, texts: texts, number: t.asked})
 }
 
 func (t *tracker) forget(body []byte) {
@@ -93,9 +93,9 @@ func (t *tracker) forget(body []byte) {
 	}
 }
 
-// The method received records a server's message. The result ends is true if the message is the last reply to a
+// recordReceived records a server's message. The result ends is true if the message is the last reply to a
 // statement. The result sql is the text of the answered statement.
-func (t *tracker) received(kind byte) (sql string, ends bool) {
+func (t *tracker) recordReceived(kind byte) (sql string, ends bool) {
 	if len(t.queue) == 0 {
 		return "", false
 	}
@@ -108,14 +108,14 @@ func (t *tracker) received(kind byte) (sql string, ends bool) {
 			t.pop()
 		}
 	case 'C', 'I', 's':
-		sql = head.current()
+		sql = head.currentStatement()
 		head.done++
 		if head.kind == 'E' {
 			t.pop()
 		}
 		return sql, true
 	case 'E':
-		sql, ends = head.current(), len(head.texts) > 0
+		sql, ends = head.currentStatement(), len(head.texts) > 0
 		if !head.endsAtReady() {
 			t.fail()
 		}

@@ -64,7 +64,7 @@ func (c *Cluster) Produce(records ...*kgo.Record) {
 // Ends returns the offset after the last record of each partition.
 func (c *Cluster) Ends(topic string) map[int32]int64 {
 	c.t.Helper()
-	return c.patiently(func(ctx context.Context) (map[int32]int64, error) {
+	return c.retryAsk(func(ctx context.Context) (map[int32]int64, error) {
 		listed, err := c.Admin.ListEndOffsets(ctx, topic)
 		return offsets(listed, err, topic)
 	})
@@ -73,7 +73,7 @@ func (c *Cluster) Ends(topic string) map[int32]int64 {
 // Starts returns the offset of the first record of each partition.
 func (c *Cluster) Starts(topic string) map[int32]int64 {
 	c.t.Helper()
-	return c.patiently(func(ctx context.Context) (map[int32]int64, error) {
+	return c.retryAsk(func(ctx context.Context) (map[int32]int64, error) {
 		listed, err := c.Admin.ListStartOffsets(ctx, topic)
 		return offsets(listed, err, topic)
 	})
@@ -96,12 +96,12 @@ func offsets(listed kadm.ListedOffsets, err error, topic string) (map[int32]int6
 // Committed returns the committed offsets of a group, for the partitions that have a committed offset.
 func (c *Cluster) Committed(group, topic string) map[int32]int64 {
 	c.t.Helper()
-	return c.patiently(func(ctx context.Context) (map[int32]int64, error) { return c.TryCommitted(ctx, group, topic) })
+	return c.retryAsk(func(ctx context.Context) (map[int32]int64, error) { return c.TryCommitted(ctx, group, topic) })
 }
 
-// The method patiently calls the function ask until ask succeeds. At first, ask may fail, because a broker has just
+// retryAsk calls the function ask until ask succeeds. At first, ask may fail, because a broker has just
 // started or a topic has just been created.
-func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) map[int32]int64 {
+func (c *Cluster) retryAsk(ask func(context.Context) (map[int32]int64, error)) map[int32]int64 {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -74,7 +74,7 @@ func config(t testing.TB, topics ...string) kafka.Config {
 	return kafka.Config{Brokers: services.Kafka(t), Topics: topics, Group: group(), Logger: slog.New(slog.DiscardHandler)}
 }
 
-func laws(t *testing.T, change func(*kafka.Config)) {
+func testLaws(t *testing.T, change func(*kafka.Config)) {
 	c := client(t)
 	sourcetest.Run(t, sourcetest.Harness{
 		Start: func(t testing.TB) sourcetest.Broker {
@@ -93,10 +93,10 @@ func laws(t *testing.T, change func(*kafka.Config)) {
 
 func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
 	t.Parallel()
-	laws(t, func(*kafka.Config) {})
+	testLaws(t, func(*kafka.Config) {})
 }
 
 func TestKafkaKeepsThemInAGroupBalancedByTheBrokers(t *testing.T) {
 	t.Parallel()
-	laws(t, func(c *kafka.Config) { c.NextGen = true })
+	testLaws(t, func(c *kafka.Config) { c.NextGen = true })
 }

@@ -37,7 +37,7 @@ func inTransaction(t testing.TB, topic string, end *kgo.TransactionEndTry, value
 	return c
 }
 
-func bodies(all []source.Delivery) []string {
+func bodiesOf(all []source.Delivery) []string {
 	var out []string
 	for _, d := range all {
 		out = append(out, string(d.Message.Body))
@@ -45,15 +45,15 @@ func bodies(all []source.Delivery) []string {
 	return out
 }
 
-func wants(t testing.TB, got []source.Delivery, want ...string) {
+func expectBodies(t testing.TB, got []source.Delivery, want ...string) {
 	t.Helper()
-	if have := bodies(got); !slices.Equal(have, want) {
+	if have := bodiesOf(got); !slices.Equal(have, want) {
 		t.Fatalf("came %q, not %q", have, want)
 	}
 }
 
-// The function fetching fetches and acks messages in the background until the test ends.
-func fetching(t testing.TB, s *kafka.Source) {
+// fetchInBackground fetches and acks messages in the background until the test ends.
+func fetchInBackground(t testing.TB, s *kafka.Source) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
 	g.Go(func() {
@@ -95,10 +95,10 @@ func TestTransactionsInTheLog(t *testing.T) {
 		settings := config(t, topic)
 		s := newSource(t, settings)
 		got := take(t, s, 3)
-		wants(t, got, "0", "a", "b")
+		expectBodies(t, got, "0", "a", "b")
 		ack(t, s, got...)
 		t.Run("trap_35_the_lag_becomes_zero", func(t *testing.T) {
-			fetching(t, s)
+			fetchInBackground(t, s)
 			awaitOffset(t, c, settings.Group, topic, 0, end(t, c, topic))
 		})
 	})
@@ -117,7 +117,7 @@ func TestTransactionsInTheLog(t *testing.T) {
 				}
 			}
 		}
-		fetching(t, newSource(t, settings))
+		fetchInBackground(t, newSource(t, settings))
 		await(t, held, "a lane is held up")
 		must.OK(t, open.EndTransaction(t.Context(), kgo.TryCommit))
 		await(t, goesOn, "it goes on")
@@ -209,7 +209,7 @@ func TestTopicsThatChange(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := fails(t, s); !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
+		if err := fetchError(t, s); !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
 			t.Errorf("it says: %v", err)
 		}
 		ack(t, s, old[3:]...) // an ack for a lost lane returns no error and has no effect
@@ -221,7 +221,7 @@ func TestTopicsThatChange(t *testing.T) {
 			some, _ := s.Fetch(ctx, source.Bound{Messages: 2, Bytes: 1 << 20})
 			got = append(got, some...)
 		}
-		wants(t, got, "0", "1")
+		expectBodies(t, got, "0", "1")
 		ack(t, s, got...)
 		awaitOffset(t, c, settings.Group, topic, 0, 2)
 	})
@@ -231,7 +231,7 @@ func TestTopicsThatChange(t *testing.T) {
 		settings.Start.Now = true
 		put(t, c, topic, 0, 3)
 		s := newSource(t, settings)
-		fetching(t, s)
+		fetchInBackground(t, s)
 		awaitOffset(t, c, settings.Group, topic, 0, 3)
 		must.Get(kadm.NewClient(c).UpdatePartitions(t.Context(), 2, topic))(t)
 		awaitPartitions(t, c, topic, 2)
@@ -249,7 +249,7 @@ func TestTopicsThatChange(t *testing.T) {
 		truncate := kadm.Offsets{}
 		truncate.AddOffset(topic, 0, 7, -1)
 		must.Get(kadm.NewClient(c).DeleteRecords(t.Context(), truncate))(t)
-		why := stands(t, newSource(t, settings))
+		why := waitBlocked(t, newSource(t, settings))
 		for _, part := range []string{"offset 3 of group", "no longer in the log", "--reset-offsets"} {
 			if !strings.Contains(why, part) {
 				t.Errorf("it does not say %q: %v", part, why)

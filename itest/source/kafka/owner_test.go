@@ -60,8 +60,8 @@ func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	return all
 }
 
-// The function fails fetches until Fetch returns an error, and returns the error.
-func fails(t testing.TB, s *kafka.Source) error {
+// fetchError fetches until Fetch returns an error, and returns the error.
+func fetchError(t testing.TB, s *kafka.Source) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -74,8 +74,8 @@ func fails(t testing.TB, s *kafka.Source) error {
 	return nil
 }
 
-// The function stands waits until a lane of the source is blocked, and returns the reason for the block.
-func stands(t testing.TB, s *kafka.Source) string {
+// waitBlocked waits until a lane of the source is blocked, and returns the reason for the block.
+func waitBlocked(t testing.TB, s *kafka.Source) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -226,9 +226,9 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		group := group()
 		put(t, c, topic, 0, 10)
 		put(t, c, topic, 1, 10)
-		former := plain(t, group, topic)
+		former := newPlainMember(t, group, topic)
 		poll(t, former, 20)
-		heir := plain(t, group, topic)
+		heir := newPlainMember(t, group, topic)
 		moved := poll(t, heir, 10)[0].Partition // the partition that moved to the new owner
 		commit(t, heir, topic, moved, 10)
 		commit(t, former, topic, moved, 3)
@@ -241,10 +241,10 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		group := group()
 		put(t, c, topic, 0, 10)
 		put(t, c, topic, 1, 10)
-		former := plain(t, group, topic)
+		former := newPlainMember(t, group, topic)
 		poll(t, former, 20)
 		member, generation := former.GroupMetadata()
-		heir := plain(t, group, topic)
+		heir := newPlainMember(t, group, topic)
 		moved := poll(t, heir, 10)[0].Partition
 		request := kmsg.NewPtrOffsetCommitRequest()
 		request.Group, request.MemberID, request.Generation = group, member, generation
@@ -267,8 +267,8 @@ func topicID(t testing.TB, c *kgo.Client, topic string) [16]byte {
 	return all[topic].ID
 }
 
-// The function plain returns a member of the group that uses franz-go directly.
-func plain(t testing.TB, group, topic string) *kgo.Client {
+// newPlainMember returns a member of the group that uses franz-go directly.
+func newPlainMember(t testing.TB, group, topic string) *kgo.Client {
 	t.Helper()
 	return client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 }

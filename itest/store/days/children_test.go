@@ -61,15 +61,15 @@ type order struct {
 	Day         time.Time
 }
 
-// mortal is a tracer that kills its own process at a statement.
-type mortal struct {
+// killingTracer is a tracer that kills its own process at a statement.
+type killingTracer struct {
 	order
 	sent *atomic.Int64
 }
 
 type nthKey struct{}
 
-func (m mortal) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+func (m killingTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
 	n := m.sent.Add(1)
 	if n == m.Statement && !m.After {
 		kill()
@@ -77,7 +77,7 @@ func (m mortal) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQue
 	return context.WithValue(ctx, nthKey{}, n)
 }
 
-func (m mortal) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+func (m killingTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
 	if n, _ := ctx.Value(nthKey{}).(int64); n == m.Statement && m.After {
 		kill()
 	}
@@ -96,7 +96,7 @@ func live(o order) error {
 	if err != nil {
 		return err
 	}
-	config.Tracer = mortal{o, new(atomic.Int64)}
+	config.Tracer = killingTracer{o, new(atomic.Int64)}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
 	s, err := sqlstore.Postgres(db, sqlstore.Options{})
@@ -106,13 +106,13 @@ func live(o order) error {
 	ctx := context.Background()
 	switch o.Work {
 	case reaps:
-		own, err := s.Dated(ctx, dated(o.Consumer))
+		own, err := s.Dated(ctx, datedOptions(o.Consumer))
 		if err != nil {
 			return err
 		}
 		return pass(ctx, own, o.Consumer)
 	case begins:
-		return s.BeginMove(ctx, dated(o.Consumer))
+		return s.BeginMove(ctx, datedOptions(o.Consumer))
 	case ends:
 		_, err := s.EndMove(ctx, o.Consumer)
 		return err
@@ -120,8 +120,8 @@ func live(o order) error {
 	return consume(ctx, o, s)
 }
 
-// The function dated returns the options of a store with daily partitions.
-func dated(consumer string) sqlstore.Dated {
+// datedOptions returns the options of a store with daily partitions.
+func datedOptions(consumer string) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: consumer, IDTime: identity.UUIDv7, Back: 6}
 }
 
@@ -175,7 +175,7 @@ func consume(ctx context.Context, o order, s *sqlstore.Store) error {
 	switch o.Work {
 	case handles:
 		var err error
-		if s, err = s.Dated(ctx, dated(o.Consumer)); err != nil {
+		if s, err = s.Dated(ctx, datedOptions(o.Consumer)); err != nil {
 			return err
 		}
 	case pipes:
@@ -186,7 +186,7 @@ func consume(ctx context.Context, o order, s *sqlstore.Store) error {
 		defer pool.Close()
 		direct, err := pgxstore.New(pool, pgxstore.Options{})
 		if err == nil {
-			direct, err = direct.Dated(ctx, dated(o.Consumer))
+			direct, err = direct.Dated(ctx, datedOptions(o.Consumer))
 		}
 		if err != nil {
 			return err

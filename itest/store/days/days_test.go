@@ -25,14 +25,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shop is a database with a store.
-type shop struct {
+// fixture is a database with a store.
+type fixture struct {
 	dsn   string
 	db    *sql.DB
 	store *sqlstore.Store
 }
 
-func open(t *testing.T) *shop {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
@@ -51,11 +51,11 @@ func open(t *testing.T) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shop{dsn, db, s}
+	return &fixture{dsn, db, s}
 }
 
 // start starts a child process.
-func (s *shop) start(t *testing.T, o order) *exec.Cmd {
+func (s *fixture) start(t *testing.T, o order) *exec.Cmd {
 	t.Helper()
 	o.DSN = s.dsn
 	c := children.Command(context.WithoutCancel(t.Context()), t, o)
@@ -66,8 +66,8 @@ func (s *shop) start(t *testing.T, o order) *exec.Cmd {
 	return c
 }
 
-// The method killed runs a child process and reports whether it was killed. Any other failure fails the test.
-func (s *shop) killed(t *testing.T, o order) bool {
+// runKilled runs a child process and reports whether it was killed. Any other failure fails the test.
+func (s *fixture) runKilled(t *testing.T, o order) bool {
 	t.Helper()
 	return wasKilled(t, s.start(t, o).Wait())
 }
@@ -81,7 +81,7 @@ func wasKilled(t *testing.T, err error) bool {
 	return err != nil
 }
 
-func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
+func (s *fixture) count(t *testing.T, query string, args ...any) (n int) {
 	t.Helper()
 	if err := s.db.QueryRow(query, args...).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -89,9 +89,9 @@ func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
 	return n
 }
 
-// The function marks commits a batch with the given ids, records the outcome as for new messages, and returns the
+// commitMarks commits a batch with the given ids, records the outcome as for new messages, and returns the
 // store's verdict (new, duplicate, …) for each id.
-func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, ids ...string) []store.Verdict {
+func commitMarks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
 	if err != nil {
@@ -117,8 +117,8 @@ func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, i
 	return v
 }
 
-// The function asked asks the store whether ids are new or duplicates, returns the answers, and rolls back.
-func asked(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []store.Verdict {
+// askStore asks the store whether ids are new or duplicates, returns the answers, and rolls back.
+func askStore(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
 	if err != nil {
@@ -138,10 +138,10 @@ var (
 	isFresh   = store.Verdict{Kind: store.Fresh}
 )
 
-// byDay returns a consumer's store with daily partitions.
-func (s *shop) byDay(t *testing.T, consumer string) *sqlstore.Store {
+// newDatedStore returns a consumer's store with daily partitions.
+func (s *fixture) newDatedStore(t *testing.T, consumer string) *sqlstore.Store {
 	t.Helper()
-	own, err := s.store.Dated(t.Context(), dated(consumer))
+	own, err := s.store.Dated(t.Context(), datedOptions(consumer))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +150,13 @@ func (s *shop) byDay(t *testing.T, consumer string) *sqlstore.Store {
 
 // everyStatement runs a child for each statement that the child sends, and kills the child before or after this
 // statement. The function look checks the result of each run.
-func everyStatement(t *testing.T, s *shop, do work, prepare func(consumer string), look func(t *testing.T, consumer string)) {
+func everyStatement(t *testing.T, s *fixture, do work, prepare func(consumer string), look func(t *testing.T, consumer string)) {
 	kills := 0
 	for _, after := range []bool{false, true} {
 		for n := int64(1); ; n++ {
 			consumer := fmt.Sprintf("%s-%d-%v", do, n, after)
 			prepare(consumer)
-			if !s.killed(t, order{Consumer: consumer, Work: do, Statement: n, After: after}) {
+			if !s.runKilled(t, order{Consumer: consumer, Work: do, Statement: n, After: after}) {
 				break
 			}
 			kills++
@@ -178,15 +178,15 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 		everyStatement(t, s, reaps, func(consumer string) {
 			day := sqlsuite.Today(t)
 			late, held, young = uuid(day, -5, 1), uuid(day, -4, 2), uuid(day, -1, 3)
-			own := s.byDay(t, consumer)
+			own := s.newDatedStore(t, consumer)
 			if err := own.Retain(t.Context(), store.Retention{Consumer: consumer, Keep: 48 * time.Hour}); err != nil {
 				t.Fatal(err)
 			}
-			marks(t, own, consumer, store.Applied, late, young)
-			marks(t, own, consumer, store.Parked, held)
+			commitMarks(t, own, consumer, store.Applied, late, young)
+			commitMarks(t, own, consumer, store.Parked, held)
 		}, func(t *testing.T, consumer string) {
-			own := s.byDay(t, consumer)
-			first := asked(t, own, consumer, late, held, young)
+			own := s.newDatedStore(t, consumer)
+			first := askStore(t, own, consumer, late, held, young)
 			if first[0] != isApplied && first[0] != isOld || first[1] != isParked || first[2] != isApplied {
 				t.Errorf("after the kill the verdicts are %+v", first)
 			}
@@ -196,16 +196,16 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 				if err := pass(t.Context(), own, consumer); err != nil && own.Classify(err) != store.ClassContended {
 					t.Error(err)
 				}
-				if s.days(t, consumer) == 7 {
+				if s.countDays(t, consumer) == 7 {
 					break
 				}
 			}
-			if v := asked(t, own, consumer, late, held, young); !slices.Equal(v, []store.Verdict{isOld, isParked, isApplied}) {
+			if v := askStore(t, own, consumer, late, held, young); !slices.Equal(v, []store.Verdict{isOld, isParked, isApplied}) {
 				t.Errorf("when another had ended it the verdicts are %+v", v)
 			}
 			// the partition that is kept, the partitions of today and of the two days before, and the partitions of the
 			// three coming days
-			if days := s.days(t, consumer); days != 7 {
+			if days := s.countDays(t, consumer); days != 7 {
 				t.Errorf("%d days stand", days)
 			}
 			if err := own.Check(t.Context()); err != nil {
@@ -215,8 +215,8 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 	})
 }
 
-// The method days returns the number of a consumer's partitions.
-func (s *shop) days(t *testing.T, consumer string) int {
+// countDays returns the number of a consumer's partitions.
+func (s *fixture) countDays(t *testing.T, consumer string) int {
 	t.Helper()
 	return s.count(t, `select count(*) from semel_dated d join pg_inherits h on h.inhparent = to_regclass('semel_markers_' || d.number)
 where d.consumer = $1 and h.inhrelid::regclass::text ~ '_[0-9]{8}$'`, []byte(consumer))
@@ -228,33 +228,33 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 	mark := func(consumer string) {
 		day := sqlsuite.Today(t)
 		late, parked, young, fresh = uuid(day, -60, 1), uuid(day, -1, 2), uuid(day, -1, 3), uuid(day, 0, 4)
-		marks(t, s.store, consumer, store.Applied, late, young)
-		marks(t, s.store, consumer, store.Parked, parked)
+		commitMarks(t, s.store, consumer, store.Applied, late, young)
+		commitMarks(t, s.store, consumer, store.Parked, parked)
 	}
 	same := func(t *testing.T, consumer string, of *sqlstore.Store) {
 		t.Helper()
-		if v := asked(t, of, consumer, late, parked, young, fresh); !slices.Equal(v, []store.Verdict{isApplied, isParked, isApplied, isFresh}) {
+		if v := askStore(t, of, consumer, late, parked, young, fresh); !slices.Equal(v, []store.Verdict{isApplied, isParked, isApplied, isFresh}) {
 			t.Errorf("the verdicts are %+v", v)
 		}
 	}
 	t.Run("trap_T80_at_each_statement_of_its_begin", func(t *testing.T) {
 		everyStatement(t, s, begins, mark, func(t *testing.T, consumer string) {
 			same(t, consumer, s.store)
-			if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
+			if err := s.store.BeginMove(t.Context(), datedOptions(consumer)); err != nil {
 				t.Error(err)
 			}
 			same(t, consumer, s.store)
-			same(t, consumer, s.byDay(t, consumer))
+			same(t, consumer, s.newDatedStore(t, consumer))
 		})
 	})
 	t.Run("trap_T80_at_each_statement_of_its_end", func(t *testing.T) {
 		everyStatement(t, s, ends, func(consumer string) {
 			mark(consumer)
-			if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
+			if err := s.store.BeginMove(t.Context(), datedOptions(consumer)); err != nil {
 				t.Fatal(err)
 			}
 		}, func(t *testing.T, consumer string) {
-			own := s.byDay(t, consumer)
+			own := s.newDatedStore(t, consumer)
 			same(t, consumer, own)
 			if err := own.Check(t.Context()); err != nil {
 				t.Error(err)
@@ -263,7 +263,7 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 				t.Error(err)
 			}
 			same(t, consumer, own)
-			same(t, consumer, s.byDay(t, consumer))
+			same(t, consumer, s.newDatedStore(t, consumer))
 			if n := s.count(t, "select count(*) from semel_markers m join semel_scopes s on s.number = m.scope where s.consumer = $1", []byte(consumer)); n != 0 {
 				t.Errorf("%d markers are left in the table of all", n)
 			}
@@ -273,13 +273,13 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 			if err := own.Check(t.Context()); err != nil {
 				t.Error(err)
 			}
-			s.retried(t, consumer, own, parked)
+			s.retryRow(t, consumer, own, parked)
 		})
 	})
 }
 
-// The method retried retries a parked row, and checks that the row's marker is in the state "waiting" again.
-func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id string) {
+// retryRow retries a parked row, and checks that the row's marker is in the state "waiting" again.
+func (s *fixture) retryRow(t *testing.T, consumer string, own *sqlstore.Store, id string) {
 	t.Helper()
 	rows, err := s.store.Rows(t.Context(), store.RowFilter{Consumer: consumer})
 	if err != nil || len(rows) != 1 {
@@ -288,7 +288,7 @@ func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id st
 	if err := errors.Join(s.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it"}, rows[0].Seen())...); err != nil {
 		t.Error(err)
 	}
-	if v := asked(t, own, consumer, id); v[0].Was != store.Waiting {
+	if v := askStore(t, own, consumer, id); v[0].Was != store.Waiting {
 		t.Errorf("the marker of a retried row is %+v", v)
 	}
 }
@@ -318,7 +318,7 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 		}
 	}
 	wait(pair(0, true, before, before))
-	if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
+	if err := s.store.BeginMove(t.Context(), datedOptions(consumer)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 { // as in a rolling deployment
@@ -331,7 +331,7 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 	// times.
 	for n := range 3 {
 		running := pair(400+n*100, true, handles, pipes)
-		s.killed(t, order{Consumer: consumer, Work: ends, Statement: int64(5 + 10*n)})
+		s.runKilled(t, order{Consumer: consumer, Work: ends, Statement: int64(5 + 10*n)})
 		wait(running)
 	}
 	running := pair(800, false, handles, pipes, handles)

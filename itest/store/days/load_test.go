@@ -47,8 +47,8 @@ func (l *load) work(stop <-chan struct{}) error {
 	}
 }
 
-// The method until waits until the number of committed messages has grown by more.
-func (l *load) until(ctx context.Context, more int64) {
+// waitCommitted waits until the number of committed messages has grown by more.
+func (l *load) waitCommitted(ctx context.Context, more int64) {
 	for want := l.ended.Load() + more; l.ended.Load() < want && ctx.Err() == nil; {
 		processes.Pause(ctx, time.Millisecond)
 	}
@@ -58,11 +58,11 @@ func TestAMoveEndsUnderLoad(t *testing.T) {
 	s := open(t)
 	for n := range 5 {
 		consumer, day := fmt.Sprint("billing-", n), sqlsuite.Today(t)
-		marks(t, s.store, consumer, store.Applied, uuid(day, -1, 1<<40))
-		if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
+		commitMarks(t, s.store, consumer, store.Applied, uuid(day, -1, 1<<40))
+		if err := s.store.BeginMove(t.Context(), datedOptions(consumer)); err != nil {
 			t.Fatal(err)
 		}
-		own := s.byDay(t, consumer)
+		own := s.newDatedStore(t, consumer)
 		scope, err := own.Scope(t.Context(), consumer, "shop", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -79,9 +79,9 @@ func TestAMoveEndsUnderLoad(t *testing.T) {
 			}()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		l.until(ctx, 200)
+		l.waitCommitted(ctx, 200)
 		done, err := s.store.EndMove(ctx, consumer)
-		l.until(ctx, 200)
+		l.waitCommitted(ctx, 200)
 		cancel()
 		close(stop)
 		workers.Wait()
@@ -94,7 +94,7 @@ func TestAMoveEndsUnderLoad(t *testing.T) {
 				ids = append(ids, uuid(day, 0, int(i+1)))
 			}
 			lost := 0
-			for _, v := range asked(t, own, consumer, ids...) {
+			for _, v := range askStore(t, own, consumer, ids...) {
 				if v != isApplied {
 					lost++
 				}

@@ -34,11 +34,11 @@ type order struct {
 	Hit   int
 }
 
-func TestMain(m *testing.M) { children.Main(m, live) }
+func TestMain(m *testing.M) { children.Main(m, runChild) }
 
-// The constant messages is the number of messages. From message number coarse on, two messages each have the same order
+// messageCount is the number of messages. From message number coarse on, two messages each have the same order
 // id but different contents.
-const messages, coarse = 60, 40
+const messageCount, coarse = 60, 40
 
 func message(i int) *semel.Message {
 	of := i
@@ -58,9 +58,9 @@ func open(path string) (*sql.DB, *sqlstore.Store, error) {
 	return db, s, err
 }
 
-// The function live delivers every message again, as a broker does after a restart, and kills its own process at
+// runChild delivers every message again, as a broker does after a restart, and kills its own process at
 // order.Point.
-func live(o order) error {
+func runChild(o order) error {
 	db, s, err := open(o.Path)
 	if err != nil {
 		return err
@@ -83,9 +83,9 @@ func live(o order) error {
 	if err != nil {
 		return err
 	}
-	for first := 0; first < messages; first += 7 {
+	for first := 0; first < messageCount; first += 7 {
 		var some []*semel.Message
-		for i := first; i < min(first+7, messages); i++ {
+		for i := first; i < min(first+7, messageCount); i++ {
 			some = append(some, message(i))
 		}
 		all, err := c.ProcessAll(context.Background(), some)
@@ -166,7 +166,7 @@ func TestTwoReleasesAreKilledInTurn(t *testing.T) {
 		}
 	})
 	t.Run("A7_a_coarser_former_identity_loses_nothing_over_a_rolling_deployment", func(t *testing.T) {
-		for i := coarse; i < messages; i++ {
+		for i := coarse; i < messageCount; i++ {
 			n := count("select count(*) from effects where body = ?", fmt.Sprint("body ", i))
 			kept := count("select count(*) from semel_inbox where cast(payload as text) = ?", fmt.Sprint("body ", i))
 			if n > 1 || n+kept == 0 {

@@ -30,7 +30,7 @@ func TestBook(t *testing.T) {
 		return semeltest.Handler[*sql.Tx]{
 			Store:    store,
 			Handle:   book,
-			Messages: []*semel.Message{keyed("a", "payment-1", `{"account":"a","amount":30}`), keyed("b", "payment-2", `{"account":"b","amount":12}`)},
+			Messages: []*semel.Message{keyedMessage("a", "payment-1", `{"account":"a","amount":30}`), keyedMessage("b", "payment-2", `{"account":"b","amount":12}`)},
 			Effect: func(ctx context.Context) (all string, err error) {
 				err = db.QueryRowContext(ctx, `select coalesce(group_concat(id || ' ' || balance, ', '), '')
 					from (select id, balance from accounts order by id)`).Scan(&all)
@@ -40,8 +40,8 @@ func TestBook(t *testing.T) {
 	})
 }
 
-// keyed returns a message with a key, as a broker delivers it.
-func keyed(key, id, body string) *semel.Message {
+// keyedMessage returns a message with a key, as a broker delivers it.
+func keyedMessage(key, id, body string) *semel.Message {
 	m := semeltest.Message(id, body)
 	m.Key = []byte(key)
 	return m

@@ -33,8 +33,8 @@ const (
 	all = "select name || ' ' || value from effects order by name"
 )
 
-// The function opened creates the tables of a store and the table of the effects.
-func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.Store {
+// createTables creates the tables of a store and the table of the effects.
+func createTables(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.Store {
 	t.Helper()
 	must(t, err)
 	_, err = st.Migrate(t.Context())
@@ -44,20 +44,20 @@ func opened(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.S
 	return st
 }
 
-// sqlite returns a function that empties a database and returns its tables.
-func sqlite(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
+// sqliteTables returns a function that empties a database and returns its tables.
+func sqliteTables(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
 	const pragmas = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)&_pragma=foreign_keys(1)"
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+pragmas)
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	st, err := sqlstore.SQLite(db, sqlstore.Options{})
-	st = opened(t, db, st, err)
+	st = createTables(t, db, st, err)
 	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
-// The function postgres is like the function sqlite, but for PostgreSQL through database/sql.
-func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
+// postgresTables is like sqliteTables, but for PostgreSQL through database/sql.
+func postgresTables(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	t.Helper()
 	config, err := pgx.ParseConfig(services.Postgres(t))
 	must(t, err)
@@ -65,7 +65,7 @@ func postgres(t testing.TB) func(t testing.TB) tables[*sql.Tx] {
 	db.SetMaxIdleConns(10)
 	t.Cleanup(func() { _ = db.Close() })
 	st, err := sqlstore.Postgres(db, sqlstore.Options{})
-	st = opened(t, db, st, err)
+	st = createTables(t, db, st, err)
 	return func(t testing.TB) tables[*sql.Tx] { return standard(t, db, st) }
 }
 
@@ -90,13 +90,13 @@ func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) tables[*sql.Tx] {
 			}
 			return value, err
 		},
-		All: func(ctx context.Context) (string, error) { return lines(db.QueryContext(ctx, all)) },
+		All: func(ctx context.Context) (string, error) { return queryLines(db.QueryContext(ctx, all)) },
 		End: func(_ context.Context, tx *sql.Tx) error { return tx.Commit() },
 	}
 }
 
-// The function lines returns the rows of a query.
-func lines(rows *sql.Rows, err error) (string, error) {
+// queryLines returns the rows of a query.
+func queryLines(rows *sql.Rows, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -127,14 +127,14 @@ func pool(t testing.TB) (*pgxpool.Pool, *pgxstore.Store) {
 	return p, st
 }
 
-func emptied(t testing.TB, p *pgxpool.Pool) {
+func truncateTables(t testing.TB, p *pgxpool.Pool) {
 	t.Helper()
 	_, err := p.Exec(context.Background(), empty)
 	must(t, err)
 }
 
-// The function listed returns all effects as text.
-func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
+// listEffects returns all effects as text.
+func listEffects(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	rows, err := p.Query(ctx, all)
 	if err != nil {
 		return "", err
@@ -143,13 +143,13 @@ func listed(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	return strings.Join(found, "\n"), err
 }
 
-// The function direct is like the function sqlite, but for PostgreSQL through pgx.
-func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
+// pgxTables is like sqliteTables, but for PostgreSQL through pgx.
+func pgxTables(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	t.Helper()
 	p, st := pool(t)
 	return func(t testing.TB) tables[pgx.Tx] {
 		t.Helper()
-		emptied(t, p)
+		truncateTables(t, p)
 		return tables[pgx.Tx]{
 			Store: st,
 			Add: func(ctx context.Context, tx pgx.Tx, name string, n int64) error {
@@ -166,7 +166,7 @@ func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 				}
 				return value, err
 			},
-			All: func(ctx context.Context) (string, error) { return listed(ctx, p) },
+			All: func(ctx context.Context) (string, error) { return listEffects(ctx, p) },
 			End: func(ctx context.Context, tx pgx.Tx) error {
 				_, err := tx.Exec(ctx, "commit")
 				return err
@@ -175,10 +175,10 @@ func direct(t testing.TB) func(t testing.TB) tables[pgx.Tx] {
 	}
 }
 
-// The function runs calls the test kit with a handler that must pass.
-func runs[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) {
+// expectPass calls the test kit with a handler that must pass.
+func expectPass[Tx any](t *testing.T, s sample[Tx], in func(t testing.TB) tables[Tx]) {
 	t.Run(strings.ReplaceAll(s.Name, " ", "_"), func(t *testing.T) {
-		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.handler(t, in(t)) })
+		semeltest.Run(t, func(t *testing.T) semeltest.Handler[Tx] { return s.newHandler(t, in(t)) })
 	})
 }
 
@@ -187,20 +187,20 @@ func good[Tx any](t *testing.T, samples []sample[Tx], open func(t testing.TB) fu
 	t.Parallel()
 	in := open(t)
 	for _, s := range samples {
-		runs(t, s, in)
+		expectPass(t, s, in)
 	}
 }
 
 func TestAHandlerWithoutAFaultPasses(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { good(t, sound[*memstore.Tx](), memory) })
-	t.Run("SQLite", func(t *testing.T) { good(t, sound[*sql.Tx](), sqlite) })
-	t.Run("PostgreSQL_with_database/sql", func(t *testing.T) { good(t, onServers(sound[*sql.Tx]()), postgres) })
-	t.Run("PostgreSQL_with_pgx", func(t *testing.T) { good(t, onServers(sound[pgx.Tx]()), direct) })
+	t.Run("SQLite", func(t *testing.T) { good(t, sound[*sql.Tx](), sqliteTables) })
+	t.Run("PostgreSQL_with_database/sql", func(t *testing.T) { good(t, onServers(sound[*sql.Tx]()), postgresTables) })
+	t.Run("PostgreSQL_with_pgx", func(t *testing.T) { good(t, onServers(sound[pgx.Tx]()), pgxTables) })
 	t.Run("PostgreSQL_with_a_queue", func(t *testing.T) {
 		t.Parallel()
 		p, st := pool(t)
 		semeltest.Run(t, func(t *testing.T) semeltest.Handler[*pgxstore.Queue] {
-			emptied(t, p)
+			truncateTables(t, p)
 			return semeltest.Handler[*pgxstore.Queue]{
 				Store: st.Queued(),
 				Handle: func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
@@ -208,7 +208,7 @@ func TestAHandlerWithoutAFaultPasses(t *testing.T) {
 					return nil
 				},
 				Messages: []*semel.Message{semeltest.Message("a", "{}"), semeltest.Message("b", "{}")},
-				Effect:   func(ctx context.Context) (string, error) { return listed(ctx, p) },
+				Effect:   func(ctx context.Context) (string, error) { return listEffects(ctx, p) },
 			}
 		})
 	})
@@ -219,10 +219,10 @@ const variable = "SEMEL_TEST_FAULTY"
 
 func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	if os.Getenv(variable) != "" {
-		faulty(t, "memory", faults[*memstore.Tx](false), memory)
-		faulty(t, "SQLite", faults[*sql.Tx](true), sqlite)
-		faulty(t, "database/sql", onServers(faults[*sql.Tx](true)), postgres)
-		faulty(t, "pgx", onServers(faults[pgx.Tx](true)), direct)
+		expectFail(t, "memory", faults[*memstore.Tx](false), memory)
+		expectFail(t, "SQLite", faults[*sql.Tx](true), sqliteTables)
+		expectFail(t, "database/sql", onServers(faults[*sql.Tx](true)), postgresTables)
+		expectFail(t, "pgx", onServers(faults[pgx.Tx](true)), pgxTables)
 		return
 	}
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -245,13 +245,13 @@ func TestTheFirstFailedSubtestNamesTheFault(t *testing.T) {
 	}
 }
 
-// The function faulty calls the test kit with handlers that must fail.
-func faulty[Tx any](t *testing.T, name string, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
+// expectFail calls the test kit with handlers that must fail.
+func expectFail[Tx any](t *testing.T, name string, samples []sample[Tx], open func(t testing.TB) func(t testing.TB) tables[Tx]) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		in := open(t)
 		for _, s := range samples {
-			runs(t, s, in)
+			expectPass(t, s, in)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 
 func TestBillingInKilledProcesses(t *testing.T) {
 	path := semeltest.Process(filepath.Join(t.TempDir(), "shop.db"))
-	db, store := openShop(t, path)
+	db, store := newFixture(t, path)
 	semeltest.Run(t, func(t *testing.T) semeltest.Handler[*sql.Tx] {
 		if _, err := db.Exec("delete from payments"); err != nil {
 			t.Fatal(err)
@@ -28,7 +28,7 @@ func TestBillingInKilledProcesses(t *testing.T) {
 			Handle:   record,
 			Messages: []*semel.Message{semeltest.Message("payment-1", `{"amount":30}`), semeltest.Message("payment-2", `{"amount":12}`)},
 			Effect: func(ctx context.Context) (string, error) {
-				return lines(db.QueryContext(ctx, "select id || ' ' || amount from payments order by id"))
+				return queryLines(db.QueryContext(ctx, "select id || ' ' || amount from payments order by id"))
 			},
 			Process: path,
 		}
@@ -45,8 +45,8 @@ func record(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 	return err
 }
 
-// openShop opens a database file, and creates its tables if they are missing.
-func openShop(t *testing.T, path string) (*sql.DB, *sqlstore.Store) {
+// newFixture opens a database file, and creates its tables if they are missing.
+func newFixture(t *testing.T, path string) (*sql.DB, *sqlstore.Store) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=foreign_keys(1)")
 	must(t, err)
@@ -90,7 +90,7 @@ func TestKilledProcessesOnPostgreSQL(t *testing.T) {
 func killedSubtests(t *testing.T, path string, handle func(ctx context.Context, tx *sql.Tx, m *semel.Message) error) map[string]error {
 	t.Helper()
 	found := map[string]error{}
-	db, store := openShop(t, path)
+	db, store := newFixture(t, path)
 	handlertest.Run(func(t handlertest.T) handlertest.Handler[*sql.Tx] {
 		if _, err := db.Exec("delete from payments"); err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func killedSubtests(t *testing.T, path string, handle func(ctx context.Context, 
 			Handle:   handle,
 			Messages: []*semel.Message{semeltest.Message("payment-1", `{"amount":30}`), semeltest.Message("payment-2", `{"amount":12}`)},
 			Effect: func(ctx context.Context) (string, error) {
-				return lines(db.QueryContext(ctx, "select id || ' ' || amount from payments order by id"))
+				return queryLines(db.QueryContext(ctx, "select id || ' ' || amount from payments order by id"))
 			},
 			Process: &handlertest.Process{Database: path, Command: func(ctx context.Context, of handlertest.T) (*exec.Cmd, error) {
 				return exec.CommandContext(ctx, os.Args[0], "-test.run=^"+strings.ReplaceAll(of.Name(), "/", "$/^")+"$"), nil

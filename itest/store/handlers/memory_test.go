@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// memory is like the function sqlite, but for a store in memory.
+// memory is like sqliteTables, but for a store in memory.
 func memory(testing.TB) func(t testing.TB) tables[*memstore.Tx] {
 	return func(testing.TB) tables[*memstore.Tx] {
 		n := &names{store: memstore.New(), used: map[string]bool{}}

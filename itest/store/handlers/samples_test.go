@@ -39,7 +39,7 @@ type sample[Tx any] struct {
 	// Says are empty for a handler without a fault.
 	In, Says string
 	// Make changes the correct handler into the sample.
-	Make func(t *testing.T, s *shop[Tx])
+	Make func(t *testing.T, s *fixture[Tx])
 }
 
 // onServers returns only the samples whose result depends on the store. Other samples do not run on servers, because a
@@ -54,8 +54,8 @@ func onServers[Tx any](all []sample[Tx]) []sample[Tx] {
 	})
 }
 
-// shop is the state of one test, with the handler under test.
-type shop[Tx any] struct {
+// fixture is the state of one test, with the handler under test.
+type fixture[Tx any] struct {
 	semeltest.Handler[Tx]
 	tables[Tx]
 
@@ -63,9 +63,9 @@ type shop[Tx any] struct {
 	outside map[string]int // effects outside of any transaction; mu guards the map
 }
 
-// The method handler returns the sample's handler on a new state.
-func (s sample[Tx]) handler(t *testing.T, in tables[Tx]) semeltest.Handler[Tx] {
-	made := &shop[Tx]{tables: in, outside: map[string]int{}}
+// newHandler returns the sample's handler on a new state.
+func (s sample[Tx]) newHandler(t *testing.T, in tables[Tx]) semeltest.Handler[Tx] {
+	made := &fixture[Tx]{tables: in, outside: map[string]int{}}
 	made.Handler = semeltest.Handler[Tx]{
 		Store: in.Store, Handle: made.add, Effect: made.effect,
 		Messages: []*semel.Message{
@@ -80,7 +80,7 @@ func (s sample[Tx]) handler(t *testing.T, in tables[Tx]) semeltest.Handler[Tx] {
 }
 
 // add is a handler without a fault.
-func (s *shop[Tx]) add(ctx context.Context, tx Tx, m *semel.Message) error {
+func (s *fixture[Tx]) add(ctx context.Context, tx Tx, m *semel.Message) error {
 	p, err := semel.JSON[struct{ Amount int64 }](m)
 	if err != nil {
 		return err
@@ -89,13 +89,13 @@ func (s *shop[Tx]) add(ctx context.Context, tx Tx, m *semel.Message) error {
 }
 
 // write counts an effect outside of the transaction.
-func (s *shop[Tx]) write(name string) {
+func (s *fixture[Tx]) write(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outside[name]++
 }
 
-func (s *shop[Tx]) effect(ctx context.Context) (string, error) {
+func (s *fixture[Tx]) effect(ctx context.Context) (string, error) {
 	text, err := s.All(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *shop[Tx]) effect(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// The method also makes the handler call the function f before the handler adds the amount.
-func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) error) {
+// runBefore makes the handler call the function f before the handler adds the amount.
+func (s *fixture[Tx]) runBefore(f func(ctx context.Context, tx Tx, m *semel.Message) error) {
 	s.Handle = func(ctx context.Context, tx Tx, m *semel.Message) error {
 		if err := f(ctx, tx, m); err != nil {
 			return err
@@ -115,11 +115,11 @@ func (s *shop[Tx]) also(f func(ctx context.Context, tx Tx, m *semel.Message) err
 	}
 }
 
-// The method charging makes the handler charge a card at a provider before the handler adds the amount. The function
+// addCharge makes the handler charge a card at a provider before the handler adds the amount. The function
 // key returns the idempotency key.
-func (s *shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
+func (s *fixture[Tx]) addCharge(t *testing.T, key func(m *semel.Message) string) {
 	s.Provider = semeltest.NewProvider(t)
-	s.also(func(ctx context.Context, _ Tx, m *semel.Message) error {
+	s.runBefore(func(ctx context.Context, _ Tx, m *semel.Message) error {
 		return s.call(ctx, http.MethodPost, key(m), string(m.Body))
 	})
 }
@@ -127,7 +127,7 @@ func (s *shop[Tx]) charging(t *testing.T, key func(m *semel.Message) string) {
 func chargeKey(m *semel.Message) string { return m.IdempotencyKey("charge") }
 
 // call sends a request to the provider and returns an error for every status but 200.
-func (s *shop[Tx]) call(ctx context.Context, method, key, body string) error {
+func (s *fixture[Tx]) call(ctx context.Context, method, key, body string) error {
 	status, err := s.status(ctx, method, key, body)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("the provider answered %d", status)
@@ -135,7 +135,7 @@ func (s *shop[Tx]) call(ctx context.Context, method, key, body string) error {
 	return err
 }
 
-func (s *shop[Tx]) status(ctx context.Context, method, key, body string) (int, error) {
+func (s *fixture[Tx]) status(ctx context.Context, method, key, body string) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.Provider.URL, strings.NewReader(body))
 	if err != nil {
 		return 0, err

@@ -25,7 +25,7 @@ func recordWithSQLX(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 }
 
 func TestRecordWithSQLX(t *testing.T) {
-	db, store := openShop(t, filepath.Join(t.TempDir(), "shop.db"))
+	db, store := newFixture(t, filepath.Join(t.TempDir(), "shop.db"))
 	shop := sqlx.NewDb(db, "sqlite")
 	semeltest.Run(t, func(t *testing.T) semeltest.Handler[*sql.Tx] {
 		_, err := shop.ExecContext(t.Context(), "delete from payments")

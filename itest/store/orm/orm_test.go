@@ -66,9 +66,9 @@ func execute(t *testing.T, dsn string, statements ...string) {
 	}
 }
 
-// The function payments returns a source with ten payments of 1 for account a and ten payments of 2 for account b. Each
+// newPayments returns a source with ten payments of 1 for account a and ten payments of 2 for account b. Each
 // payment is delivered twice.
-func payments(t *testing.T) source.Source {
+func newPayments(t *testing.T) source.Source {
 	t.Helper()
 	var text strings.Builder
 	for range 2 {
@@ -98,11 +98,11 @@ func wantOnce(t *testing.T, pool *pgxpool.Pool, err error) {
 func TestEveryLibraryAppliesAPaymentOnce(t *testing.T) {
 	t.Run("pgx", func(t *testing.T) {
 		pool := database(t)
-		wantOnce(t, pool, WithPGX(t.Context(), pool, payments(t)))
+		wantOnce(t, pool, WithPGX(t.Context(), pool, newPayments(t)))
 	})
 	t.Run("queue", func(t *testing.T) {
 		pool := database(t)
-		wantOnce(t, pool, WithQueue(t.Context(), migrated(t, pool), payments(t)))
+		wantOnce(t, pool, WithQueue(t.Context(), newMigratedStore(t, pool), newPayments(t)))
 	})
 	for name, apply := range map[string]func(db *sql.DB) func(context.Context, *sql.Tx, Payment) error{
 		"database_sql": func(*sql.DB) func(context.Context, *sql.Tx, Payment) error { return BySQL },
@@ -124,12 +124,12 @@ func TestEveryLibraryAppliesAPaymentOnce(t *testing.T) {
 			pool := database(t)
 			db := stdlib.OpenDBFromPool(pool)
 			defer db.Close()
-			wantOnce(t, pool, WithSQL(t.Context(), db, payments(t), apply(db)))
+			wantOnce(t, pool, WithSQL(t.Context(), db, newPayments(t), apply(db)))
 		})
 	}
 }
 
-func migrated(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
+func newMigratedStore(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 	t.Helper()
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
@@ -143,7 +143,7 @@ func migrated(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 
 func TestACallbackParksItsMessageAlone(t *testing.T) {
 	pool := database(t)
-	st := migrated(t, pool)
+	st := newMigratedStore(t, pool)
 	billing, err := consumer.New(st.Queued(), WithCallback, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Workers: 1})
 	if err != nil {
 		t.Fatal(err)

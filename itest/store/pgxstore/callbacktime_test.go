@@ -23,9 +23,9 @@ func pass(t testing.TB, d time.Duration) {
 func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 	t.Run("a_server_that_answered_is_not_silent_while_callbacks_run", func(t *testing.T) {
 		t.Parallel()
-		h := newShop(t, open(t, services.Postgres(t)))
+		h := newFixture(t, openPool(t, services.Postgres(t)))
 		o := store.TxOptions{Statement: 4 * time.Second, Answer: 2 * time.Second}
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, "1", "2", "3"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.makeMarks(t, "1", "2", "3"))
 		for i := range 3 {
 			// The last answer is larger than the client's read buffer, so the server waits until the
 			// client reads.
@@ -40,8 +40,8 @@ func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 	t.Run("one_that_falls_silent_within_a_callbacks_rows_is_noticed", func(t *testing.T) {
 		t.Parallel()
 		proxy := pgproxy.Start(t, services.Postgres(t))
-		h := newShop(t, open(t, proxy.DSN()))
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 500 * time.Millisecond, Answer: 5 * time.Second}, h.marks(t, "1"))
+		h := newFixture(t, openPool(t, proxy.DSN()))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 500 * time.Millisecond, Answer: 5 * time.Second}, h.makeMarks(t, "1"))
 		b.Tx(0).Query("select n from generate_series(1, 3) n").Do(func(rows pgx.Rows) error {
 			_, err := pgx.CollectRows(rows, pgx.RowTo[int])
 			return err

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// The method dated makes the store keep its markers in daily partitions.
-func (h *shop) dated(t testing.TB) *shop {
+// useDailyPartitions makes the store keep its markers in daily partitions.
+func (h *fixture) useDailyPartitions(t testing.TB) *fixture {
 	t.Helper()
 	store, err := h.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID})
 	if err != nil {
@@ -25,12 +25,12 @@ func (h *shop) dated(t testing.TB) *shop {
 	return h
 }
 
-// byDay returns test stores with one partition that covers all ids, instead of one partition a day. With one partition,
+// lentDated returns test stores with one partition that covers all ids, instead of one partition a day. With one partition,
 // test cases with ids that contain no time also run with the statements of daily partitions.
-func byDay(pool *pgxpool.Pool) *services.Lent[*shop] {
-	return &services.Lent[*shop]{
-		Make: func(t testing.TB) *shop {
-			h := newShop(t, pool).dated(t)
+func lentDated(pool *pgxpool.Pool) *services.Lent[*fixture] {
+	return &services.Lent[*fixture]{
+		Make: func(t testing.TB) *fixture {
+			h := newFixture(t, pool).useDailyPartitions(t)
 			h.execAll(t, []string{
 				`do $$ declare p regclass; begin
 				for p in select i.inhrelid from pg_inherits i where i.inhparent = 'in.semel_markers_1'::regclass and i.inhrelid::regclass::text ~ '_[0-9]{8}"?$' loop
@@ -40,15 +40,15 @@ func byDay(pool *pgxpool.Pool) *services.Lent[*shop] {
 			})
 			return h
 		},
-		Empty: func(t testing.TB, used *shop) *shop {
+		Empty: func(t testing.TB, used *fixture) *fixture {
 			used.execAll(t, []string{services.Emptying(used.schema, "semel_migrations", "once", "semel_dated")})
 			store, err := pgxstore.New(pool, pgxstore.Options{Schema: used.schema})
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := &shop{Store: store, pool: pool, schema: used.schema}
+			h := &fixture{Store: store, pool: pool, schema: used.schema}
 			t.Cleanup(func() { h.sound(t) })
-			return h.dated(t)
+			return h.useDailyPartitions(t)
 		},
 	}
 }
@@ -57,24 +57,24 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
 	var ways sqlsuite.Ways
-	shops := byDay(open(t, dsn, traced(&ways)))
+	shops := lentDated(openPool(t, dsn, useTracer(&ways)))
 	can := storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Offsets: true, Generations: true, Controls: true, Derivations: true, OneConsumer: true, Days: true, Edits: true}
 	t.Run("handle", func(t *testing.T) {
-		storetest.Run(t, storetest.Harness[pgx.Tx]{Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() }, Can: can, Only: ways.First(sqlsuite.OneLine)})
+		storetest.Run(t, storetest.Harness[pgx.Tx]{Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).directInstance() }, Can: can, Only: ways.First(sqlsuite.OneLine)})
 	})
 	t.Run("queue", func(t *testing.T) {
 		can.MarkIn, can.Gather = false, true
-		storetest.Run(t, storetest.Harness[*pgxstore.Queue]{Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() }, Can: can, Only: ways.Further()})
+		storetest.Run(t, storetest.Harness[*pgxstore.Queue]{Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queuedInstance() }, Can: can, Only: ways.Further()})
 	})
 }
 
 func TestULIDsAreRoutedByTheirTime(t *testing.T) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
-	h := newShop(t, open(t, dsn)).dated(t)
+	h := newFixture(t, openPool(t, dsn)).useDailyPartitions(t)
 	t.Run("trap_88_what_lies_outside_of_the_days_stands_aside", func(t *testing.T) {
 		const past, future = "01B3EAF48P97R8MP9WS6MHDTZ3", "3ZZZZZZZZZ97R8MP9WS6MHDTZ3"
-		marks := h.marks(t, past, future)
+		marks := h.makeMarks(t, past, future)
 		v := sqlsuite.Asked[pgx.Tx](t, h.Store, marks...)
 		if v[0] != (store.Verdict{Kind: store.Old}) || v[1] != (store.Verdict{Kind: store.Old, Ahead: true}) {
 			t.Errorf("the verdicts are %+v", v)
@@ -88,7 +88,7 @@ func TestULIDsAreRoutedByTheirTime(t *testing.T) {
 			t.Errorf("the verdicts are %+v", v)
 		}
 		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
-		if v = sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, past, future)...); !v[0].Already(store.Parked) || !v[1].Already(store.Parked) {
+		if v = sqlsuite.Asked[pgx.Tx](t, h.Store, h.makeMarks(t, past, future)...); !v[0].Already(store.Parked) || !v[1].Already(store.Parked) {
 			t.Errorf("afterwards the verdicts are %+v", v)
 		}
 	})

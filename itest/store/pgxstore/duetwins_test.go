@@ -8,15 +8,15 @@ import (
 )
 
 func TestTwoRowsOfOneIdentityThatAreDue(t *testing.T) {
-	due := func(t *testing.T, h *shop) func(int64) {
+	due := func(t *testing.T, h *fixture) func(int64) {
 		return func(number int64) { h.exec(t, services.DueByHand, number) }
 	}
 	t.Run("law_16_only_the_one_that_has_the_marker_is_worked_on", func(t *testing.T) {
-		h := newShop(t, open(t, services.Postgres(t)))
-		sqlsuite.OpenTwins(t, h.direct(), due(t, h))
+		h := newFixture(t, openPool(t, services.Postgres(t)))
+		sqlsuite.OpenTwins(t, h.directInstance(), due(t, h))
 	})
 	t.Run("law_16_and_so_where_handlers_queue", func(t *testing.T) {
-		h := newShop(t, open(t, services.Postgres(t)))
-		sqlsuite.OpenTwins(t, h.queued(), due(t, h))
+		h := newFixture(t, openPool(t, services.Postgres(t)))
+		sqlsuite.OpenTwins(t, h.queuedInstance(), due(t, h))
 	})
 }

@@ -14,8 +14,8 @@ import (
 )
 
 func TestTablesAreEncrypted(t *testing.T) {
-	pool := open(t, services.Postgres(t), func(*pgxpool.Config) {})
-	opened := func(t testing.TB, in *shop, c store.Cipher, since time.Time) *pgxstore.Store {
+	pool := openPool(t, services.Postgres(t), func(*pgxpool.Config) {})
+	opened := func(t testing.TB, in *fixture, c store.Cipher, since time.Time) *pgxstore.Store {
 		t.Helper()
 		s, err := pgxstore.New(pool, pgxstore.Options{Schema: in.schema, Cipher: c, EncryptedSince: since})
 		if err != nil {
@@ -23,7 +23,7 @@ func TestTablesAreEncrypted(t *testing.T) {
 		}
 		return s
 	}
-	where := func(in *shop) func(testing.TB, [][]byte) []string {
+	where := func(in *fixture) func(testing.TB, [][]byte) []string {
 		return func(t testing.TB, forms [][]byte) []string {
 			t.Helper()
 			return sqlsuite.TablesWith(t, in.schema, forms, func(query string, args ...any) []string {
@@ -39,7 +39,7 @@ func TestTablesAreEncrypted(t *testing.T) {
 			})
 		}
 	}
-	exec := func(in *shop) func(testing.TB, string) {
+	exec := func(in *fixture) func(testing.TB, string) {
 		return func(t testing.TB, text string) {
 			t.Helper()
 			if _, err := pool.Exec(t.Context(), strings.ReplaceAll(text, "{prefix}", `"`+in.schema+`".semel_`)); err != nil {
@@ -48,13 +48,13 @@ func TestTablesAreEncrypted(t *testing.T) {
 		}
 	}
 	t.Run("handle", func(t *testing.T) {
-		in := newShop(t, pool)
+		in := newFixture(t, pool)
 		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[pgx.Tx] {
 			return opened(t, in, c, since)
 		}})
 	})
 	t.Run("queue", func(t *testing.T) {
-		in := newShop(t, pool)
+		in := newFixture(t, pool)
 		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[*pgxstore.Queue] {
 			return opened(t, in, c, since).Queued()
 		}})

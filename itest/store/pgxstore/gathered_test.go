@@ -16,7 +16,7 @@ import (
 // Several claims can share a transaction. A shared transaction ends when the last of its batches is killed. A store
 // that closes does not wait for another transaction's lock. Killing one batch does not kill another.
 func TestGatheredKilled(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	for name, c := range map[string]struct {
 		claims       int
 		before, then []int // the batches to kill
@@ -31,13 +31,13 @@ func TestGatheredKilled(t *testing.T) {
 			var all []admin.QueuedBatch[*pgxstore.Queue]
 			for i := range c.claims {
 				id := name + strconv.Itoa(i)
-				marks, end := h.claimed(t, id)
+				marks, end := h.claim(t, id)
 				b := h.Queued().Combinable(marks[0])
-				b.Tx(0).ExecOne(h.in(insert), []byte(id))
+				b.Tx(0).ExecOne(h.inSchema(insert), []byte(id))
 				all = append(all, admin.QueuedBatch[*pgxstore.Queue]{Batch: b, Ending: end})
 			}
-			lock, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "lock"))
-			if _, err := lock.Tx(0).Exec(t.Context(), h.in("lock table in.effects in exclusive mode")); err != nil {
+			lock, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, "lock"))
+			if _, err := lock.Tx(0).Exec(t.Context(), h.inSchema("lock table in.effects in exclusive mode")); err != nil {
 				t.Fatal(err)
 			}
 			for _, i := range c.before {
@@ -67,7 +67,7 @@ func TestGatheredKilled(t *testing.T) {
 }
 
 // wantLocked waits until a statement waits for a lock on the server.
-func (h *shop) wantLocked(t testing.TB) {
+func (h *fixture) wantLocked(t testing.TB) {
 	t.Helper()
 	for h.number(t, "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()") == 0 {
 		if t.Context().Err() != nil {

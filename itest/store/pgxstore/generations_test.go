@@ -14,23 +14,23 @@ import (
 
 func TestRoundTripsInAGeneration(t *testing.T) {
 	proxy := pgproxy.Start(t, services.Postgres(t))
-	h := newShop(t, open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
+	h := newFixture(t, openPool(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
 	if err := h.BeginGenerations(t.Context(), "billing"); err != nil {
 		t.Fatal(err)
 	}
 	deliver := func(ids []string) {
 		o := store.TxOptions{Working: generations.Working{Consumer: "billing", In: generations.Active}}
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, ids...))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.makeMarks(t, ids...))
 		for i := range ids {
-			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
+			b.Tx(i).ExecOne(h.inSchema(insert), []byte(ids[i]))
 		}
 		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 	}
-	deliver(numbered(-2, 0)) // the first delivery prepares the statements
+	deliver(makeIDs(-2, 0)) // the first delivery prepares the statements
 	t.Run("G2_to_hold_a_batch_to_its_generation_costs_no_round_trip", func(t *testing.T) {
 		h.scope(t)
 		proxy.ResetCounts()
-		deliver(numbered(0, 500))
+		deliver(makeIDs(0, 500))
 		if got := proxy.Counts().RoundTrips; got != 2 {
 			t.Errorf("%d round trips, want 2", got)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
-	pool := open(t, services.Postgres(t))
+	pool := openPool(t, services.Postgres(t))
 	for name, c := range map[string]struct {
 		read func(*pgxstore.Queue, pgx.Rows) error
 		says string
@@ -24,12 +24,12 @@ func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
 		"panics_with_nil":    {func(*pgxstore.Queue, pgx.Rows) error { panic(nil) }, "panicked"},
 		"ends_its_goroutine": {func(*pgxstore.Queue, pgx.Rows) error { runtime.Goexit(); return nil }, "Goexit"},
 		"is_late":            {func(*pgxstore.Queue, pgx.Rows) error { <-time.After(1500 * time.Millisecond); return nil }, "longer than"},
-		"queues_itself":      {again, "100 rounds"},
+		"queues_itself":      {requeue, "100 rounds"},
 		"returns_a_nil":      {func(*pgxstore.Queue, pgx.Rows) error { return (*pgconn.PgError)(nil) }, "nil of type"},
 	} {
 		t.Run("trap_T90_a_callback_is_its_messages_failure/"+name, func(t *testing.T) {
-			h := newShop(t, pool)
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second}, h.marks(t, "a", "b"))
+			h := newFixture(t, pool)
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second}, h.makeMarks(t, "a", "b"))
 			q := b.Tx(1)
 			q.Query("select 1").Do(func(rows pgx.Rows) error { return c.read(q, rows) })
 			r := b.Commit(t.Context(), store.Ending{})
@@ -41,8 +41,8 @@ func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
 	}
 }
 
-// The function again is a callback that queues itself endlessly.
-func again(q *pgxstore.Queue, _ pgx.Rows) error {
-	q.Query("select 1").Do(func(rows pgx.Rows) error { return again(q, rows) })
+// requeue is a callback that queues itself endlessly.
+func requeue(q *pgxstore.Queue, _ pgx.Rows) error {
+	q.Query("select 1").Do(func(rows pgx.Rows) error { return requeue(q, rows) })
 	return nil
 }

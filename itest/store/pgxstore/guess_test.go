@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function part returns n ids that begin with the name of a set.
-func part(set string, n int) (ids []string) {
+// idsOfSet returns n ids that begin with the name of a set.
+func idsOfSet(set string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(set, i))
 	}
@@ -21,10 +21,10 @@ func part(set string, n int) (ids []string) {
 }
 
 // run applies batches of new messages, so that the store assumes that the messages of the next batch are also new.
-func run(t testing.TB, h *shop, set string) {
+func run(t testing.TB, h *fixture, set string) {
 	t.Helper()
 	for i := range 32 {
-		wantCommitted(t, deliverQueued(t, h, part(fmt.Sprint(set, i, "-"), 16)))
+		wantCommitted(t, deliverQueued(t, h, idsOfSet(fmt.Sprint(set, i, "-"), 16)))
 	}
 }
 
@@ -35,29 +35,29 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 	alone := func(c *pgxpool.Config) { c.MaxConns = 1 }
 	for _, f := range forms() {
 		t.Run("B12_a_copy_is_no_effect_"+f.name, func(t *testing.T) {
-			h := newShop(t, open(t, proxy.DSN(), alone))
+			h := newFixture(t, openPool(t, proxy.DSN(), alone))
 			for range 2 { // the first run also prepares the statements for duplicates
-				wantCommitted(t, f.deliver(t, h, part("first", 16)))
+				wantCommitted(t, f.deliver(t, h, idsOfSet("first", 16)))
 			}
 			run(t, h, "a")
-			wantCommitted(t, f.deliver(t, h, part("new", 16)))
-			mixed := append(part("later", 15), "new3")
-			guessed := trips(proxy, func() { wantCommitted(t, f.deliver(t, h, mixed)) })
-			again := trips(proxy, func() { wantCommitted(t, f.deliver(t, h, append(part("last", 15), "new4"))) })
+			wantCommitted(t, f.deliver(t, h, idsOfSet("new", 16)))
+			mixed := append(idsOfSet("later", 15), "new3")
+			guessed := countTrips(proxy, func() { wantCommitted(t, f.deliver(t, h, mixed)) })
+			again := countTrips(proxy, func() { wantCommitted(t, f.deliver(t, h, append(idsOfSet("last", 15), "new4"))) })
 			if guessed != again+2 {
 				t.Errorf("a wrong guess took %d round trips, and a batch that asks %d: nothing was guessed", guessed, again)
 			}
-			h.wantApplied(t, append(append(mixed, "new4"), part("new", 16)...)...)
+			h.wantApplied(t, append(append(mixed, "new4"), idsOfSet("new", 16)...)...)
 		})
 	}
 	t.Run("B12_each_verdict_after_a_wrong_guess", func(t *testing.T) {
-		h := newShop(t, open(t, services.Postgres(t)))
+		h := newFixture(t, openPool(t, services.Postgres(t)))
 		run(t, h, "b")
-		parked := h.marks(t, "parked")
+		parked := h.makeMarks(t, "parked")
 		parked[0].As = store.Parked
 		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, parked)
 		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
-		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, append(part("fresh", 14), "parked", "b3-1")...))
+		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, append(idsOfSet("fresh", 14), "parked", "b3-1")...))
 		defer b.Rollback(t.Context())
 		for i := range 14 {
 			if v[i].Kind != store.Fresh {
@@ -69,26 +69,26 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 		}
 	})
 	t.Run("B12_law_3_a_guess_that_was_rolled_back_leaves_nothing", func(t *testing.T) {
-		h := newShop(t, open(t, services.Postgres(t)))
+		h := newFixture(t, openPool(t, services.Postgres(t)))
 		run(t, h, "c")
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, part("gone", 16)...))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, idsOfSet("gone", 16)...))
 		b.Rollback(t.Context())
-		h.wantNothing(t, part("gone", 16)...)
+		h.wantNothing(t, idsOfSet("gone", 16)...)
 	})
 	t.Run("B12_law_1_markers_that_are_kept_out_are_found", func(t *testing.T) {
-		h := newShop(t, open(t, services.Postgres(t)))
+		h := newFixture(t, openPool(t, services.Postgres(t)))
 		run(t, h, "d")
 		h.exec(t, `create function in.keep_out() returns trigger language plpgsql as $$ begin if position('x7'::bytea in new.id) > 0 then return null; end if; return new; end $$`)
 		h.exec(t, `create trigger keep_out before insert on in.semel_markers for each row execute function in.keep_out()`)
-		if b, _, err := h.Begin(t.Context(), store.TxOptions{}, h.marks(t, part("x", 16)...)); err == nil {
+		if b, _, err := h.Begin(t.Context(), store.TxOptions{}, h.makeMarks(t, idsOfSet("x", 16)...)); err == nil {
 			b.Rollback(t.Context())
 			t.Error("a batch began although one marker was not written")
 		}
 	})
 }
 
-// The function trips returns the number of round trips that f causes.
-func trips(proxy *pgproxy.Proxy, f func()) int {
+// countTrips returns the number of round trips that f causes.
+func countTrips(proxy *pgproxy.Proxy, f func()) int {
 	before := proxy.Counts().RoundTrips
 	f()
 	return proxy.Counts().RoundTrips - before

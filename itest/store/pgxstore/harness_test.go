@@ -12,7 +12,7 @@ import (
 )
 
 // scope returns the id under which the store keeps the markers of the tests' consumer and source.
-func (h *shop) scope(t testing.TB) int64 {
+func (h *fixture) scope(t testing.TB) int64 {
 	t.Helper()
 	n, err := h.Scope(t.Context(), "billing", "shop", 0)
 	if err != nil {
@@ -21,13 +21,13 @@ func (h *shop) scope(t testing.TB) int64 {
 	return n
 }
 
-func (h *shop) marks(t testing.TB, ids ...string) []store.Mark {
+func (h *fixture) makeMarks(t testing.TB, ids ...string) []store.Mark {
 	t.Helper()
 	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
 }
 
-// The function numbered returns the ids from first to last-1.
-func numbered(first, last int) (ids []string) {
+// makeIDs returns the ids from first to last-1.
+func makeIDs(first, last int) (ids []string) {
 	for i := first; i < last; i++ {
 		ids = append(ids, fmt.Sprint(i))
 	}
@@ -38,32 +38,32 @@ func numbered(first, last int) (ids []string) {
 type form struct {
 	name string
 	// deliver applies the new messages of a batch and returns the result of the commit.
-	deliver func(t testing.TB, h *shop, ids []string) store.Result
+	deliver func(t testing.TB, h *fixture, ids []string) store.Result
 	// deliverUnder is like deliver, but commits with another context.
-	deliverUnder func(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result
+	deliverUnder func(t testing.TB, h *fixture, commit context.Context, ids ...string) store.Result
 }
 
 func forms() []form {
 	return []form{{"handle", deliverDirect, deliverDirectUnder}, {"queue", deliverQueued, deliverQueuedUnder}}
 }
 
-func cancelled(t testing.TB) context.Context {
+func cancelledContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return ctx
 }
 
-func deliverDirect(t testing.TB, h *shop, ids []string) store.Result {
+func deliverDirect(t testing.TB, h *fixture, ids []string) store.Result {
 	t.Helper()
 	return deliverDirectUnder(t, h, t.Context(), ids...)
 }
 
-func deliverDirectUnder(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result {
+func deliverDirectUnder(t testing.TB, h *fixture, commit context.Context, ids ...string) store.Result {
 	t.Helper()
-	b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, ids...))
+	b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, ids...))
 	for i := range v {
 		if v[i].Kind == store.Fresh {
-			if _, err := b.Tx(i).Exec(t.Context(), h.in(insert), []byte(ids[i])); err != nil {
+			if _, err := b.Tx(i).Exec(t.Context(), h.inSchema(insert), []byte(ids[i])); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -71,26 +71,26 @@ func deliverDirectUnder(t testing.TB, h *shop, commit context.Context, ids ...st
 	return b.Commit(commit, store.Ending{})
 }
 
-func deliverQueued(t testing.TB, h *shop, ids []string) store.Result {
+func deliverQueued(t testing.TB, h *fixture, ids []string) store.Result {
 	t.Helper()
 	return deliverQueuedUnder(t, h, t.Context(), ids...)
 }
 
-func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result {
+func deliverQueuedUnder(t testing.TB, h *fixture, commit context.Context, ids ...string) store.Result {
 	t.Helper()
-	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, ids...))
+	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.makeMarks(t, ids...))
 	for i := range v {
 		if v[i].Kind == store.Fresh {
-			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
+			b.Tx(i).ExecOne(h.inSchema(insert), []byte(ids[i]))
 		}
 	}
 	return b.Commit(commit, store.Ending{})
 }
 
 // wantApplied checks that each of the given messages has exactly one effect and a marker.
-func (h *shop) wantApplied(t testing.TB, ids ...string) {
+func (h *fixture) wantApplied(t testing.TB, ids ...string) {
 	t.Helper()
-	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
+	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.makeMarks(t, ids...)...)
 	for i, id := range ids {
 		if n := h.count(t, id); n != 1 || !v[i].Already(store.Applied) {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
@@ -99,9 +99,9 @@ func (h *shop) wantApplied(t testing.TB, ids ...string) {
 }
 
 // wantNothing checks that the given messages have no effect and no marker.
-func (h *shop) wantNothing(t testing.TB, ids ...string) {
+func (h *fixture) wantNothing(t testing.TB, ids ...string) {
 	t.Helper()
-	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
+	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.makeMarks(t, ids...)...)
 	for i, id := range ids {
 		if n := h.count(t, id); n != 0 || v[i].Kind != store.Fresh {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)

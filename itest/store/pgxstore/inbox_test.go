@@ -11,16 +11,16 @@ import (
 )
 
 func TestTheInboxLosesAndDoublesNothing(t *testing.T) {
-	pool := open(t, services.Postgres(t))
-	newAccount := func(t testing.TB) *shop {
-		h := newShop(t, pool)
+	pool := openPool(t, services.Postgres(t))
+	newAccount := func(t testing.TB) *fixture {
+		h := newFixture(t, pool)
 		h.exec(t, "create table in.account (balance bigint not null)")
 		h.exec(t, "insert into in.account values (0)")
 		return h
 	}
-	balance := func(h *shop) func(testing.TB) int {
+	balance := func(h *fixture) func(testing.TB) int {
 		return func(t testing.TB) (n int) {
-			if err := h.pool.QueryRow(t.Context(), h.in("select balance from in.account")).Scan(&n); err != nil {
+			if err := h.pool.QueryRow(t.Context(), h.inSchema("select balance from in.account")).Scan(&n); err != nil {
 				t.Fatal(err)
 			}
 			return n
@@ -30,7 +30,7 @@ func TestTheInboxLosesAndDoublesNothing(t *testing.T) {
 		sqlsuite.Inbox(t, func(t testing.TB) sqlsuite.Account[pgx.Tx] {
 			h := newAccount(t)
 			return sqlsuite.Account[pgx.Tx]{Store: h.Store, Balance: balance(h), Add: func(ctx context.Context, tx pgx.Tx, amount int) error {
-				_, err := tx.Exec(ctx, h.in("update in.account set balance = balance + $1"), amount)
+				_, err := tx.Exec(ctx, h.inSchema("update in.account set balance = balance + $1"), amount)
 				return err
 			}}
 		})
@@ -39,7 +39,7 @@ func TestTheInboxLosesAndDoublesNothing(t *testing.T) {
 		sqlsuite.Inbox(t, func(t testing.TB) sqlsuite.Account[*pgxstore.Queue] {
 			h := newAccount(t)
 			return sqlsuite.Account[*pgxstore.Queue]{Store: h.Store.Queued(), Balance: balance(h), Add: func(_ context.Context, q *pgxstore.Queue, amount int) error {
-				q.Exec(h.in("update in.account set balance = balance + $1"), amount)
+				q.Exec(h.inSchema("update in.account set balance = balance + $1"), amount)
 				return nil
 			}}
 		})

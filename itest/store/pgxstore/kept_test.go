@@ -16,7 +16,7 @@ func TestAStoreThatNothingRefersToAnyMore(t *testing.T) {
 		if err := workload.Migrate(t.Context(), dsn); err != nil {
 			t.Fatal(err)
 		}
-		pool := open(t, dsn)
+		pool := openPool(t, dsn)
 		for _, statement := range []string{`create table processed (id text primary key)`, `insert into processed select n from generate_series(1, 200) n`} {
 			if _, err := pool.Exec(t.Context(), statement); err != nil {
 				t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 )
 
 func TestPgxKeepsLeasedKeys(t *testing.T) {
-	pool := open(t, services.Postgres(t))
+	pool := openPool(t, services.Postgres(t))
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
-		return storetest.KeyInstance{Store: newShop(t, pool).Store, Pass: storetest.RealTime}
+		return storetest.KeyInstance{Store: newFixture(t, pool).Store, Pass: storetest.RealTime}
 	}})
 }

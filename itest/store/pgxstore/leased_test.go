@@ -15,8 +15,8 @@ import (
 
 func TestHandlersThatCallOut(t *testing.T) {
 	t.Run("law_2_D3_no_transaction_is_open_while_they_run_and_each_message_is_called_for_once", func(t *testing.T) {
-		pool := open(t, services.Postgres(t))
-		h := newShop(t, pool)
+		pool := openPool(t, services.Postgres(t))
+		h := newFixture(t, pool)
 		config := consumer.Config{Name: "billing", Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, Workers: 4, Logger: slog.New(slog.DiscardHandler)}
 		receiving, err := consumer.New(h.Store, func(context.Context, pgx.Tx, *semel.Message) error { return nil }, config)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 			t.Errorf("%v", times)
 		}
 		var waiting int
-		if err := pool.QueryRow(t.Context(), h.in("select count(*) from in.semel_markers where outcome <> 1")).Scan(&waiting); err != nil || waiting != 0 {
+		if err := pool.QueryRow(t.Context(), h.inSchema("select count(*) from in.semel_markers where outcome <> 1")).Scan(&waiting); err != nil || waiting != 0 {
 			t.Errorf("%d markers do not say applied: %v", waiting, err)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 func TestWhatANewerReleaseWroteIsHeld(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	h.exec(t, "alter table in.semel_markers drop constraint known_outcomes")
 	w := sqlsuite.Newer[pgx.Tx](t, h.Store, func(t testing.TB, statement string) { h.exec(t, statement) })
 	for _, outcome := range sqlsuite.UnknownOutcomes {

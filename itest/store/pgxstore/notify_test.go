@@ -20,19 +20,19 @@ type listener struct {
 	stop  context.CancelFunc
 }
 
-// The function listening starts a listener for a consumer, and returns when the listener is connected.
-func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
+// startListener starts a listener for a consumer, and returns when the listener is connected.
+func startListener(t *testing.T, s *pgxstore.Store, consumer string) *listener {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	l := &listener{make(chan struct{}, 100), make(chan error, 1), stop}
 	t.Cleanup(stop)
 	go func() { l.ended <- s.Listen(ctx, consumer, func() { l.heard <- struct{}{} }) }()
-	l.hears(t)
+	l.expectNotification(t)
 	return l
 }
 
-// The method hears fails unless a notification arrives within the time limit.
-func (l *listener) hears(t *testing.T) {
+// expectNotification fails unless a notification arrives within the time limit.
+func (l *listener) expectNotification(t *testing.T) {
 	t.Helper()
 	select {
 	case <-l.heard:
@@ -43,9 +43,9 @@ func (l *listener) hears(t *testing.T) {
 	}
 }
 
-// The method silent fails if a notification arrived. Notifications arrive in order, so a later notification shows that
+// expectSilence fails if a notification arrived. Notifications arrive in order, so a later notification shows that
 // none is missing.
-func (l *listener) silent(t *testing.T) {
+func (l *listener) expectSilence(t *testing.T) {
 	t.Helper()
 	select {
 	case <-l.heard:
@@ -72,7 +72,7 @@ func notify(t *testing.T, s *pgxstore.Store, consumer string) {
 
 func TestNotificationsThroughTheDatabase(t *testing.T) {
 	dsn := services.Postgres(t)
-	pool := open(t, dsn)
+	pool := openPool(t, dsn)
 	count := func(t *testing.T, query string) (n int) {
 		t.Helper()
 		if err := pool.QueryRow(t.Context(), query).Scan(&n); err != nil {
@@ -82,30 +82,30 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 	}
 	const listeners = "select count(*) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()"
 	t.Run("D6_each_consumer_hears_its_own_over_one_connection_of_the_process", func(t *testing.T) {
-		here, there := newStore(t, pool, pgxstore.Options{Listen: dsn}), newStore(t, open(t, dsn), pgxstore.Options{Listen: dsn})
-		billing, search := listening(t, here, "billing"), listening(t, here, "search")
+		here, there := newStore(t, pool, pgxstore.Options{Listen: dsn}), newStore(t, openPool(t, dsn), pgxstore.Options{Listen: dsn})
+		billing, search := startListener(t, here, "billing"), startListener(t, here, "search")
 		if n := count(t, listeners); n != 1 {
 			t.Errorf("%d connections listen", n)
 		}
 		notify(t, there, "billing")
-		billing.hears(t)
-		search.silent(t)
+		billing.expectNotification(t)
+		search.expectSilence(t)
 		notify(t, newStore(t, pool, pgxstore.Options{Listen: dsn, Prefix: "other_"}), "search")
 		notify(t, there, "search")
-		search.hears(t)
-		search.silent(t)
-		billing.silent(t)
+		search.expectNotification(t)
+		search.expectSilence(t)
+		billing.expectSilence(t)
 		billing.stop() // if billing's listener holds the shared connection, another listener takes the connection over
 		if err := <-billing.ended; err != nil {
 			t.Error(err)
 		}
-		search.hears(t)
+		search.expectNotification(t)
 		notify(t, there, "search")
-		search.hears(t)
+		search.expectNotification(t)
 	})
 	t.Run("D6_a_connection_that_is_ended_is_told_and_can_be_made_again", func(t *testing.T) {
 		s := newStore(t, pool, pgxstore.Options{Listen: dsn})
-		l := listening(t, s, "billing")
+		l := startListener(t, s, "billing")
 		// The server may still be closing the connections of earlier listeners.
 		for deadline := time.Now().Add(time.Minute); count(t, "select count(*) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()") > 1 && time.Now().Before(deadline); {
 			pass(t, 10*time.Millisecond)
@@ -116,18 +116,18 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 		if err := <-l.ended; err == nil || !strings.Contains(err.Error(), "the listening connection has ended") {
 			t.Error(err)
 		}
-		again := listening(t, s, "billing")
+		again := startListener(t, s, "billing")
 		notify(t, s, "billing")
-		again.hears(t)
+		again.expectNotification(t)
 	})
 	t.Run("D6_without_an_address_nobody_listens_and_nothing_is_sent", func(t *testing.T) {
 		s := newStore(t, pool, pgxstore.Options{})
 		if err := s.Listen(t.Context(), "billing", func() {}); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}
-		l := listening(t, newStore(t, pool, pgxstore.Options{Listen: dsn}), "billing")
+		l := startListener(t, newStore(t, pool, pgxstore.Options{Listen: dsn}), "billing")
 		notify(t, s, "billing")
-		l.silent(t)
+		l.expectSilence(t)
 	})
 	t.Run("D6_an_address_that_cannot_be_used_is_refused_without_showing_it", func(t *testing.T) {
 		_, err := pgxstore.New(pool, pgxstore.Options{Listen: "postgres://me:hunter2@host:port/db"})
@@ -140,7 +140,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 func TestNotificationsBehindAPooler(t *testing.T) {
 	direct := services.Postgres(t)
 	pooler := services.StartPgBouncer(t, direct)
-	pool := open(t, pooler)
+	pool := openPool(t, pooler)
 	t.Run("D6_a_pooler_that_keeps_what_is_heard_is_found_at_the_start", func(t *testing.T) {
 		s := newStore(t, pool, pgxstore.Options{Listen: pooler})
 		err := s.Listen(t.Context(), "billing", func() { t.Error("it says that it hears") })
@@ -150,8 +150,8 @@ func TestNotificationsBehindAPooler(t *testing.T) {
 	})
 	t.Run("D6_what_the_pooler_sends_is_heard_at_the_server", func(t *testing.T) {
 		s := newStore(t, pool, pgxstore.Options{Listen: direct})
-		l := listening(t, s, "billing")
+		l := startListener(t, s, "billing")
 		notify(t, s, "billing")
-		l.hears(t)
+		l.expectNotification(t)
 	})
 }

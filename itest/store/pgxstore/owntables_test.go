@@ -18,7 +18,7 @@ import (
 )
 
 // throughSQL returns a store through database/sql on the same tables.
-func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
+func (h *fixture) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 	t.Helper()
 	db, err := sql.Open("pgx", h.pool.Config().ConnString())
 	if err != nil {
@@ -32,9 +32,9 @@ func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 	return db, s
 }
 
-// The function received receives one message for each body in one call, and returns the store's verdicts (new,
+// receiveAll receives one message for each body in one call, and returns the store's verdicts (new,
 // duplicate, …).
-func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func() error), marks []store.Mark, bodies ...string) error {
+func receiveAll[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func() error), marks []store.Mark, bodies ...string) error {
 	t.Helper()
 	messages := make([]*semel.Message, len(marks))
 	for i := range marks {
@@ -48,12 +48,12 @@ func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func
 	return err
 }
 
-// The method ways returns the two ways to receive messages into the test's tables: with pgx and with database/sql.
-func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...string) error {
+// receivers returns the two ways to receive messages into the test's tables: with pgx and with database/sql.
+func (h *fixture) receivers(t *testing.T) map[string]func(marks []store.Mark, bodies ...string) error {
 	db, inner := h.throughSQL(t)
 	return map[string]func(marks []store.Mark, bodies ...string) error{
 		"pgx": func(marks []store.Mark, bodies ...string) error {
-			return received[pgx.Tx](t, h.Store, func() (pgx.Tx, func() error) {
+			return receiveAll[pgx.Tx](t, h.Store, func() (pgx.Tx, func() error) {
 				tx, err := h.pool.Begin(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -62,7 +62,7 @@ func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...
 			}, marks, bodies...)
 		},
 		"database/sql": func(marks []store.Mark, bodies ...string) error {
-			return received[*sql.Tx](t, inner, func() (*sql.Tx, func() error) {
+			return receiveAll[*sql.Tx](t, inner, func() (*sql.Tx, func() error) {
 				tx, err := db.BeginTx(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -76,22 +76,22 @@ func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...
 // If the receipt of a message wrote no row, the message would be lost, because further deliveries would count as
 // duplicates.
 func TestARowThatIsKeptOutIsNotReceived(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	h.exec(t, "create function in.eat() returns trigger language plpgsql as 'begin return null; end'")
-	for name, receive := range h.ways(t) {
+	for name, receive := range h.receivers(t) {
 		t.Run("trap_83_by_a_trigger_with_"+name, func(t *testing.T) {
 			h.exec(t, "create trigger eats before insert on in.semel_inbox for each row when (new.payload = 'b') execute function in.eat()")
-			err := receive(h.marks(t, name+"a", name+"b", name+"c"), "a", "b", "c")
+			err := receive(h.makeMarks(t, name+"a", name+"b", name+"c"), "a", "b", "c")
 			if h.exec(t, "drop trigger eats on in.semel_inbox"); err == nil || !strings.Contains(err.Error(), "2 of 3 rows of the inbox were written") {
 				t.Errorf("it says %v", err)
 			}
-			if err := receive(h.marks(t, name+"a", name+"b", name+"c"), "a", "b", "c"); err != nil {
+			if err := receive(h.makeMarks(t, name+"a", name+"b", name+"c"), "a", "b", "c"); err != nil {
 				t.Errorf("without the trigger: %v", err)
 			}
 		})
 		t.Run("trap_83_more_than_a_statement_takes_are_all_received_with_"+name, func(t *testing.T) {
 			big := strings.Repeat("x", 9<<20)
-			if err := receive(h.marks(t, name+"1", name+"2", name+"3"), big, big, "last"); err != nil {
+			if err := receive(h.makeMarks(t, name+"1", name+"2", name+"3"), big, big, "last"); err != nil {
 				t.Fatal(err)
 			}
 			if n := h.number(t, "select count(*) from in.semel_inbox where length(payload) = $1 or payload = 'last'", len(big)); n%3 != 0 || n == 0 {
@@ -102,10 +102,10 @@ func TestARowThatIsKeptOutIsNotReceived(t *testing.T) {
 }
 
 func TestArraysWithoutNulls(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	t.Run("trap_83_what_is_absent_is_not_kept_as_the_text_NULL", func(t *testing.T) {
-		spoiled := h.onPool(t, open(t, h.pool.Config().ConnString(), plain, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["array_nulls"] = "off" }))
-		if err := spoiled.ways(t)["pgx"](h.marks(t, "a"), ""); err == nil || !strings.Contains(err.Error(), "array_nulls is off") {
+		spoiled := h.withPool(t, openPool(t, h.pool.Config().ConnString(), useTextArgs, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["array_nulls"] = "off" }))
+		if err := spoiled.receivers(t)["pgx"](h.makeMarks(t, "a"), ""); err == nil || !strings.Contains(err.Error(), "array_nulls is off") {
 			t.Errorf("it says %v", err)
 		}
 		if err := spoiled.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "array_nulls is off") {
@@ -114,9 +114,9 @@ func TestArraysWithoutNulls(t *testing.T) {
 	})
 }
 
-// The function ended processes a batch of claims, and commits the batch after the function spoil has damaged the
+// endBatch processes a batch of claims, and commits the batch after the function spoil has damaged the
 // tables.
-func ended[Tx any](t *testing.T, st store.TxStore[Tx], marks []store.Mark, e store.Ending, spoil func()) store.Result {
+func endBatch[Tx any](t *testing.T, st store.TxStore[Tx], marks []store.Mark, e store.Ending, spoil func()) store.Result {
 	t.Helper()
 	spoil()
 	b, v, err := st.Begin(t.Context(), store.TxOptions{}, marks)
@@ -127,19 +127,19 @@ func ended[Tx any](t *testing.T, st store.TxStore[Tx], marks []store.Mark, e sto
 }
 
 func TestWhatKeepsAClaimFromItsEndIsNoMessagesFault(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	_, inner := h.throughSQL(t)
 	h.exec(t, "create function in.eat() returns trigger language plpgsql as 'begin return null; end'")
 	h.exec(t, "create function in.refuse() returns trigger language plpgsql as $$ begin raise exception 'not on my watch'; end $$")
 	ways := map[string]func(marks []store.Mark, e store.Ending, spoil func()) store.Result{
 		"queue": func(m []store.Mark, e store.Ending, s func()) store.Result {
-			return ended[*pgxstore.Queue](t, h.Queued(), m, e, s)
+			return endBatch[*pgxstore.Queue](t, h.Queued(), m, e, s)
 		},
 		"handle": func(m []store.Mark, e store.Ending, s func()) store.Result {
-			return ended[pgx.Tx](t, h.Store, m, e, s)
+			return endBatch[pgx.Tx](t, h.Store, m, e, s)
 		},
 		"database/sql": func(m []store.Mark, e store.Ending, s func()) store.Result {
-			return ended[*sql.Tx](t, inner, m, e, s)
+			return endBatch[*sql.Tx](t, inner, m, e, s)
 		},
 	}
 	for _, c := range []struct {
@@ -156,7 +156,7 @@ func TestWhatKeepsAClaimFromItsEndIsNoMessagesFault(t *testing.T) {
 					var marks []store.Mark
 					var e store.Ending
 					for i := range n {
-						m, one := h.claimed(t, fmt.Sprint(c.name, way, n, i))
+						m, one := h.claim(t, fmt.Sprint(c.name, way, n, i))
 						one.Claims[0].Mark = i
 						marks, e.Claims = append(marks, m...), append(e.Claims, one.Claims...)
 					}

@@ -17,9 +17,9 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// The function open opens a pool for the duration of the test. The functions of the parameter change adjust the pool's
+// openPool opens a pool for the duration of the test. The functions of the parameter change adjust the pool's
 // configuration.
-func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
+func openPool(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -37,14 +37,16 @@ func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Po
 	return pool
 }
 
-// The function unnamed configures pgx to use unnamed prepared statements.
-func unnamed(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe }
+// useUnnamed configures pgx to use unnamed prepared statements.
+func useUnnamed(c *pgxpool.Config) {
+	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+}
 
-// The function plain configures pgx to send arguments as text, without asking the server for types.
-func plain(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
+// useTextArgs configures pgx to send arguments as text, without asking the server for types.
+func useTextArgs(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
 
-// shop is a store in a schema of its own, with a table of effects that has no unique key.
-type shop struct {
+// fixture is a store in a schema of its own, with a table of effects that has no unique key.
+type fixture struct {
 	*pgxstore.Store
 	pool   *pgxpool.Pool
 	schema string
@@ -52,9 +54,9 @@ type shop struct {
 
 var schemas atomic.Int64 // number in the name of the next schema, because many tests share a database
 
-func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
+func newFixture(t testing.TB, pool *pgxpool.Pool) *fixture {
 	t.Helper()
-	h := &shop{pool: pool, schema: fmt.Sprintf("Case %d", schemas.Add(1))}
+	h := &fixture{pool: pool, schema: fmt.Sprintf("Case %d", schemas.Add(1))}
 	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
 	if err != nil {
 		t.Fatal(err)
@@ -71,16 +73,16 @@ func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	return h
 }
 
-// The function lent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test
+// newLent gives the test cases of a suite a store; each test case uses the emptied tables of an earlier test
 // case.
-func lent(pool *pgxpool.Pool) *services.Lent[*shop] {
-	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, pool) }, Empty: emptied}
+func newLent(pool *pgxpool.Pool) *services.Lent[*fixture] {
+	return &services.Lent[*fixture]{Make: func(t testing.TB) *fixture { return newFixture(t, pool) }, Empty: truncateTables}
 }
 
-func emptied(t testing.TB, used *shop) *shop {
+func truncateTables(t testing.TB, used *fixture) *fixture {
 	t.Helper()
 	used.exec(t, services.Emptying(used.schema, "semel_migrations", "once"))
-	h := used.onPool(t, used.pool)
+	h := used.withPool(t, used.pool)
 	if err := h.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -88,50 +90,50 @@ func emptied(t testing.TB, used *shop) *shop {
 	return h
 }
 
-// onPool returns a store on the same schema with another pool.
-func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
+// withPool returns a store on the same schema with another pool.
+func (h *fixture) withPool(t testing.TB, pool *pgxpool.Pool) *fixture {
 	t.Helper()
 	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shop{Store: store, pool: pool, schema: h.schema}
+	return &fixture{Store: store, pool: pool, schema: h.schema}
 }
 
-// The method in replaces "in." in the text by the schema's name.
-func (h *shop) in(text string) string {
+// inSchema replaces "in." in the text by the schema's name.
+func (h *fixture) inSchema(text string) string {
 	return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", h.schema))
 }
 
-func (h *shop) exec(t testing.TB, text string, args ...any) {
+func (h *fixture) exec(t testing.TB, text string, args ...any) {
 	t.Helper()
-	if _, err := h.pool.Exec(context.Background(), h.in(text), args...); err != nil {
+	if _, err := h.pool.Exec(context.Background(), h.inSchema(text), args...); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }
 
-func (h *shop) execAll(t testing.TB, statements []string) {
+func (h *fixture) execAll(t testing.TB, statements []string) {
 	t.Helper()
 	for _, statement := range statements {
 		h.exec(t, statement)
 	}
 }
 
-func (h *shop) number(t testing.TB, text string, args ...any) (n int) {
+func (h *fixture) number(t testing.TB, text string, args ...any) (n int) {
 	t.Helper()
-	if err := h.pool.QueryRow(context.Background(), h.in(text), args...).Scan(&n); err != nil {
+	if err := h.pool.QueryRow(context.Background(), h.inSchema(text), args...).Scan(&n); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return n
 }
 
-func (h *shop) count(t testing.TB, name string) int {
+func (h *fixture) count(t testing.TB, name string) int {
 	t.Helper()
 	return h.number(t, "select count(*) from in.effects where name = $1", []byte(name))
 }
 
 // sound checks what must hold after every test: no connection is acquired and no guard row is left.
-func (h *shop) sound(t testing.TB) {
+func (h *fixture) sound(t testing.TB) {
 	// The pool closes a broken connection in a goroutine, and counts the connection as acquired until it is closed. The
 	// check polls every millisecond, because thousands of test cases run this check.
 	look := time.NewTicker(time.Millisecond)
@@ -147,29 +149,31 @@ func (h *shop) sound(t testing.TB) {
 	}
 }
 
-func (h *shop) remove(t testing.TB, number int64) {
+func (h *fixture) remove(t testing.TB, number int64) {
 	h.exec(t, "delete from in.semel_inbox where number = $1", number)
 }
 
-func (h *shop) ahead(t testing.TB, by time.Duration) { h.exec(t, services.Ahead(h.schema, by)) }
+func (h *fixture) setClockAhead(t testing.TB, by time.Duration) {
+	h.exec(t, services.Ahead(h.schema, by))
+}
 
-func (h *shop) damage(t testing.TB, number int64) {
+func (h *fixture) damage(t testing.TB, number int64) {
 	h.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
 }
 
 const insert = "insert into in.effects values ($1)"
 
-// The method direct returns the store whose handlers get a pgx.Tx.
-func (h *shop) direct() storetest.Instance[pgx.Tx] {
+// directInstance returns the store whose handlers get a pgx.Tx.
+func (h *fixture) directInstance() storetest.Instance[pgx.Tx] {
 	return storetest.Instance[pgx.Tx]{
 		Store: h.Store,
 		Effect: func(ctx context.Context, tx pgx.Tx, name string) error {
-			_, err := tx.Exec(ctx, h.in(insert), []byte(name))
+			_, err := tx.Exec(ctx, h.inSchema(insert), []byte(name))
 			return err
 		},
 		Count: h.count,
 		Spoil: func(ctx context.Context, tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, h.in("insert into in.once values ('there')"))
+			_, err := tx.Exec(ctx, h.inSchema("insert into in.once values ('there')"))
 			return err
 		},
 		End: func(tx pgx.Tx, commit bool) error {
@@ -182,16 +186,16 @@ func (h *shop) direct() storetest.Instance[pgx.Tx] {
 		},
 		Remove: h.remove,
 		Damage: h.damage,
-		Ahead:  h.ahead,
+		Ahead:  h.setClockAhead,
 	}
 }
 
-// The method queued returns the store whose handlers queue their statements.
-func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
+// queuedInstance returns the store whose handlers queue their statements.
+func (h *fixture) queuedInstance() storetest.Instance[*pgxstore.Queue] {
 	return storetest.Instance[*pgxstore.Queue]{
 		Store: h.Queued(),
 		Effect: func(_ context.Context, q *pgxstore.Queue, name string) error {
-			q.ExecOne(h.in(insert), []byte(name))
+			q.ExecOne(h.inSchema(insert), []byte(name))
 			return q.Err()
 		},
 		Count: h.count,
@@ -201,7 +205,7 @@ func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 		},
 		Remove: h.remove,
 		Damage: h.damage,
-		Ahead:  h.ahead,
+		Ahead:  h.setClockAhead,
 	}
 }
 
@@ -211,31 +215,31 @@ func TestStore(t *testing.T) {
 	var ways sqlsuite.Ways
 	run := func(name, dsn string, change func(*pgxpool.Config), handle, queue func() func(string) bool) {
 		t.Run(name, func(t *testing.T) {
-			shops := lent(open(t, dsn, change))
+			shops := newLent(openPool(t, dsn, change))
 			t.Run("handle", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[pgx.Tx]{
-					Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() },
+					Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).directInstance() },
 					Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 					Only: handle(),
 				})
 			})
 			t.Run("queue", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
-					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() },
+					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queuedInstance() },
 					Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 					Only: queue(),
 				})
 			})
 		})
 	}
-	run("straight", straight, traced(&ways),
+	run("straight", straight, useTracer(&ways),
 		func() func(string) bool { return ways.First(nil) }, func() func(string) bool { ways.Further(); return sqlsuite.OneLine })
 	if sqlsuite.OneWay() {
 		return
 	}
 	if sqlsuite.EveryWay() {
-		run("straight_unnamed", straight, unnamed, ways.Further, ways.Further)
+		run("straight_unnamed", straight, useUnnamed, ways.Further, ways.Further)
 	}
-	run("trap_108_through_a_pooler_by_transaction", pooled, unnamed, ways.Further, ways.Further)
-	run("trap_108_through_a_pooler_without_descriptions", pooled, plain, ways.Further, ways.Further)
+	run("trap_108_through_a_pooler_by_transaction", pooled, useUnnamed, ways.Further, ways.Further)
+	run("trap_108_through_a_pooler_without_descriptions", pooled, useTextArgs, ways.Further, ways.Further)
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function preparing configures a pool with a single connection and a small cache of prepared statements.
-func preparing(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
+// useSmallCache configures a pool with a single connection and a small cache of prepared statements.
+func useSmallCache(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
 
 func TestPreparedStatements(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t), preparing))
+	h := newFixture(t, openPool(t, services.Postgres(t), useSmallCache))
 	prepared := func() int {
 		return h.number(t, "select count(*) from pg_prepared_statements where name like 'semel%'")
 	}
 	t.Run("law_11_a_connection_keeps_a_bounded_number", func(t *testing.T) {
 		for n := range 10 {
-			ids := numbered(100*n, 100*n+30)
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, ids...))
+			ids := makeIDs(100*n, 100*n+30)
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.makeMarks(t, ids...))
 			for i, id := range ids {
-				b.Tx(i).ExecOne(h.in("insert into in.effects values ('" + id + "')"))
+				b.Tx(i).ExecOne(h.inSchema("insert into in.effects values ('" + id + "')"))
 			}
 			wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 			if got := prepared(); got > 64 || got == 0 {
@@ -36,11 +36,11 @@ func TestPreparedStatements(t *testing.T) {
 		}
 	})
 	t.Run("a_batch_may_have_more_statements_than_a_connection_keeps", func(t *testing.T) {
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, "many"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.makeMarks(t, "many"))
 		for i := range 200 {
 			b.Tx(0).Exec(fmt.Sprintf("select %d", i))
 		}
-		b.Tx(0).ExecOne(h.in(insert), []byte("many"))
+		b.Tx(0).ExecOne(h.inSchema(insert), []byte("many"))
 		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 		wantCommitted(t, deliverQueued(t, h, []string{"next"}))
 		h.wantApplied(t, "many", "next")
@@ -52,7 +52,7 @@ func TestPreparedStatements(t *testing.T) {
 				execute 'deallocate ' || name;
 			end loop;
 		end $$`)
-		_, _, err := h.Begin(t.Context(), store.TxOptions{}, h.marks(t, "after"))
+		_, _, err := h.Begin(t.Context(), store.TxOptions{}, h.makeMarks(t, "after"))
 		if err == nil || h.Classify(err) != store.ClassContended {
 			t.Errorf("the batch says %v", err)
 		}
@@ -62,11 +62,11 @@ func TestPreparedStatements(t *testing.T) {
 }
 
 func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t), preparing))
+	h := newFixture(t, openPool(t, services.Postgres(t), useSmallCache))
 	t.Run("a_table_that_changes_under_a_prepared_statement_harms_nobody", func(t *testing.T) {
 		queue := func(id string) store.Result {
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
-			b.Tx(0).Query(h.in("insert into in.once values ($1) returning *"), id).Do(func(rows pgx.Rows) error {
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.makeMarks(t, id))
+			b.Tx(0).Query(h.inSchema("insert into in.once values ($1) returning *"), id).Do(func(rows pgx.Rows) error {
 				for rows.Next() {
 				}
 				return nil
@@ -82,11 +82,11 @@ func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 	})
 	for name, run := range map[string]func(tx pgx.Tx, id string) error{
 		"by_pgx": func(tx pgx.Tx, id string) error {
-			_, err := tx.Exec(t.Context(), h.in("insert into in.once values ($1) returning *"), id)
+			_, err := tx.Exec(t.Context(), h.inSchema("insert into in.once values ($1) returning *"), id)
 			return err
 		},
 		"by_the_handler": func(tx pgx.Tx, id string) error {
-			if _, err := tx.Prepare(t.Context(), "mine", h.in("insert into in.once values ($1) returning *")); err != nil {
+			if _, err := tx.Prepare(t.Context(), "mine", h.inSchema("insert into in.once values ($1) returning *")); err != nil {
 				return err
 			}
 			_, err := tx.Exec(t.Context(), "mine", id)
@@ -95,7 +95,7 @@ func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 	} {
 		t.Run("trap_T102_a_table_that_changes_is_nobodys_fault_and_the_next_run_works/"+name, func(t *testing.T) {
 			deliver := func(id string) error {
-				b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, id))
+				b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, id))
 				err := run(b.Tx(0), id)
 				if err != nil {
 					if c := h.Classify(err); c != store.ClassContended {
@@ -124,12 +124,12 @@ func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 // A server keeps a plan until its tables are analyzed. A plan that was made while a table had one page reads
 // the whole table.
 func TestPlansOfTablesThatGrow(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t), preparing))
+	h := newFixture(t, openPool(t, services.Postgres(t), useSmallCache))
 	h.exec(t, "alter table in.semel_markers set (autovacuum_enabled = false)")
 	again := func(n int) {
 		t.Helper()
 		for range n {
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, "1"))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.makeMarks(t, "1"))
 			b.Rollback(t.Context())
 		}
 	}
@@ -147,7 +147,7 @@ func TestPlansOfTablesThatGrow(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	wantCommitted(t, deliverQueued(t, h, numbered(0, 20)))
+	wantCommitted(t, deliverQueued(t, h, makeIDs(0, 20)))
 	h.exec(t, "analyze in.semel_markers")
 	again(20)
 	if plan := judging(); !strings.Contains(plan, "Seq Scan on semel_markers") {

@@ -8,10 +8,10 @@ import (
 )
 
 func TestSeeding(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	t.Run("J2_ids_are_seeded_through_pgx", func(t *testing.T) {
 		h.exec(t, "create table in.old as select gen_random_uuid() as id from generate_series(1, 2500)")
-		sum, err := h.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Source: "shop", Table: h.in("in.old"), ID: "id"})
+		sum, err := h.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Source: "shop", Table: h.inSchema("in.old"), ID: "id"})
 		if err != nil || sum != (sqlstore.Seeded{Read: 2500, Written: 2500}) {
 			t.Errorf("%+v, %v", sum, err)
 		}

@@ -18,8 +18,8 @@ import (
 func TestRoundTripsOfManySources(t *testing.T) {
 	t.Run("law_11_messages_of_many_new_sources_take_as_many_round_trips_as_those_of_one", func(t *testing.T) {
 		proxy := pgproxy.Start(t, services.Postgres(t))
-		pool := open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 2 })
-		h := newShop(t, pool)
+		pool := openPool(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 2 })
+		h := newFixture(t, pool)
 		c, err := consumer.New(h.Store, func(context.Context, pgx.Tx, *semel.Message) error { return nil },
 			consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {

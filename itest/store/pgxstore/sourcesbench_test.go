@@ -16,16 +16,16 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// varied is a source of n messages. The messages name the given number of sources in turn.
-type varied struct{ n, sources, next int }
+// variedSource is a source of n messages. The messages name the given number of sources in turn.
+type variedSource struct{ n, sources, next int }
 
-func (s *varied) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "a", Epoch: 1}) }
-func (*varied) Info() source.Info             { return source.Info{} }
+func (s *variedSource) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "a", Epoch: 1}) }
+func (*variedSource) Info() source.Info             { return source.Info{} }
 
-func (s *varied) Flow(source.Lane, bool)      {}
-func (s *varied) Close(context.Context) error { return nil }
+func (s *variedSource) Flow(source.Lane, bool)      {}
+func (s *variedSource) Close(context.Context) error { return nil }
 
-func (s *varied) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
+func (s *variedSource) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
 	for ; s.next < s.n && len(all) < most.Messages; s.next++ {
 		m := &semel.Message{Attributes: semel.Attributes{ID: strconv.Itoa(s.next), Source: fmt.Sprintf("/shops/%d", s.next%s.sources)}, Body: []byte(strconv.Itoa(s.next))}
 		all = append(all, source.Delivery{Message: m, Lane: source.Lane{ID: "a", Epoch: 1}, Before: source.Unknown})
@@ -36,7 +36,7 @@ func (s *varied) Fetch(ctx context.Context, most source.Bound) (all []source.Del
 	return all, nil
 }
 
-func (s *varied) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
+func (s *variedSource) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
 // BenchmarkSources receives messages into the inbox and applies these messages, once from ten sources and once from as
 // many sources as messages. SEMEL_BENCH_MESSAGES sets the number of messages; the default is 20,000.
@@ -45,19 +45,19 @@ func BenchmarkSources(b *testing.B) {
 	if err != nil {
 		n = 20_000
 	}
-	pool := open(b, services.Postgres(b))
+	pool := openPool(b, services.Postgres(b))
 	for _, sources := range []int{10, n} {
 		b.Run(strconv.Itoa(sources), func(b *testing.B) {
 			for range b.N {
-				h := newShop(b, pool)
-				applyInbox(b, h, &varied{n: n, sources: sources})
+				h := newFixture(b, pool)
+				applyInbox(b, h, &variedSource{n: n, sources: sources})
 			}
 		})
 	}
 }
 
 // applyInbox runs a consumer with an inbox until all messages of its source are applied.
-func applyInbox(b *testing.B, h *shop, source *varied) {
+func applyInbox(b *testing.B, h *fixture, source *variedSource) {
 	b.Helper()
 	began := time.Now()
 	c, err := consumer.New(h.Queued(), h.applyQueued, consumer.Config{

@@ -9,6 +9,6 @@ import (
 )
 
 func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t), func(c *pgxpool.Config) { c.MaxConns = 1 }))
-	t.Run("it_is_closed_and_the_store_is_back", func(t *testing.T) { sqlsuite.SpoiledConnection(t, h.direct()) })
+	h := newFixture(t, openPool(t, services.Postgres(t), func(c *pgxpool.Config) { c.MaxConns = 1 }))
+	t.Run("it_is_closed_and_the_store_is_back", func(t *testing.T) { sqlsuite.SpoiledConnection(t, h.directInstance()) })
 }

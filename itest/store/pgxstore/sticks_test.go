@@ -21,7 +21,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		h, straight, _ := cutting(t)
 		release, told := make(chan struct{}), make(chan string, 9)
 		running, err := consumer.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
-			q.ExecOne(h.in(insert), m.Body)
+			q.ExecOne(h.inSchema(insert), m.Body)
 			if string(m.Body) == "3" {
 				// The answer is larger than the read buffer. If the store stops reading the answer, the connection is
 				// broken.
@@ -37,7 +37,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		}
 		answered := make(chan consumer.Disposition, 1)
 		go func() {
-			d, err := running.Process(t.Context(), messages(3, 4)[0])
+			d, err := running.Process(t.Context(), makeMessages(3, 4)[0])
 			if err != nil {
 				t.Error(err)
 			}

@@ -78,14 +78,14 @@ var ways = map[string]func(t *testing.T, tx pgx.Tx){
 }
 
 func TestWhatBrokeABatch(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	h.exec(t, `create function public.fail() returns text language plpgsql as $$ begin raise exception 'no' using errcode = '40P01'; end $$`)
 	h.exec(t, `create table public.failing (n int)`)
 	h.exec(t, `create function public.refuse() returns trigger language plpgsql as $$ begin perform public.fail(); return new; end $$`)
 	h.exec(t, `create trigger refuse before insert on public.failing for each row execute function public.refuse()`)
 	by := func(t *testing.T, do func(tx pgx.Tx)) error {
 		t.Helper()
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, "a"))
 		defer b.Rollback(t.Context())
 		if err := b.(store.TxStatus).AbortCause(); err != nil {
 			t.Errorf("a sound batch was broken by %v", err)
@@ -148,10 +148,10 @@ func TestWhatBrokeABatch(t *testing.T) {
 }
 
 func TestWhatABatchHeardDecides(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
-	spoil := h.in("insert into in.once values ('there')")
+	h := newFixture(t, openPool(t, services.Postgres(t)))
+	spoil := h.inSchema("insert into in.once values ('there')")
 	classOf := func(t *testing.T, handler func(tx pgx.Tx) error) store.Class {
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, "a"))
 		defer b.Rollback(t.Context())
 		return b.(store.TxStatus).ClassifyHandler(t.Context(), handler(b.Tx(0)))
 	}

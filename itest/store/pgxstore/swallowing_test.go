@@ -10,7 +10,7 @@ import (
 )
 
 func TestASwallowedInsertIsNoticed(t *testing.T) {
-	h := newShop(t, open(t, services.Postgres(t)))
+	h := newFixture(t, openPool(t, services.Postgres(t)))
 	h.exec(t, "create function in.eat() returns trigger language plpgsql as $$ begin return null; end $$")
 	swallow := func(t testing.TB, table string) func() {
 		h.exec(t, "create trigger eats before insert on in.semel_"+table+" for each row execute function in.eat()")

@@ -20,30 +20,30 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// told contains the events of a consumer by kind.
-type told struct {
+// eventLog contains the events of a consumer by kind.
+type eventLog struct {
 	mu     sync.Mutex
 	events map[semel.EventKind]int
 }
 
 // Observe implements semel.Observer.
-func (o *told) Observe(e semel.Event) {
+func (o *eventLog) Observe(e semel.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.events[e.Kind]++
 }
 
-func (o *told) of(kind semel.EventKind) int {
+func (o *eventLog) count(kind semel.EventKind) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.events[kind]
 }
 
 // work runs a consumer with one worker until each message is acked or parked.
-func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*consumer.Config)) (semel.Counts, *told) {
+func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*consumer.Config)) (semel.Counts, *eventLog) {
 	t.Helper()
 	inlet := workload.NewInlet()
-	observer := &told{events: map[semel.EventKind]int{}}
+	observer := &eventLog{events: map[semel.EventKind]int{}}
 	c := workload.Config(inlet)
 	c.Workers, c.Observers = 1, []semel.Observer{observer}
 	if change != nil {
@@ -53,7 +53,7 @@ func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Conte
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range numbered(0, n) {
+	for _, id := range makeIDs(0, n) {
 		m := workload.Message(0)
 		m.Headers[0].Value, m.Body = []byte(id), []byte(id)
 		inlet.Put(m)
@@ -67,11 +67,11 @@ func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Conte
 	return running.Counts(), observer
 }
 
-// The method slow returns a handler that queues an effect; the parameter seconds is the duration of the effect on the
+// slowHandler returns a handler that queues an effect; the parameter seconds is the duration of the effect on the
 // server.
-func (h *shop) slow(seconds string) func(context.Context, *pgxstore.Queue, *semel.Message) error {
+func (h *fixture) slowHandler(seconds string) func(context.Context, *pgxstore.Queue, *semel.Message) error {
 	return func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
-		q.ExecOne(h.in("insert into in.effects select $1 from pg_sleep($2::float8)"), m.Body, seconds)
+		q.ExecOne(h.inSchema("insert into in.effects select $1 from pg_sleep($2::float8)"), m.Body, seconds)
 		return nil
 	}
 }
@@ -80,33 +80,33 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 	dsn := services.Postgres(t)
 	t.Run("trap_T82_a_batch_of_slow_statements_takes_as_long_as_it_takes", func(t *testing.T) {
 		t.Parallel()
-		h := newShop(t, open(t, dsn))
-		counts, observer := work(t, h.Queued(), h.slow("0.05"), 200, func(c *consumer.Config) {
+		h := newFixture(t, openPool(t, dsn))
+		counts, observer := work(t, h.Queued(), h.slowHandler("0.05"), 200, func(c *consumer.Config) {
 			c.Timeout, c.CommitTimeout = 3*time.Second, 3*time.Second
 		})
-		if counts.Applied != 200 || observer.of(eventkind.Unknown) != 0 || observer.of(eventkind.Committed) > 3 {
+		if counts.Applied != 200 || observer.count(eventkind.Unknown) != 0 || observer.count(eventkind.Committed) > 3 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
 	})
 	t.Run("trap_T82_36_seconds_in_one_batch_with_the_default_time_outs", func(t *testing.T) {
 		t.Parallel()
-		h := newShop(t, open(t, dsn))
-		counts, observer := work(t, h.Queued(), h.slow("0.12"), 300, func(c *consumer.Config) {
+		h := newFixture(t, openPool(t, dsn))
+		counts, observer := work(t, h.Queued(), h.slowHandler("0.12"), 300, func(c *consumer.Config) {
 			c.Batch.MaxTime = time.Second
 		})
-		if counts.Applied != 300 || observer.of(eventkind.Unknown) != 0 {
+		if counts.Applied != 300 || observer.count(eventkind.Unknown) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
 	})
 	t.Run("trap_T82_a_connection_that_falls_silent_is_given_up_long_before_all_could_have_run", func(t *testing.T) {
 		t.Parallel()
 		proxy := pgproxy.Start(t, dsn)
-		straight := newShop(t, open(t, dsn))
-		h := straight.onPool(t, open(t, proxy.DSN()))
-		ids := numbered(0, 400)
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
+		straight := newFixture(t, openPool(t, dsn))
+		h := straight.withPool(t, openPool(t, proxy.DSN()))
+		ids := makeIDs(0, 400)
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.makeMarks(t, ids...))
 		for i := range ids {
-			b.Tx(i).Exec(h.in(insert), []byte(ids[i]))
+			b.Tx(i).Exec(h.inSchema(insert), []byte(ids[i]))
 		}
 		if n := b.(admin.QueuedStatements).Queued(); n != len(ids) {
 			t.Errorf("%d statements are queued, want %d", n, len(ids))
@@ -123,13 +123,13 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 	t.Run("trap_T82_a_connection_that_was_fast_is_given_up_as_early_and_may_be_slow", func(t *testing.T) {
 		t.Parallel()
 		proxy := pgproxy.Start(t, dsn)
-		straight := newShop(t, open(t, dsn))
-		h := straight.onPool(t, open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
+		straight := newFixture(t, openPool(t, dsn))
+		h := straight.withPool(t, openPool(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
 		batch := func(first, last int, sql string) store.Result {
-			ids := numbered(first, last)
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 2 * time.Second, Answer: time.Second}, h.marks(t, ids...))
+			ids := makeIDs(first, last)
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 2 * time.Second, Answer: time.Second}, h.makeMarks(t, ids...))
 			for i := range ids {
-				b.Tx(i).Exec(h.in(sql), []byte(ids[i]))
+				b.Tx(i).Exec(h.inSchema(sql), []byte(ids[i]))
 			}
 			return b.Commit(t.Context(), store.Ending{})
 		}
@@ -148,16 +148,16 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 	t.Run("trap_T82_through_a_pooler_by_transaction_the_limit_is_the_batchs_and_stays_with_it", func(t *testing.T) {
 		t.Parallel()
 		_, pooled := services.Pooled(t)
-		pool := open(t, pooled, unnamed)
-		h := newShop(t, pool)
-		ids := numbered(0, 3)
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
+		pool := openPool(t, pooled, useUnnamed)
+		h := newFixture(t, pool)
+		ids := makeIDs(0, 3)
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.makeMarks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec("select pg_sleep($1::float8)", []string{"0", "35", "0"}[i])
 		}
 		wantRefused(t, b.Commit(t.Context(), store.Ending{}), store.ClassRetry, 1)
-		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Hour}, h.marks(t, ids...))
-		b.Tx(0).ExecOne(h.in("insert into in.effects select name::bytea from in.once where current_setting('statement_timeout') = '1h'"))
+		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Hour}, h.makeMarks(t, ids...))
+		b.Tx(0).ExecOne(h.inSchema("insert into in.effects select name::bytea from in.once where current_setting('statement_timeout') = '1h'"))
 		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 		if n := h.number(t, "select current_setting('statement_timeout')::int"); n != 0 {
 			t.Errorf("after the batch the limit is %d", n)
@@ -165,16 +165,16 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 	})
 	t.Run("C17_the_one_of_twenty_that_exceeds_its_time_out_parks_and_its_neighbours_apply", func(t *testing.T) {
 		t.Parallel()
-		h := newShop(t, open(t, dsn))
+		h := newFixture(t, openPool(t, dsn))
 		counts, observer := work(t, h.Queued(), func(ctx context.Context, q *pgxstore.Queue, m *semel.Message) error {
 			if string(m.Body) == "7" {
-				return h.slow("35")(ctx, q, m)
+				return h.slowHandler("35")(ctx, q, m)
 			}
-			return h.slow("0")(ctx, q, m)
+			return h.slowHandler("0")(ctx, q, m)
 		}, 20, func(c *consumer.Config) {
 			c.Timeout, c.CommitTimeout, c.Retry.MaxAttempts = 2*time.Second, 10*time.Second, 2
 		})
-		if counts.Applied != 19 || counts.Parked != 1 || observer.of(eventkind.Unknown) != 0 || observer.of(semel.EventNotReady) != 0 {
+		if counts.Applied != 19 || counts.Parked != 1 || observer.count(eventkind.Unknown) != 0 || observer.count(semel.EventNotReady) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
 		rows, err := h.Rows(t.Context(), store.RowFilter{IDs: []string{"7"}})

@@ -103,8 +103,8 @@ func (b *batches) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 
 func (q *queries) forget() { q.ended, q.prepared = nil, nil }
 
-// The function traced configures a pool with a tracer.
-func traced(t pgx.QueryTracer) func(*pgxpool.Config) {
+// useTracer configures a pool with a tracer.
+func useTracer(t pgx.QueryTracer) func(*pgxpool.Config) {
 	return func(c *pgxpool.Config) { c.ConnConfig.Tracer = t }
 }
 
@@ -122,7 +122,7 @@ func want(t testing.TB, what string, got, want []string) {
 func TestTracersSeeWhatIsSent(t *testing.T) {
 	t.Run("queries", func(t *testing.T) {
 		var seen queries
-		h := newShop(t, open(t, services.Postgres(t), tracer(&seen)))
+		h := newFixture(t, openPool(t, services.Postgres(t), tracer(&seen)))
 		// the first delivery registers the consumer's source and prepares the statements
 		wantCommitted(t, deliverQueued(t, h, []string{"0"}))
 		seen.forget()
@@ -140,7 +140,7 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 				"insert into: INSERT 0 1", "with ended: SELECT 1", "commit: COMMIT"})
 		})
 		t.Run("what_did_not_run_ends_with_the_error", func(t *testing.T) {
-			b, _ := sqlsuite.Begin(t, h.Queued(), store.TxOptions{}, h.marks(t, "5"))
+			b, _ := sqlsuite.Begin(t, h.Queued(), store.TxOptions{}, h.makeMarks(t, "5"))
 			b.Tx(0).Exec("select 1 / 0")
 			b.Tx(0).Exec("select 1")
 			seen.forget()
@@ -154,7 +154,7 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 	})
 	t.Run("batches", func(t *testing.T) {
 		var seen batches
-		h := newShop(t, open(t, services.Postgres(t), tracer(&seen)))
+		h := newFixture(t, openPool(t, services.Postgres(t), tracer(&seen)))
 		wantCommitted(t, deliverQueued(t, h, []string{"0"}))
 		seen.forget()
 		seen.seen, seen.sizes = nil, nil
@@ -168,7 +168,7 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 			}
 		})
 		t.Run("one_that_fails_with_its_error", func(t *testing.T) {
-			b, _ := sqlsuite.Begin(t, h.Queued(), store.TxOptions{}, h.marks(t, "5"))
+			b, _ := sqlsuite.Begin(t, h.Queued(), store.TxOptions{}, h.makeMarks(t, "5"))
 			b.Tx(0).Exec("select 1 / 0")
 			b.Tx(0).Exec("seleckt 1")
 			seen.forget()

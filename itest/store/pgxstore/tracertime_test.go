@@ -14,35 +14,37 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// doing is a tracer that calls a function for each query and each prepared statement.
-type doing struct {
+// callbackTracer is a tracer that calls a function for each query and each prepared statement.
+type callbackTracer struct {
 	do func(call string) // may be nil; set only while no batch is open
 }
 
-func (d *doing) is(call string) {
+func (d *callbackTracer) is(call string) {
 	if d.do != nil {
 		d.do(call)
 	}
 }
 
-func (d *doing) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (d *callbackTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	d.is("query start")
 	return ctx
 }
 
-func (d *doing) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { d.is("query end") }
+func (d *callbackTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
+	d.is("query end")
+}
 
-func (d *doing) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
+func (d *callbackTracer) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
 	d.is("prepare start")
 	return ctx
 }
 
-func (d *doing) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {
+func (d *callbackTracer) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {
 	d.is("prepare end")
 }
 
 // doingBatches is a tracer that also traces batches.
-type doingBatches struct{ doing }
+type doingBatches struct{ callbackTracer }
 
 func (d *doingBatches) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	d.is("batch start")
@@ -57,35 +59,35 @@ func (d *doingBatches) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchE
 	d.is("batch end")
 }
 
-// tracing is a kind of tracer, with the names of the methods that pgx calls.
-type tracing struct {
+// tracerCase is a kind of tracer, with the names of the methods that pgx calls.
+type tracerCase struct {
 	name  string
 	calls []string
-	make  func() (pgx.QueryTracer, *doing)
+	make  func() (pgx.QueryTracer, *callbackTracer)
 }
 
-func tracings() []tracing {
-	return []tracing{
-		{"queries", []string{"prepare start", "prepare end", "query start", "query end"}, func() (pgx.QueryTracer, *doing) {
-			d := &doing{}
+func tracerCases() []tracerCase {
+	return []tracerCase{
+		{"queries", []string{"prepare start", "prepare end", "query start", "query end"}, func() (pgx.QueryTracer, *callbackTracer) {
+			d := &callbackTracer{}
 			return d, d
 		}},
-		{"batches", []string{"prepare start", "prepare end", "batch start", "batch query", "batch end"}, func() (pgx.QueryTracer, *doing) {
+		{"batches", []string{"prepare start", "prepare end", "batch start", "batch query", "batch end"}, func() (pgx.QueryTracer, *callbackTracer) {
 			d := &doingBatches{}
-			return d, &d.doing
+			return d, &d.callbackTracer
 		}},
 	}
 }
 
 func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
-	for _, k := range tracings() {
+	for _, k := range tracerCases() {
 		t.Run(k.name, func(t *testing.T) {
 			t.Run("a_server_that_answered_is_not_silent_while_a_tracer_works", func(t *testing.T) {
 				t.Parallel()
 				use, d := k.make()
-				h := newShop(t, open(t, services.Postgres(t), tracer(use)))
-				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
-				b.Tx(0).ExecOne(h.in(insert), []byte("1"))
+				h := newFixture(t, openPool(t, services.Postgres(t), tracer(use)))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.makeMarks(t, "1"))
+				b.Tx(0).ExecOne(h.inSchema(insert), []byte("1"))
 				d.do = func(string) { pass(t, 2200*time.Millisecond) }
 				wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 			})
@@ -93,8 +95,8 @@ func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
 				t.Parallel()
 				proxy := pgproxy.Start(t, services.Postgres(t))
 				use, _ := k.make()
-				h := newShop(t, open(t, proxy.DSN(), tracer(use)))
-				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
+				h := newFixture(t, openPool(t, proxy.DSN(), tracer(use)))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.makeMarks(t, "1"))
 				held := proxy.HoldReply(pgproxy.Commit)
 				t.Cleanup(held.Remove)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -109,14 +111,14 @@ func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
 }
 
 func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
-	for _, k := range tracings() {
+	for _, k := range tracerCases() {
 		t.Run(k.name, func(t *testing.T) {
 			use, d := k.make()
-			h := newShop(t, open(t, services.Postgres(t), tracer(use)))
+			h := newFixture(t, openPool(t, services.Postgres(t), tracer(use)))
 			for _, call := range k.calls {
 				t.Run("at_"+strings.ReplaceAll(call, " ", "_")+"_and_is_left_alone_until_the_next", func(t *testing.T) {
 					calls := 0
-					h.marks(t, call) // pgx also traces the store's own statements
+					h.makeMarks(t, call) // pgx also traces the store's own statements
 					d.do = func(c string) {
 						if c == call {
 							calls++
@@ -125,8 +127,8 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 					}
 					defer func() { d.do = nil }()
 					for i, id := range []string{call + " 1", call + " 2"} {
-						b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
-						b.Tx(0).Exec(h.in("/* "+id+" */ "+insert), []byte(id))
+						b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.makeMarks(t, id))
+						b.Tx(0).Exec(h.inSchema("/* "+id+" */ "+insert), []byte(id))
 						wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 						if calls != i+1 {
 							t.Errorf("called %d times in %d batches", calls, i+1)
@@ -139,7 +141,7 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 			for _, call := range []string{"query start", "query end"} {
 				t.Run("at_a_rollbacks_"+strings.ReplaceAll(call, " ", "_"), func(t *testing.T) {
 					id := "rollback at " + call
-					b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
+					b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.makeMarks(t, id))
 					d.do = func(c string) {
 						if c == call {
 							panic("the tracer's fault")

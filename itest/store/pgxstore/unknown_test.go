@@ -16,12 +16,12 @@ import (
 
 // cutting returns two stores on the same tables: the store through, which uses connections through the proxy, and the
 // store straight, which uses direct connections.
-func cutting(t *testing.T) (through, straight *shop, proxy *pgproxy.Proxy) {
+func cutting(t *testing.T) (through, straight *fixture, proxy *pgproxy.Proxy) {
 	t.Helper()
 	dsn := services.Postgres(t)
 	proxy = pgproxy.Start(t, dsn)
-	straight = newShop(t, open(t, dsn))
-	through = straight.onPool(t, open(t, proxy.DSN()))
+	straight = newFixture(t, openPool(t, dsn))
+	through = straight.withPool(t, openPool(t, proxy.DSN()))
 	through.scope(t)
 	return through, straight, proxy
 }
@@ -31,27 +31,27 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, proxy := cutting(t)
 			rule := proxy.CutReply(pgproxy.Commit)
-			sqlsuite.Unknown(t, f.deliver(t, h, numbered(0, 10)))
+			sqlsuite.Unknown(t, f.deliver(t, h, makeIDs(0, 10)))
 			if rule.Hits() != 1 {
 				t.Fatalf("%s: the proxy cut %d replies", f.name, rule.Hits())
 			}
-			straight.wantApplied(t, numbered(0, 10)...)
+			straight.wantApplied(t, makeIDs(0, 10)...)
 		}
 	})
 	t.Run("trap_90_a_lost_request_to_commit_is_unknown_and_marking_again_tells", func(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, proxy := cutting(t)
 			proxy.CutRequest(pgproxy.Commit)
-			sqlsuite.Unknown(t, f.deliver(t, h, numbered(0, 10)))
-			straight.wantNothing(t, numbered(0, 10)...)
+			sqlsuite.Unknown(t, f.deliver(t, h, makeIDs(0, 10)))
+			straight.wantNothing(t, makeIDs(0, 10)...)
 		}
 	})
 	t.Run("trap_T29_a_commit_in_flight_is_waited_for_by_whoever_marks_again", func(t *testing.T) {
 		h, straight, proxy := cutting(t)
 		held := proxy.HoldReply(pgproxy.Commit)
 		ctx, cancel := context.WithCancel(t.Context())
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
-		if _, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, "a"))
+		if _, err := b.Tx(0).Exec(t.Context(), h.inSchema(insert), []byte("a")); err != nil {
 			t.Fatal(err)
 		}
 		go func() {
@@ -77,7 +77,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(t.Context(), h.in(insert), []byte("b")); err != nil {
+		if _, err := tx.Exec(t.Context(), h.inSchema(insert), []byte("b")); err != nil {
 			t.Fatal(err)
 		}
 		err = tx.Commit(t.Context())
@@ -100,7 +100,7 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 			}
 		})
 		proxy.CutRequest(pgproxy.Commit)
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, "a"))
 		sqlsuite.Unknown(t, b.Commit(t.Context(), store.Ending{}))
 		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted {
 			t.Errorf("a second commit says %+v", r)
@@ -113,7 +113,7 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 	t.Run("trap_94_a_context_that_ended_before_commit_leaves_nothing_and_says_so", func(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, _ := cutting(t)
-			r := f.deliverUnder(t, h, cancelled(t), "a")
+			r := f.deliverUnder(t, h, cancelledContext(t), "a")
 			wantRefused(t, r, store.ClassDown, store.NoCulprit)
 			if !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("%s: the error is %v", f.name, r.Err)
@@ -123,9 +123,9 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 	})
 	t.Run("trap_T28_a_batch_cut_between_marker_and_effect_leaves_neither", func(t *testing.T) {
 		h, straight, proxy := cutting(t)
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.makeMarks(t, "a"))
 		proxy.CutReply(pgproxy.Containing("effects"))
-		_, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a"))
+		_, err := b.Tx(0).Exec(t.Context(), h.inSchema(insert), []byte("a"))
 		if err == nil || h.Classify(err) != store.ClassDown {
 			t.Errorf("the effect says %v, of class %d", err, h.Classify(err))
 		}

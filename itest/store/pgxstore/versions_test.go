@@ -11,12 +11,12 @@ import (
 )
 
 func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
-	pool := open(t, services.Postgres(t))
-	history := func(t *testing.T) (*shop, string, func(testing.TB, string) []int) {
-		h := newShop(t, pool)
+	pool := openPool(t, services.Postgres(t))
+	history := func(t *testing.T) (*fixture, string, func(testing.TB, string) []int) {
+		h := newFixture(t, pool)
 		h.exec(t, "create table in.history (n bigint generated always as identity, stream text not null, version bigint not null)")
-		return h, h.in("insert into in.history (stream, version) values ($1, $2)"), func(t testing.TB, stream string) []int {
-			rows, err := pool.Query(t.Context(), h.in("select version from in.history where stream = $1 order by n"), stream)
+		return h, h.inSchema("insert into in.history (stream, version) values ($1, $2)"), func(t testing.TB, stream string) []int {
+			rows, err := pool.Query(t.Context(), h.inSchema("select version from in.history where stream = $1 order by n"), stream)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,9 +16,9 @@ var anySource = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID:
 const makeAnySource = `create table if not exists in.processed (message_id bytea not null, origin text not null, processed_at timestamptz not null, unique (origin, message_id))`
 
 // adopt makes the store also write its markers to a user's own table.
-func (s *shop) adopt(t testing.TB, a sqlstore.Adopted) *shop {
+func (s *fixture) adopt(t testing.TB, a sqlstore.Adopted) *fixture {
 	t.Helper()
-	a.Table = s.in(a.Table)
+	a.Table = s.inSchema(a.Table)
 	store, err := s.store.Adopt(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func (s *shop) adopt(t testing.TB, a sqlstore.Adopted) *shop {
 	return s
 }
 
-func (s *shop) adoptAny(t testing.TB) *shop {
+func (s *fixture) adoptAny(t testing.TB) *fixture {
 	t.Helper()
 	s.exec(t, makeAnySource)
 	return s.adopt(t, anySource)
@@ -38,7 +38,7 @@ func (s *shop) adoptAny(t testing.TB) *shop {
 
 func TestAnAdoptedTableKeepsTheLaws(t *testing.T) {
 	run := func(t *testing.T, db *sql.DB) {
-		shops := lent(db)
+		shops := newLent(db)
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
 			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).adoptAny(t).Instance },
 			Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneConsumer: true, LongestID: 2000, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
@@ -46,7 +46,7 @@ func TestAnAdoptedTableKeepsTheLaws(t *testing.T) {
 		})
 	}
 	if sqlsuite.EveryWay() {
-		t.Run("J2_with_an_adopted_table", func(t *testing.T) { run(t, fresh(t)) })
+		t.Run("J2_with_an_adopted_table", func(t *testing.T) { run(t, newDatabase(t)) })
 	}
-	t.Run("J2_with_an_adopted_table_and_an_empty_search_path", func(t *testing.T) { run(t, fresh(t, "search_path=")) })
+	t.Run("J2_with_an_adopted_table_and_an_empty_search_path", func(t *testing.T) { run(t, newDatabase(t, "search_path=")) })
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestATableThatDoesNotFitIsRefused(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	for _, c := range []struct {
 		sentence, table string
 		change          func(*sqlstore.Adopted)
@@ -51,7 +51,7 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 			create unlogged table in.lost partition of in.processed for values with (modulus 2, remainder 1)`, nil, `.lost set logged`},
 	} {
 		t.Run(c.sentence, func(t *testing.T) {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			s.exec(t, c.table)
 			a := s.named(simple)
 			if c.change != nil {
@@ -62,7 +62,7 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("J2_a_table_is_shared_only_with_a_column_for_the_consumer", func(t *testing.T) { shared(t, newShop(t, db, sqlstore.Options{})) })
+	t.Run("J2_a_table_is_shared_only_with_a_column_for_the_consumer", func(t *testing.T) { shared(t, newFixture(t, db, sqlstore.Options{})) })
 	t.Run("J2_what_a_table_loses_later_is_found_at_start", func(t *testing.T) {
 		s := newSimple(t, db)
 		s.exec(t, "alter table in.processed drop constraint processed_pkey")
@@ -71,25 +71,25 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 		}
 	})
 	t.Run("trap_T98_an_adopted_table_that_becomes_unlogged_is_found_at_start", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		s.exec(t, `create table in.processed (message_id text primary key) partition by hash (message_id)`)
 		s.exec(t, `create table in.part partition of in.processed for values with (modulus 1, remainder 0)`)
 		s = s.adopt(t, simple)
 		if err := s.store.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
-		s.works(t, s.marks(t, "1", "2"))
+		s.expectWorks(t, s.makeMarks(t, "1", "2"))
 		s.exec(t, "alter table in.part set unlogged")
-		sqlsuite.Refused(t, s.store.Check(t.Context()), s.in("alter table in.part set logged"))
+		sqlsuite.Refused(t, s.store.Check(t.Context()), s.inSchema("alter table in.part set logged"))
 	})
 	t.Run("J2_another_source_is_refused_where_the_table_has_no_column_for_it", func(t *testing.T) {
 		s := newSimple(t, db)
 		_, err := s.store.Scope(t.Context(), "billing", "shop", 0)
-		s.is(t, err, store.ClassDown, "give the identity a constant source")
+		s.expectError(t, err, store.ClassDown, "give the identity a constant source")
 	})
 }
 
-func shared(t *testing.T, s *shop) {
+func shared(t *testing.T, s *fixture) {
 	s.exec(t, "create table in.processed (message_id text primary key)")
 	s.exec(t, "create table in.scoped (message_id text, handler text, primary key (message_id, handler))")
 	scoped := simple
@@ -118,24 +118,24 @@ func shared(t *testing.T, s *shop) {
 
 func TestTheRightsInAnAdoptedTable(t *testing.T) {
 	dsn := services.Postgres(t)
-	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
+	s := newFixture(t, openDB(t, dsn), sqlstore.Options{})
 	s.exec(t, makeSimple)
 	db := worker(t, dsn, fmt.Sprintf(`grant usage on schema %[1]q to worker; grant select, insert, update, delete on all tables in schema %[1]q to worker;
 		revoke delete on %[1]q.processed from worker`, s.schema))
-	store := bare(t, db, sqlstore.Options{Schema: s.schema})
+	store := newUnmigratedStore(t, db, sqlstore.Options{Schema: s.schema})
 	t.Run("J2_a_right_that_is_missing_in_an_adopted_table_is_named", func(t *testing.T) {
 		_, err := store.Adopt(t.Context(), s.named(simple))
 		sqlsuite.Refused(t, err, "may not select, insert and delete in")
 	})
 	t.Run("J2_a_role_that_cannot_create_adopts_a_table", func(t *testing.T) {
-		role := one[string](t, db, "select current_user")
+		role := queryOne[string](t, db, "select current_user")
 		s.exec(t, "grant delete on in.processed to "+role)
 		own, err := store.Adopt(t.Context(), s.named(simple))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.store, s.Instance.Store = own, own
-		s.works(t, s.marks(t, "1"))
-		s.wants(t, "1", 1, 1)
+		s.expectWorks(t, s.makeMarks(t, "1"))
+		s.expectCounts(t, "1", 1, 1)
 	})
 }

@@ -17,22 +17,22 @@ import (
 )
 
 func TestRivalsForAnAdoptedTable(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("J2_old_and_new_code_at_the_same_time_have_one_effect", func(t *testing.T) { bothCodes(t, db) })
 	t.Run("J2_the_old_code_in_flight_is_waited_for", func(t *testing.T) { inFlight(t, db) })
 	t.Run("J2_two_processes_race_for_ids_of_an_adopted_table", func(t *testing.T) { raceForIDs(t, db) })
 	t.Run("J2_two_consumers_and_the_old_code_have_one_effect_a_message", func(t *testing.T) { bothEngines(t, db) })
 }
 
-// byHand writes a row and the effect in one transaction, like a consumer without Semel that has a table of processed
+// processManually writes a row and the effect in one transaction, like a consumer without Semel that has a table of processed
 // messages.
-func (s *shop) byHand(ctx context.Context, id string) error {
+func (s *fixture) processManually(ctx context.Context, id string) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	done, err := tx.ExecContext(ctx, s.in("insert into in.processed (message_id) values ($1) on conflict do nothing"), id)
+	done, err := tx.ExecContext(ctx, s.inSchema("insert into in.processed (message_id) values ($1) on conflict do nothing"), id)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func bothCodes(t *testing.T, db *sql.DB) {
 	for range 2 {
 		all.Go(func() {
 			for _, id := range ids {
-				if err := s.byHand(t.Context(), id); err != nil {
+				if err := s.processManually(t.Context(), id); err != nil {
 					t.Error(err)
 					return
 				}
@@ -64,7 +64,7 @@ func bothCodes(t *testing.T, db *sql.DB) {
 		all.Go(func() {
 			for i := 0; i < len(ids); i += 20 {
 				for ended := false; !ended; {
-					r, err := s.attempt(t, s.marks(t, ids[i:i+20]...))
+					r, err := s.attempt(t, s.makeMarks(t, ids[i:i+20]...))
 					if err != nil && s.store.Classify(err) != store.ClassContended {
 						t.Error(err)
 						return
@@ -76,7 +76,7 @@ func bothCodes(t *testing.T, db *sql.DB) {
 	}
 	all.Wait()
 	for _, id := range ids {
-		s.wants(t, id, 1, 1)
+		s.expectCounts(t, id, 1, 1)
 	}
 }
 
@@ -87,23 +87,23 @@ func inFlight(t *testing.T, db *sql.DB) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"commits", "rolls back"} {
-		if _, err := old.Exec(s.in("insert into in.processed (message_id) values ($1)"), id); err != nil {
+		if _, err := old.Exec(s.inSchema("insert into in.processed (message_id) values ($1)"), id); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := s.store.Begin(t.Context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, s.marks(t, id))
-		s.is(t, err, store.ClassContended, "")
+		_, _, err := s.store.Begin(t.Context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, s.makeMarks(t, id))
+		s.expectError(t, err, store.ClassContended, "")
 		end := old.Commit
 		if id == "rolls back" {
 			end = old.Rollback
 		}
 		var asked sync.WaitGroup
 		asked.Go(func() {
-			until(t, db, "select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event = 'transactionid')")
+			waitTrue(t, db, "select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event = 'transactionid')")
 			if err := end(); err != nil {
 				t.Error(err)
 			}
 		})
-		b, v := s.begin(t, store.TxOptions{}, s.marks(t, id))
+		b, v := s.begin(t, store.TxOptions{}, s.makeMarks(t, id))
 		b.Rollback(t.Context())
 		asked.Wait()
 		if want := map[string]string{"commits": "already applied", "rolls back": "fresh"}[id]; v[0].String() != want {
@@ -127,14 +127,14 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			other, err := s.bare(t).Adopt(t.Context(), s.named(simple))
+			other, err := s.plainStore(t).Adopt(t.Context(), s.named(simple))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			mine := &shop{Instance: s.Instance, db: db, store: other, schema: s.schema}
+			mine := &fixture{Instance: s.Instance, db: db, store: other, schema: s.schema}
 			for ended := false; !ended; {
-				r, err := mine.attempt(t, mine.marks(t, ids...))
+				r, err := mine.attempt(t, mine.makeMarks(t, ids...))
 				if err != nil && other.Classify(err) != store.ClassContended {
 					t.Error(err)
 				}
@@ -144,17 +144,17 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 	}
 	all.Wait()
 	for _, id := range ids {
-		s.wants(t, id, 1, 1)
+		s.expectCounts(t, id, 1, 1)
 	}
 }
 
-// The method bare returns a store on the same tables that does not use the user's own table.
-func (s *shop) bare(t testing.TB) *sqlstore.Store {
-	return bare(t, s.db, sqlstore.Options{Schema: s.schema})
+// plainStore returns a store on the same tables that does not use the user's own table.
+func (s *fixture) plainStore(t testing.TB) *sqlstore.Store {
+	return newUnmigratedStore(t, s.db, sqlstore.Options{Schema: s.schema})
 }
 
-func (s *shop) named(a sqlstore.Adopted) sqlstore.Adopted {
-	a.Table = s.in(a.Table)
+func (s *fixture) named(a sqlstore.Adopted) sqlstore.Adopted {
+	a.Table = s.inSchema(a.Table)
 	return a
 }
 
@@ -168,7 +168,7 @@ func bothEngines(t *testing.T, db *sql.DB) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for _, id := range ids {
-			if err := s.byHand(t.Context(), id); err != nil {
+			if err := s.processManually(t.Context(), id); err != nil {
 				t.Error(err)
 				return
 			}
@@ -186,7 +186,7 @@ func bothEngines(t *testing.T, db *sql.DB) {
 	}
 	all.Wait()
 	for _, id := range ids {
-		s.wants(t, id, 1, 1)
+		s.expectCounts(t, id, 1, 1)
 	}
 	if rows, err := s.store.Rows(t.Context(), store.RowFilter{}); err != nil || len(rows) != 0 {
 		t.Errorf("set aside: %+v, %v", rows, err)
@@ -194,9 +194,9 @@ func bothEngines(t *testing.T, db *sql.DB) {
 }
 
 // consumer returns a consumer with a store of its own that also writes to the user's table.
-func (s *shop) consumer(t *testing.T) *consumer.Consumer[*sql.Tx] {
+func (s *fixture) consumer(t *testing.T) *consumer.Consumer[*sql.Tx] {
 	t.Helper()
-	store, err := s.bare(t).Adopt(t.Context(), s.named(simple))
+	store, err := s.plainStore(t).Adopt(t.Context(), s.named(simple))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ create trigger refuse before update on in.semel_inbox for each row when (new.cha
 
 func TestAClaimWhileRowsThatWereDatedAheadCannotBeCut(t *testing.T) {
 	t.Run("trap_T113_takes_what_is_due", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "ahead", "due")
 		ending := store.Ending{}
 		for i := range marks {
@@ -45,7 +45,7 @@ func TestAClaimWhileRowsThatWereDatedAheadCannotBeCut(t *testing.T) {
 
 func TestACallThatWasBegunWhileTheClockWasAhead(t *testing.T) {
 	called := func(t *testing.T, cut bool) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		sqlsuite.CalledAhead[*sql.Tx](t, s.store, cut, func(days int) {
 			s.exec(t, "update in.semel_inbox set called_at = called_at + $1 * interval '1 day'", days)
 		}, func(days int) {

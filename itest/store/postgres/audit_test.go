@@ -20,9 +20,9 @@ import (
 )
 
 func TestEachForgeryIsFoundInATable(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	sqlsuite.Forgeries(t, func(t testing.TB) sqlsuite.Forged {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		return sqlsuite.Forged{Store: s.store, Exec: func(t testing.TB, statement string) {
 			t.Helper()
 			s.exec(t, "alter table in.semel_acts disable trigger all")
@@ -36,11 +36,11 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 	dsn := services.Postgres(t)
 	db := openDB(t, dsn)
 	t.Run("G6_an_act_that_commits_late_is_sealed_when_it_is_there", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		sqlsuite.LateActs(t, s.store, func(t testing.TB) func() {
 			tx, err := db.Begin()
 			if err == nil {
-				_, err = tx.Exec(s.in(`insert into in.semel_acts ("row", verb, who, why, result, at) values (0, 'late', 'bo', 'slow', 'done', clock_timestamp())`))
+				_, err = tx.Exec(s.inSchema(`insert into in.semel_acts ("row", verb, who, why, result, at) values (0, 'late', 'bo', 'slow', 'done', clock_timestamp())`))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -54,7 +54,7 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 	})
 	t.Run("G6_a_sealing_that_is_killed_goes_on", func(t *testing.T) {
 		for _, at := range []int{0, 2, 5} {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			sqlsuite.Acted(t, s.store, 1, 5)
 			kill := func(lines int) {
 				if lines == at {
@@ -74,10 +74,10 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 	})
 	t.Run("G6_a_foreign_number_does_not_stall_the_sealing", func(t *testing.T) {
 		for _, role := range []string{"owner", "service"} {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			store := s.store
 			if role == "service" { // the role inserts changes but must not read their sequence
-				store = bare(t, worker(t, dsn, fmt.Sprintf("grant usage on schema %[1]q to worker; grant select, insert on all tables in schema %[1]q to worker; "+
+				store = newUnmigratedStore(t, worker(t, dsn, fmt.Sprintf("grant usage on schema %[1]q to worker; grant select, insert on all tables in schema %[1]q to worker; "+
 					"grant update on %[1]q.semel_seal_end to worker", s.schema)), sqlstore.Options{Schema: s.schema})
 			}
 			sqlsuite.Acted(t, store, 1, 3)
@@ -95,7 +95,7 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 		}
 	})
 	t.Run("G6_of_two_that_seal_one_returns_at_once", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		sqlsuite.Acted(t, s.store, 1, 3)
 		var beside admin.Sealed
 		var err error
@@ -145,8 +145,8 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 	operators := openDB(t, dsn)
 	var w waits
 	consumers := w.open(t, dsn)
-	shop := newShop(t, operators, sqlstore.Options{})
-	mine := shopOf(t, consumers, bare(t, consumers, sqlstore.Options{Schema: shop.schema}), shop.schema)
+	shop := newFixture(t, operators, sqlstore.Options{})
+	mine := fixtureOf(t, consumers, newUnmigratedStore(t, consumers, sqlstore.Options{Schema: shop.schema}), shop.schema)
 	t.Run("G6_acts_of_eight_operators_and_their_sealing_cost_a_consumer_no_lock_wait", func(t *testing.T) {
 		var acting sync.WaitGroup
 		var over atomic.Bool
@@ -174,7 +174,7 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 			for i := range 20 {
 				ids = append(ids, fmt.Sprintf("message %d of %d", i, n))
 			}
-			if r, err := mine.attempt(t, mine.marks(t, ids...)); err != nil || r.Outcome != store.Committed {
+			if r, err := mine.attempt(t, mine.makeMarks(t, ids...)); err != nil || r.Outcome != store.Committed {
 				t.Fatalf("batch %d: %+v, %v", n, r, err)
 			}
 		}
@@ -185,7 +185,7 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 		}
 		sqlsuite.SealedAll(t, shop.store, nil)
 		found, r := sqlsuite.AuditFindings(t, shop.store, nil)
-		if len(found) > 0 || r.Lines == 0 || r.Lines != one[int64](t, operators, shop.in("select count(*) from in.semel_acts")) {
+		if len(found) > 0 || r.Lines == 0 || r.Lines != queryOne[int64](t, operators, shop.inSchema("select count(*) from in.semel_acts")) {
 			t.Errorf("%q in %d lines", found, r.Lines)
 		}
 		t.Logf("%d acts", r.Lines)
@@ -193,7 +193,7 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 	t.Run("G6_a_wait_would_have_been_told", func(t *testing.T) {
 		tx, err := operators.Begin()
 		if err == nil {
-			_, err = tx.Exec(shop.in("lock table in.semel_acts in access exclusive mode"))
+			_, err = tx.Exec(shop.inSchema("lock table in.semel_acts in access exclusive mode"))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 		go func() {
 			ended <- mine.store.Record(context.WithoutCancel(t.Context()), store.Act{Verb: "x", Who: "x"})
 		}()
-		until(t, operators, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and clock_timestamp() > query_start + interval '100ms')")
+		waitTrue(t, operators, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and clock_timestamp() > query_start + interval '100ms')")
 		if err := tx.Rollback(); err != nil {
 			t.Error(err)
 		}

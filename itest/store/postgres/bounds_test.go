@@ -8,7 +8,7 @@ import (
 )
 
 func TestUnknownOutcomesAndStatesAreKeptOut(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	if _, err := s.store.Scope(t.Context(), "billing", "", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestUnknownOutcomesAndStatesAreKeptOut(t *testing.T) {
 			"outcome": "insert into in.semel_markers (scope, at, outcome, version, id) values (1, now(), 6, 0, '\\x0062')",
 			"state":   strings.NewReplacer("'RECEIVED'", "'ELSEWHERE'", "100000", "4").Replace(waitingRows),
 		} {
-			if _, err := s.db.Exec(s.in(statement)); err == nil || !strings.Contains(err.Error(), "23514") {
+			if _, err := s.db.Exec(s.inSchema(statement)); err == nil || !strings.Contains(err.Error(), "23514") {
 				t.Errorf("an unknown %s is written: %v", what, err)
 			}
 		}

@@ -21,9 +21,9 @@ select 1, s.number, s.consumer, ('\x00'::bytea || n::text::bytea), '', 0, false,
 from generate_series(1, 100000) n join in.semel_scopes s on s.consumer = case n % 4 when 0 then 'billing'::bytea else 'audit'::bytea end`
 
 func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("D3_an_inbox_of_many_rows_is_not_read_whole_for_a_claim", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		for _, consumer := range []string{"billing", "audit"} {
 			if _, err := s.store.Scope(t.Context(), consumer, "", 0); err != nil {
 				t.Fatal(err)
@@ -40,7 +40,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 		s.findsByNumber(t, db)
 	})
 	t.Run("D3_nor_one_without_statistics_which_has_grown_since_plans_were_made", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		for _, consumer := range []string{"billing", "audit"} {
 			if _, err := s.store.Scope(t.Context(), consumer, "", 0); err != nil {
 				t.Fatal(err)
@@ -59,7 +59,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 
 // findsByNumber checks the query plans of the statements for claims. The server must find each row by its number and
 // each marker by its identity.
-func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
+func (s *fixture) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
 	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, State: store.StateCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, State: store.StateCompleted}}
 	some := []any{sqlform.EndingsArgument(sqlform.Crypt{}, endings)}

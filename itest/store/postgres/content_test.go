@@ -11,7 +11,7 @@ import (
 )
 
 func TestWhatADatabaseRefusesIsTheMessagesFault(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	s.exec(t, "create table in.mine (name text, doc jsonb, number int check (number < 10))")
 	s.exec(t, `create function in.refuse() returns trigger language plpgsql as
 		$$ begin raise exception 'duplicate key value violates unique constraint "the_name"'; end $$`)
@@ -19,10 +19,10 @@ func TestWhatADatabaseRefusesIsTheMessagesFault(t *testing.T) {
 	s.exec(t, "create trigger refuse before insert on in.guarded for each row execute function in.refuse()")
 	refused := func(t *testing.T, state, statement string, args ...any) error {
 		t.Helper()
-		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "a"))
+		b, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "a"))
 		defer b.Rollback(t.Context())
-		_, err := b.Tx(0).ExecContext(t.Context(), s.in(statement), args...)
-		s.is(t, err, store.ClassPermanent, state)
+		_, err := b.Tx(0).ExecContext(t.Context(), s.inSchema(statement), args...)
+		s.expectError(t, err, store.ClassPermanent, state)
 		if !b.(store.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
@@ -52,14 +52,14 @@ func TestWhatADatabaseRefusesIsTheMessagesFault(t *testing.T) {
 			t.Error("a check counts as a unique constraint")
 		}
 	})
-	s.works(t, s.marks(t, "a"))
+	s.expectWorks(t, s.makeMarks(t, "a"))
 }
 
 func TestRowsKeepWhatCame(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	t.Run("trap_83_a_body_comes_back_byte_for_byte", func(t *testing.T) {
 		bodies := []string{`{"b":1, "a":2,  "a":3}`, "\x00\xff", `{"n":1e400000,"s":"\ud800"}`, "", "1.0"}
-		marks := s.marks(t, "a", "b", "c", "d", "e")
+		marks := s.makeMarks(t, "a", "b", "c", "d", "e")
 		b, _ := s.begin(t, store.TxOptions{}, marks)
 		var rows []store.Row
 		for i, body := range bodies {
@@ -83,7 +83,7 @@ func TestRowsKeepWhatCame(t *testing.T) {
 }
 
 func TestTimesAndNumbers(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	t.Run("trap_102_times_are_of_the_moment_and_not_of_the_transactions_start", func(t *testing.T) {
 		tx, err := s.db.Begin()
 		if err != nil {
@@ -93,17 +93,17 @@ func TestTimesAndNumbers(t *testing.T) {
 		if _, err := tx.Exec("select now()"); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := s.store.MarkIn(t.Context(), tx, s.marks(t, "late")); err != nil || v[0].Kind != store.Fresh {
+		if v, err := s.store.MarkIn(t.Context(), tx, s.makeMarks(t, "late")); err != nil || v[0].Kind != store.Fresh {
 			t.Fatal(v, err)
 		}
 		var later bool
-		if err := tx.QueryRow(s.in("select at > now() from in.semel_markers where id = '\\x006c617465'")).Scan(&later); err != nil || !later {
+		if err := tx.QueryRow(s.inSchema("select at > now() from in.semel_markers where id = '\\x006c617465'")).Scan(&later); err != nil || !later {
 			t.Errorf("the marker's time is the transaction's start: %t, %v", later, err)
 		}
 	})
 	t.Run("trap_103_a_row_that_commits_late_with_an_early_number_is_found", func(t *testing.T) {
 		park := func(id string) store.Batch[*sql.Tx] {
-			marks := s.marks(t, id)
+			marks := s.makeMarks(t, id)
 			marks[0].As = store.Parked
 			b, _ := s.begin(t, store.TxOptions{}, marks)
 			return b
@@ -114,7 +114,7 @@ func TestTimesAndNumbers(t *testing.T) {
 		}
 		early, late := park("early"), park("later")
 		// The transaction of the batch early gets its row numbers first and commits last.
-		if _, err := early.Tx(0).Exec(s.in(copyRow), []byte("\x00early too")); err != nil {
+		if _, err := early.Tx(0).Exec(s.inSchema(copyRow), []byte("\x00early too")); err != nil {
 			t.Fatal(err)
 		}
 		var seen [2][]store.StoredRow

@@ -17,16 +17,16 @@ import (
 )
 
 func TestMarksThatWait(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	t.Run("case_5_a_copy_in_flight_elsewhere_ends_the_wait_as_contended", func(t *testing.T) {
-		first, _ := s.begin(t, store.TxOptions{}, s.marks(t, "a"))
-		_, _, err := s.store.Begin(t.Context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, s.marks(t, "b", "a"))
-		s.is(t, err, store.ClassContended, "55P03")
+		first, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "a"))
+		_, _, err := s.store.Begin(t.Context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, s.makeMarks(t, "b", "a"))
+		s.expectError(t, err, store.ClassContended, "55P03")
 		first.Rollback(t.Context())
-		s.works(t, s.marks(t, "a", "b"))
+		s.expectWorks(t, s.makeMarks(t, "a", "b"))
 	})
 	t.Run("trap_9_the_time_out_of_marks_does_not_govern_effects", func(t *testing.T) {
-		b, _ := s.begin(t, store.TxOptions{MarkLock: 20 * time.Millisecond, EffectLock: 1234 * time.Millisecond, Idle: time.Minute}, s.marks(t, "c"))
+		b, _ := s.begin(t, store.TxOptions{MarkLock: 20 * time.Millisecond, EffectLock: 1234 * time.Millisecond, Idle: time.Minute}, s.makeMarks(t, "c"))
 		defer b.Rollback(t.Context())
 		for setting, want := range map[string]string{"lock_timeout": "1234ms", "idle_in_transaction_session_timeout": "1min"} {
 			if got := shown(t, b.Tx(0), setting); got != want {
@@ -44,7 +44,7 @@ func TestMarksThatWait(t *testing.T) {
 			ended.Go(func() {
 				random := rand.New(rand.NewPCG(99, uint64(worker)))
 				for range 10 {
-					mine := s.marks(t, ids...)
+					mine := s.makeMarks(t, ids...)
 					random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 					b, _, err := s.store.Begin(t.Context(), store.TxOptions{MarkLock: time.Minute}, mine[:40])
 					if err != nil {
@@ -62,45 +62,45 @@ func TestMarksThatWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := stranger.Exec(s.in("lock table in.semel_markers")); err != nil {
+		if _, err := stranger.Exec(s.inSchema("lock table in.semel_markers")); err != nil {
 			t.Fatal(err)
 		}
-		marks := s.marks(t, "h")
+		marks := s.makeMarks(t, "h")
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, _, err = s.store.Begin(ctx, store.TxOptions{}, marks)
-		s.is(t, err, store.ClassDown, "")
+		s.expectError(t, err, store.ClassDown, "")
 		if err := stranger.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		s.works(t, marks)
+		s.expectWorks(t, marks)
 	})
 }
 
 func TestEffectsThatConflict(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	t.Run("trap_97_conflicts_are_nobodys_attempt_and_cancelled_statements_are_one", func(t *testing.T) {
 		s.exec(t, "create table in.accounts (id int primary key, balance int)")
 		s.exec(t, "insert into in.accounts values (1, 0), (2, 0)")
 		update := func(b store.Batch[*sql.Tx], id int) error {
-			_, err := b.Tx(0).ExecContext(t.Context(), s.in("update in.accounts set balance = balance + 1 where id = $1"), id)
+			_, err := b.Tx(0).ExecContext(t.Context(), s.inSchema("update in.accounts set balance = balance + 1 where id = $1"), id)
 			return err
 		}
-		first, _ := s.begin(t, store.TxOptions{}, s.marks(t, "d"))
-		second, _ := s.begin(t, store.TxOptions{EffectLock: 20 * time.Millisecond}, s.marks(t, "e"))
+		first, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "d"))
+		second, _ := s.begin(t, store.TxOptions{EffectLock: 20 * time.Millisecond}, s.makeMarks(t, "e"))
 		if err := update(first, 1); err != nil {
 			t.Fatal(err)
 		}
-		s.is(t, update(second, 1), store.ClassContended, "55P03")
+		s.expectError(t, update(second, 1), store.ClassContended, "55P03")
 		second.Rollback(t.Context())
 
-		third, _ := s.begin(t, store.TxOptions{EffectLock: time.Minute}, s.marks(t, "e"))
+		third, _ := s.begin(t, store.TxOptions{EffectLock: time.Minute}, s.makeMarks(t, "e"))
 		if err := update(third, 2); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- update(first, 2) }()
-		until(t, s.db, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())")
+		waitTrue(t, s.db, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())")
 		errs := []error{update(third, 1), nil}
 		third.Rollback(t.Context())
 		errs[1] = <-ended
@@ -110,25 +110,25 @@ func TestEffectsThatConflict(t *testing.T) {
 		}
 		for _, err := range errs {
 			if err != nil {
-				s.is(t, err, store.ClassContended, "40P01")
+				s.expectError(t, err, store.ClassContended, "40P01")
 			}
 		}
 
-		fourth, _ := s.begin(t, store.TxOptions{}, s.marks(t, "f"))
+		fourth, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "f"))
 		_, err := fourth.Tx(0).ExecContext(t.Context(), "set local statement_timeout = '20ms'; select pg_sleep(30)")
-		s.is(t, err, store.ClassRetry, "57014")
+		s.expectError(t, err, store.ClassRetry, "57014")
 		fourth.Rollback(t.Context())
-		s.works(t, s.marks(t, "d", "e", "f"))
+		s.expectWorks(t, s.makeMarks(t, "d", "e", "f"))
 	})
 }
 
 func TestFrozenOwners(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	t.Run("law_11_a_frozen_owner_loses_its_transaction_to_the_server", func(t *testing.T) {
-		marks := s.marks(t, "g")
+		marks := s.makeMarks(t, "g")
 		frozen, _ := s.begin(t, store.TxOptions{Idle: 2 * time.Second}, marks)
-		s.works(t, marks)
-		s.is(t, s.Effect(t.Context(), frozen.Tx(0), "g"), store.ClassDown, "")
+		s.expectWorks(t, marks)
+		s.expectError(t, s.Effect(t.Context(), frozen.Tx(0), "g"), store.ClassDown, "")
 		if r := frozen.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted {
 			t.Errorf("the commit says %+v, want not committed", r)
 		}
@@ -145,31 +145,31 @@ func shown(t testing.TB, tx *sql.Tx, setting string) (value string) {
 
 func TestBatchesInTurn(t *testing.T) {
 	dsn := services.Postgres(t)
-	s := newShop(t, openDB(t, dsn, "lock_timeout=20ms"), sqlstore.Options{})
-	other := newShop(t, s.db, sqlstore.Options{})
+	s := newFixture(t, openDB(t, dsn, "lock_timeout=20ms"), sqlstore.Options{})
+	other := newFixture(t, s.db, sqlstore.Options{})
 	serial := store.TxOptions{Serial: true, MarkLock: time.Millisecond, EffectLock: time.Minute}
 	t.Run("case_2_who_waits_for_the_consumers_lock_longer_than_its_turn_has_met_contention", func(t *testing.T) {
-		first, _ := s.begin(t, serial, s.marks(t, "first"))
+		first, _ := s.begin(t, serial, s.makeMarks(t, "first"))
 		soon := serial
 		soon.Turn = 50 * time.Millisecond
-		if _, _, err := s.store.Begin(t.Context(), soon, s.marks(t, "second")); err == nil || s.store.Classify(err) != store.ClassContended {
+		if _, _, err := s.store.Begin(t.Context(), soon, s.makeMarks(t, "second")); err == nil || s.store.Classify(err) != store.ClassContended {
 			t.Errorf("the second batch says %v", err)
 		}
 		first.Rollback(t.Context())
-		second, _ := s.begin(t, soon, s.marks(t, "second"))
+		second, _ := s.begin(t, soon, s.makeMarks(t, "second"))
 		second.Rollback(t.Context())
 	})
 	t.Run("case_2_the_consumers_lock_is_waited_for_without_a_lock_time_out", func(t *testing.T) {
-		first, _ := s.begin(t, serial, s.marks(t, "a"))
+		first, _ := s.begin(t, serial, s.makeMarks(t, "a"))
 		begun := make(chan store.Batch[*sql.Tx], 1)
 		go func() {
-			second, _, err := s.store.Begin(t.Context(), serial, s.marks(t, "b"))
+			second, _, err := s.store.Begin(t.Context(), serial, s.makeMarks(t, "b"))
 			if err != nil {
 				t.Error(err)
 			}
 			begun <- second
 		}()
-		until(t, s.db, "select exists (select from pg_stat_activity where wait_event = 'advisory' and datname = current_database() and clock_timestamp() > query_start + interval '50ms')")
+		waitTrue(t, s.db, "select exists (select from pg_stat_activity where wait_event = 'advisory' and datname = current_database() and clock_timestamp() > query_start + interval '50ms')")
 		if r := first.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Errorf("the commit says %+v", r)
 		}
@@ -180,13 +180,13 @@ func TestBatchesInTurn(t *testing.T) {
 		second.Rollback(t.Context())
 	})
 	t.Run("other_consumers_and_other_stores_do_not_wait", func(t *testing.T) {
-		first, _ := s.begin(t, serial, s.marks(t, "c"))
+		first, _ := s.begin(t, serial, s.makeMarks(t, "c"))
 		scope, err := s.store.Scope(t.Context(), "shipping", "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		second, _ := s.begin(t, serial, []store.Mark{{Scope: scope, ID: []byte("c"), As: store.Applied}})
-		third, _ := other.begin(t, serial, other.marks(t, "c"))
+		third, _ := other.begin(t, serial, other.makeMarks(t, "c"))
 		for _, b := range []store.Batch[*sql.Tx]{third, second, first} {
 			b.Rollback(t.Context())
 		}
@@ -195,13 +195,13 @@ func TestBatchesInTurn(t *testing.T) {
 
 func TestOwnersOfTheConsumersLock(t *testing.T) {
 	dsn := services.Postgres(t)
-	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
+	s := newFixture(t, openDB(t, dsn), sqlstore.Options{})
 	serial := store.TxOptions{Serial: true, MarkLock: time.Millisecond, EffectLock: time.Minute}
 	t.Run("law_11_a_frozen_owner_of_the_lock_loses_it_to_the_server", func(t *testing.T) {
 		o := serial
 		o.Idle = 2 * time.Second
-		frozen, _ := s.begin(t, o, s.marks(t, "d"))
-		next, _ := s.begin(t, serial, s.marks(t, "e"))
+		frozen, _ := s.begin(t, o, s.makeMarks(t, "d"))
+		next, _ := s.begin(t, serial, s.makeMarks(t, "e"))
 		next.Rollback(t.Context())
 		frozen.Rollback(t.Context())
 	})
@@ -210,29 +210,29 @@ func TestOwnersOfTheConsumersLock(t *testing.T) {
 		frozen := *s
 		// With the simple protocol, each protocol message to the server contains one whole statement. A server that has
 		// received half of a statement would wait for the rest without a timeout.
-		frozen.store = bare(t, openDB(t, p.DSN(), "default_query_exec_mode=simple_protocol"), sqlstore.Options{Schema: s.schema})
+		frozen.store = newUnmigratedStore(t, openDB(t, p.DSN(), "default_query_exec_mode=simple_protocol"), sqlstore.Options{Schema: s.schema})
 		p.HoldRequest(pgproxy.Containing("with settings"))
 		o := serial
 		o.Idle = 2 * time.Second
-		marks := s.marks(t, "d")
+		marks := s.makeMarks(t, "d")
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			_, _, err := frozen.store.Begin(ctx, o, marks)
 			ended <- err
 		}()
-		until(t, s.db, "select exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
-		next, _ := s.begin(t, serial, s.marks(t, "e"))
+		waitTrue(t, s.db, "select exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
+		next, _ := s.begin(t, serial, s.makeMarks(t, "e"))
 		next.Rollback(t.Context())
 		cancel()
-		s.is(t, <-ended, store.ClassDown, "")
+		s.expectError(t, <-ended, store.ClassDown, "")
 	})
 	t.Run("a_wait_for_the_lock_ends_with_its_context", func(t *testing.T) {
-		first, _ := s.begin(t, serial, s.marks(t, "f"))
+		first, _ := s.begin(t, serial, s.makeMarks(t, "f"))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, _, err := s.store.Begin(ctx, serial, s.marks(t, "g"))
-		s.is(t, err, store.ClassDown, "")
+		_, _, err := s.store.Begin(ctx, serial, s.makeMarks(t, "g"))
+		s.expectError(t, err, store.ClassDown, "")
 		first.Rollback(t.Context())
 	})
 }
@@ -241,8 +241,8 @@ func TestIsolation(t *testing.T) {
 	dsn := services.Postgres(t)
 	for _, role := range []string{"read%20committed", "repeatable%20read", "serializable"} {
 		t.Run("trap_T24_the_level_is_read_committed_where_the_default_is_"+strings.ReplaceAll(role, "%20", "_"), func(t *testing.T) {
-			s := newShop(t, openDB(t, dsn, "default_transaction_isolation="+role), sqlstore.Options{})
-			b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "a"))
+			s := newFixture(t, openDB(t, dsn, "default_transaction_isolation="+role), sqlstore.Options{})
+			b, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "a"))
 			defer b.Rollback(t.Context())
 			if got := shown(t, b.Tx(0), "transaction_isolation"); got != "read committed" {
 				t.Errorf("the level is %s", got)
@@ -253,7 +253,7 @@ func TestIsolation(t *testing.T) {
 		sql.LevelReadCommitted: "read committed", sql.LevelRepeatableRead: "repeatable read", sql.LevelSerializable: "serializable",
 	} {
 		t.Run("trap_T23_copies_at_once_have_one_effect_at_"+want, func(t *testing.T) {
-			s := newShop(t, openDB(t, dsn), sqlstore.Options{Isolation: level})
+			s := newFixture(t, openDB(t, dsn), sqlstore.Options{Isolation: level})
 			b, _ := s.begin(t, store.TxOptions{}, nil)
 			if got := shown(t, b.Tx(store.All), "transaction_isolation"); got != want {
 				t.Errorf("the level is %s, want %s", got, want)
@@ -261,31 +261,31 @@ func TestIsolation(t *testing.T) {
 			b.Rollback(t.Context())
 			var ended sync.WaitGroup
 			for range 8 {
-				ended.Go(func() { untilApplied(t, s, s.marks(t, "a", "b", "c")) })
+				ended.Go(func() { untilApplied(t, s, s.makeMarks(t, "a", "b", "c")) })
 			}
 			ended.Wait()
-			s.works(t, s.marks(t, "a", "b", "c"))
+			s.expectWorks(t, s.makeMarks(t, "a", "b", "c"))
 		})
 	}
 	t.Run("trap_98_above_read_committed_a_copy_in_flight_is_contended", func(t *testing.T) {
-		s := newShop(t, openDB(t, dsn), sqlstore.Options{Isolation: sql.LevelRepeatableRead})
-		marks := s.marks(t, "a")
+		s := newFixture(t, openDB(t, dsn), sqlstore.Options{Isolation: sql.LevelRepeatableRead})
+		marks := s.makeMarks(t, "a")
 		first, _ := s.begin(t, store.TxOptions{}, marks)
 		ended := make(chan error, 1)
 		go func() {
 			_, _, err := s.store.Begin(t.Context(), store.TxOptions{}, marks)
 			ended <- err
 		}()
-		until(t, s.db, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())")
+		waitTrue(t, s.db, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())")
 		if r := first.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
-		s.is(t, <-ended, store.ClassContended, "40001")
+		s.expectError(t, <-ended, store.ClassContended, "40001")
 	})
 }
 
 // untilApplied applies messages like a consumer: messages whose marker is locked elsewhere are delivered again.
-func untilApplied(t testing.TB, s *shop, marks []store.Mark) {
+func untilApplied(t testing.TB, s *fixture, marks []store.Mark) {
 	for {
 		r, err := s.attempt(t, marks)
 		switch {

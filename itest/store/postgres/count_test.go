@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function counting returns a database with a single connection, and the proxy that counts its round trips.
-func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
+// newCountingProxy returns a database with a single connection, and the proxy that counts its round trips.
+func newCountingProxy(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
 	t.Helper()
 	p := pgproxy.Start(t, services.Postgres(t))
 	config, err := pgx.ParseConfig(p.DSN())
@@ -32,8 +32,8 @@ func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
 }
 
 func TestRoundTripsOfABatch(t *testing.T) {
-	p, db := counting(t)
-	s := newShop(t, db, sqlstore.Options{})
+	p, db := newCountingProxy(t)
+	s := newFixture(t, db, sqlstore.Options{})
 	row := store.Row{Mark: 1, State: store.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
 		name        string
@@ -57,7 +57,7 @@ func TestRoundTripsOfABatch(t *testing.T) {
 			for i := batch.first; i < batch.last; i++ {
 				ids = append(ids, fmt.Sprint(i))
 			}
-			marks := s.marks(t, ids...)
+			marks := s.makeMarks(t, ids...)
 			p.ResetCounts()
 			b, v := s.begin(t, batch.options, marks)
 			for i := range v[:len(v)-len(batch.ending.Trim)] {
@@ -82,8 +82,8 @@ func TestRoundTripsOfABatch(t *testing.T) {
 // policy with the table of partitions, rows, markers, bodies, COMMIT.
 func TestRoundTripsOfASlice(t *testing.T) {
 	const slice = 8
-	p, db := counting(t)
-	s := keeping(t, db, month)
+	p, db := newCountingProxy(t)
+	s := newRetentionFixture(t, db, month)
 	if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
 		t.Fatal(err)
 	}

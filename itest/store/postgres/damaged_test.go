@@ -77,21 +77,21 @@ func guardTriggers(do string, most int) string {
 }
 
 func TestDamagedTables(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("trap_T98_tables_that_do_not_protect_are_refused_with_the_statement_that_mends_them", func(t *testing.T) {
 		for _, d := range damages {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			s.exec(t, d.done)
 			err := s.store.Check(t.Context())
 			sqlsuite.Refused(t, err, d.says)
-			if err != nil && !strings.Contains(err.Error(), s.in(d.remedy)) {
+			if err != nil && !strings.Contains(err.Error(), s.inSchema(d.remedy)) {
 				t.Errorf("after %s the remedy is missing: %v", d.done, err)
 			}
-			s.mend(t, s.in(d.remedy), d.done)
+			s.mend(t, s.inSchema(d.remedy), d.done)
 		}
 	})
 	t.Run("trap_T98_all_damages_are_named_at_once", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		for _, d := range damages[:9] {
 			s.exec(t, strings.ReplaceAll(d.done, "create trigger mine", "create or replace trigger mine"))
 		}
@@ -103,7 +103,7 @@ func TestDamagedTables(t *testing.T) {
 		s.exec(t, "delete from in.semel_guard_end")
 	})
 	t.Run("what_only_looks_at_the_tables_is_let_alone", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		s.exec(t, "create function in.tell() returns trigger language plpgsql as $$ begin perform pg_notify('parked', ''); return null; end $$")
 		s.exec(t, "create trigger tell after insert on in.semel_inbox for each row execute function in.tell()")
 		s.exec(t, "create index mine on in.semel_markers (at)")
@@ -121,24 +121,24 @@ func TestDamagedTables(t *testing.T) {
 		"markers_in_partitions":              partitioned,
 	} {
 		t.Run("what_does_nothing_here_is_let_alone/"+name, func(t *testing.T) {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			s.exec(t, done)
 			if err := s.store.Check(t.Context()); err != nil {
 				t.Error(err)
 			}
-			s.works(t, s.marks(t, "1", "2", "3"))
+			s.expectWorks(t, s.makeMarks(t, "1", "2", "3"))
 		})
 	}
 	t.Run("trap_T98_a_session_without_triggers_is_refused", func(t *testing.T) {
 		dsn := services.Postgres(t)
-		migrated(t, openDB(t, dsn), sqlstore.Options{})
-		without := bare(t, openDB(t, dsn, "session_replication_role=replica"), sqlstore.Options{})
+		newMigratedStore(t, openDB(t, dsn), sqlstore.Options{})
+		without := newUnmigratedStore(t, openDB(t, dsn, "session_replication_role=replica"), sqlstore.Options{})
 		sqlsuite.Refused(t, without.Check(t.Context()), "session_replication_role is replica")
 	})
 }
 
 // mend runs the remedy if the remedy is an SQL statement, and checks that the store accepts the tables again.
-func (s *shop) mend(t *testing.T, remedy, done string) {
+func (s *fixture) mend(t *testing.T, remedy, done string) {
 	t.Helper()
 	if first, _, _ := strings.Cut(remedy, " "); first != "alter" && first != "drop" && first != "delete" {
 		return

@@ -18,9 +18,9 @@ import (
 )
 
 func TestActsReachMarkersByDay(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	common := s.store
-	s.dated(t, 1)
+	s.useDailyPartitions(t, 1)
 	t.Run("G4_of_a_row_through_the_store_of_all", func(t *testing.T) {
 		id := uuid(0, 1)
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", id)
@@ -72,7 +72,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		}
 	})
 	t.Run("law_12_the_store_of_all_marks_nothing_of_the_consumer", func(t *testing.T) {
-		other := bare(t, s.db, sqlstore.Options{Schema: s.schema})
+		other := newUnmigratedStore(t, s.db, sqlstore.Options{Schema: s.schema})
 		if _, err := other.Scope(t.Context(), "billing", "shop", 0); !errors.Is(err, semel.ErrState) {
 			t.Errorf("the error is %v", err)
 		}
@@ -96,13 +96,13 @@ func TestActsReachMarkersByDay(t *testing.T) {
 }
 
 func TestMarkersAreMovedToDays(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("trap_T80_by_a_consumer_that_stands_still", func(t *testing.T) {
 		sqlsuite.Today(t)
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		young, old := uuid(-1, 1), uuid(-9, 2)
-		s.ends(t, store.Applied, young, old)
-		s.ends(t, store.Parked, uuid(-9, 3))
+		s.processAll(t, store.Applied, young, old)
+		s.processAll(t, store.Parked, uuid(-9, 3))
 		o := sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2}
 		if _, err := s.store.Dated(t.Context(), o); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "move them") {
 			t.Errorf("without asking for it: %v", err)
@@ -113,14 +113,14 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.store, s.Instance.Store = st, st
-		wantVerdicts(t, s.ends(t, store.Applied, young, old, uuid(-9, 3), uuid(-9, 4), uuid(0, 5)), isApplied, isApplied, isParked, isOld, isFresh)
+		wantVerdicts(t, s.processAll(t, store.Applied, young, old, uuid(-9, 3), uuid(-9, 4), uuid(0, 5)), isApplied, isApplied, isParked, isOld, isFresh)
 		if err := st.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("trap_T80_with_the_rows_of_what_lies_outside", func(t *testing.T) {
 		sqlsuite.Today(t)
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(-9, 1), uuid(0, 2), uuid(40, 3))
 		rows := make([]store.Row, len(marks))
 		for i := range marks {
@@ -146,8 +146,8 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 		}
 	})
 	t.Run("A7_not_where_ids_are_spelled_in_another_case", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
-		s.ends(t, store.Applied, strings.ToUpper("0190a5e2-7d0b-7c3e-8f00-0123456789ab"))
+		s := newFixture(t, db, sqlstore.Options{})
+		s.processAll(t, store.Applied, strings.ToUpper("0190a5e2-7d0b-7c3e-8f00-0123456789ab"))
 		if _, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true}); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "differ in case") {
 			t.Errorf("the error is %v", err)
 		}

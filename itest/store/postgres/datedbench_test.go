@@ -12,10 +12,10 @@ import (
 // the benchmark deletes as many markers one by one.
 func BenchmarkADayIsDropped(b *testing.B) {
 	const markers = 1_000_000
-	db := fresh(b)
+	db := newDatabase(b)
 	for range b.N {
-		s := newShop(b, db, sqlstore.Options{}).dated(b, 3)
-		s.retained(b, 2*aDay)
+		s := newFixture(b, db, sqlstore.Options{}).useDailyPartitions(b, 3)
+		s.setRetention(b, 2*aDay)
 		if _, err := s.Instance.Store.Scope(b.Context(), "billing", "shop", 0); err != nil {
 			b.Fatal(err)
 		}
@@ -25,13 +25,13 @@ from generate_series(1, $1::bigint) n`, markers)
 		s.exec(b, "insert into in.semel_markers select scope, at - interval '9 days', outcome, version, id, sum, long_id from in.semel_markers_1")
 		s.exec(b, "checkpoint")
 		wal := func() (n int64) {
-			return one[int64](b, db, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
+			return queryOne[int64](b, db, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
 		}
-		if _, err := s.kept().Advance(b.Context(), "billing"); err != nil {
+		if _, err := s.reaper().Advance(b.Context(), "billing"); err != nil {
 			b.Fatal(err)
 		}
 		first, began := wal(), time.Now()
-		r, err := s.kept().Reap(b.Context(), store.Reaping{Consumer: "billing", Most: 1000})
+		r, err := s.reaper().Reap(b.Context(), store.Reaping{Consumer: "billing", Most: 1000})
 		if err != nil || r.Days != 1 {
 			b.Fatalf("%+v, %v", r, err)
 		}
@@ -49,9 +49,9 @@ from generate_series(1, $1::bigint) n`, markers)
 // their times, a thousand in each transaction.
 func BenchmarkBytesOfAMarker(b *testing.B) {
 	const markers, atOnce = 1_000_000, 1000
-	db := fresh(b)
+	db := newDatabase(b)
 	for range b.N {
-		s := newShop(b, db, sqlstore.Options{}).dated(b, 0)
+		s := newFixture(b, db, sqlstore.Options{}).useDailyPartitions(b, 0)
 		day := "in.semel_markers_1_" + time.Now().UTC().Format("20060102")
 		for _, table := range []string{"in.semel_markers_1", "in.semel_markers"} {
 			for first := range markers / atOnce {
@@ -63,7 +63,7 @@ from generate_series($1::bigint, $2::bigint) n`, first*atOnce, first*atOnce+atOn
 			}
 		}
 		size := func(function, table string) float64 {
-			return float64(one[int64](b, db, s.in("select "+function+"('"+table+"'::regclass)"))) / markers
+			return float64(queryOne[int64](b, db, s.inSchema("select "+function+"('"+table+"'::regclass)"))) / markers
 		}
 		for name, table := range map[string]string{"day": day, "all": "in.semel_markers"} {
 			b.ReportMetric(size("pg_table_size", table), "table-bytes/"+name)

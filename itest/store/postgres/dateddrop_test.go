@@ -14,15 +14,15 @@ import (
 )
 
 // rowOf inserts an inbox row for a marker. The parameter ago says how long ago the row was changed.
-func (s *shop) rowOf(t *testing.T, state, conflict, ago string) {
+func (s *fixture) rowOf(t *testing.T, state, conflict, ago string) {
 	t.Helper()
 	s.exec(t, `insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, started, finished, repeated, first_error, last_error)
 select 1, scope, id, decode($2, 'hex'), 0, false, $1, '', '', 0, 0, '', '', '', '{}', 'x', at, now() - $3::text::interval, 0, 0, 0, '', '' from in.semel_markers_1`, state, conflict, ago)
 }
 
-// The method comes creates the daily partitions of the next ten days.
-func (s *shop) comes(t *testing.T) {
+// createNextDays creates the daily partitions of the next ten days.
+func (s *fixture) createNextDays(t *testing.T) {
 	t.Helper()
 	const day = "in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date + "
 	s.exec(t, "create table in.coming partition of in.semel_markers_1 for values from ("+day+"4)) to ("+day+"10))")
@@ -30,38 +30,38 @@ func (s *shop) comes(t *testing.T) {
 }
 
 func TestADayThatStays(t *testing.T) {
-	db := fresh(t)
-	open := func(t *testing.T, back int) *shop {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, back)
-		s.retained(t, 2*aDay)
+	db := newDatabase(t)
+	open := func(t *testing.T, back int) *fixture {
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, back)
+		s.setRetention(t, 2*aDay)
 		return s
 	}
 	t.Run("H3_what_was_dropped_stays_dropped_under_a_longer_retention", func(t *testing.T) {
 		s := open(t, 6)
 		old := uuid(-4, 1)
-		s.ends(t, store.Applied, old)
+		s.processAll(t, store.Applied, old)
 		if r := s.pass(t); r.Days != 4 {
 			t.Fatalf("the pass removed %+v", r)
 		}
-		s.retained(t, 30*aDay)
+		s.setRetention(t, 30*aDay)
 		s.pass(t)
-		wantVerdicts(t, s.ends(t, store.Applied, old), isOld)
+		wantVerdicts(t, s.processAll(t, store.Applied, old), isOld)
 		if err := s.store.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("trap_T68_while_a_conflict_of_it_waits_for_a_person", func(t *testing.T) {
 		s := open(t, 6)
-		s.ends(t, store.Applied, uuid(-4, 1))
+		s.processAll(t, store.Applied, uuid(-4, 1))
 		s.rowOf(t, "PARKED", "01", "10 days")
-		if r := s.pass(t); r.Days != 3 || r.Rows != 0 || len(s.partitions(t)) != 7 {
-			t.Errorf("the pass removed %+v, and %d days stand", r, len(s.partitions(t)))
+		if r := s.pass(t); r.Days != 3 || r.Rows != 0 || len(s.listPartitions(t)) != 7 {
+			t.Errorf("the pass removed %+v, and %d days stand", r, len(s.listPartitions(t)))
 		}
-		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1)), isApplied)
+		wantVerdicts(t, s.processAll(t, store.Applied, uuid(-4, 1)), isApplied)
 	})
 	t.Run("H3_while_a_message_of_it_has_ended_lately", func(t *testing.T) {
 		s := open(t, 6)
-		s.ends(t, store.Applied, uuid(-4, 1))
+		s.processAll(t, store.Applied, uuid(-4, 1))
 		s.rowOf(t, "COMPLETED", "", "1 hour")
 		if r := s.pass(t); r.Days != 3 || r.Rows != 0 {
 			t.Errorf("the pass removed %+v, and it ended an hour ago", r)
@@ -74,8 +74,8 @@ func TestADayThatStays(t *testing.T) {
 }
 
 func TestWhatStandsAside(t *testing.T) {
-	db := fresh(t)
-	of := func(t *testing.T, s *shop, source string, as store.Outcome, id string) store.Verdict {
+	db := newDatabase(t)
+	of := func(t *testing.T, s *fixture, source string, as store.Outcome, id string) store.Verdict {
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, source, id)
 		marks[0].As = as
 		b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
@@ -87,19 +87,19 @@ func TestWhatStandsAside(t *testing.T) {
 		return v[0]
 	}
 	t.Run("trap_75_is_of_its_source", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 0)
 		past, coming := uuid(-3650, 1), uuid(5, 1)
 		for _, id := range []string{past, coming} {
 			wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Parked, id)}, isFresh)
 		}
 		wantVerdicts(t, []store.Verdict{of(t, s, "mall", store.Applied, past), of(t, s, "mall", store.Applied, coming)}, isOld, isAhead)
 		wantVerdicts(t, []store.Verdict{of(t, s, "mall", store.Parked, past)}, isFresh)
-		s.comes(t)
+		s.createNextDays(t)
 		wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Applied, coming), of(t, s, "mall", store.Applied, coming)}, isParked, isFresh)
 	})
 	t.Run("trap_88_goes_when_its_day_is_gone_and_not_while_it_is_to_come", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 3)
-		s.retained(t, 2*aDay)
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 3)
+		s.setRetention(t, 2*aDay)
 		past, coming := uuid(-3650, 1), uuid(20, 1)
 		for _, id := range []string{past, coming} {
 			wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Discarded, id)}, isFresh)
@@ -112,16 +112,16 @@ func TestWhatStandsAside(t *testing.T) {
 		wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Applied, past), of(t, s, "shop", store.Applied, coming)}, isOld, discarded)
 	})
 	t.Run("trap_88_is_no_id_whose_day_was_made_meanwhile_or_that_is_there", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 3)
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 3)
 		scope, err := s.Instance.Store.Scope(t.Context(), "billing", "shop", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		key := func(id string) []byte {
-			return one[[]byte](t, db, "select '\\x01'::bytea || decode(replace($1, '-', ''), 'hex')", id)
+			return queryOne[[]byte](t, db, "select '\\x01'::bytea || decode(replace($1, '-', ''), 'hex')", id)
 		}
 		past, present, gone := uuid(-3650, 1), uuid(0, 1), uuid(-2, 1)
-		s.ends(t, store.Applied, gone)
+		s.processAll(t, store.Applied, gone)
 		// the low-water mark has passed the day, but the day's partition still exists
 		s.exec(t, "update in.semel_dated set low_day = (now() at time zone 'UTC')::date, low = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date - 1)")
 		for id, want := range map[string]int{past: 1, present: 0, gone: 0} {
@@ -136,7 +136,7 @@ func TestWhatStandsAside(t *testing.T) {
 		}
 	})
 	t.Run("G4_is_shown_by_its_id", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 0)
 		id := uuid(-3650, 1)
 		of(t, s, "shop", store.Parked, id)
 		m, there, err := s.store.Marker(t.Context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
@@ -145,7 +145,7 @@ func TestWhatStandsAside(t *testing.T) {
 		}
 	})
 	t.Run("law_13_is_none_of_a_day_that_should_have_been_made", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 0)
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(9, 1))
 		for days, ready := range map[int]bool{1: false, 2: true} {
 			s.exec(t, "update in.semel_dated set high_day = (now() at time zone 'UTC')::date + $1::int, high = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date + $1::int)", days)
@@ -162,10 +162,10 @@ func TestWhatStandsAside(t *testing.T) {
 		}
 	})
 	t.Run("trap_88_is_met_in_a_transaction_of_a_callers_own", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 0)
 		id := uuid(5, 1)
 		of(t, s, "shop", store.Parked, id)
-		s.comes(t)
+		s.createNextDays(t)
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestAClaimOfAMessageThatStandsAside(t *testing.T) {
 		"law_12_runs_where_nothing_has_it":                "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 0)
+			s := newFixture(t, newDatabase(t), sqlstore.Options{}).useDailyPartitions(t, 0)
 			id := uuid(5, 1)
 			marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", id)
 			marks[0].As = store.Parked
@@ -207,7 +207,7 @@ func TestAClaimOfAMessageThatStandsAside(t *testing.T) {
 			if err := errors.Join(s.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "test", Why: "test"}, rows[0].Seen())...); err != nil {
 				t.Fatal(err)
 			}
-			s.comes(t)
+			s.createNextDays(t)
 			if statement != "" {
 				s.exec(t, statement)
 			}
@@ -226,9 +226,9 @@ func TestAClaimOfAMessageThatStandsAside(t *testing.T) {
 
 func TestWhoReapsDays(t *testing.T) {
 	t.Run("trap_T66_of_two_that_drop_one_does", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 6)
-		s.retained(t, 2*aDay)
-		if err := s.kept().Progressed(t.Context(), "billing", nil); err != nil {
+		s := newFixture(t, newDatabase(t), sqlstore.Options{}).useDailyPartitions(t, 6)
+		s.setRetention(t, 2*aDay)
+		if err := s.reaper().Progressed(t.Context(), "billing", nil); err != nil {
 			t.Fatal(err)
 		}
 		other, err := s.db.BeginTx(t.Context(), nil)

@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method printed executes the text that PrintReaper prints for the consumer: a procedure, which removes old markers
+// runPrintedReaper executes the text that PrintReaper prints for the consumer: a procedure, which removes old markers
 // inside the database, and a call of it.
-func (s *shop) printed(t *testing.T) {
+func (s *fixture) runPrintedReaper(t *testing.T) {
 	t.Helper()
 	var text strings.Builder
 	if err := s.store.PrintReaper(&text, []string{"billing"}); err != nil {
@@ -30,34 +30,34 @@ func (s *shop) printed(t *testing.T) {
 }
 
 func TestThePrintedReaperDropsDays(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 6)
+	s := newFixture(t, newDatabase(t), sqlstore.Options{}).useDailyPartitions(t, 6)
 	t.Run("H3_none_of_who_keeps_for_ever", func(t *testing.T) {
-		s.retained(t, 0)
-		s.printed(t)
-		wantVerdicts(t, s.ends(t, store.Applied, uuid(-5, 9)), isFresh)
-		if n := len(s.partitions(t)); n != 10 {
+		s.setRetention(t, 0)
+		s.runPrintedReaper(t)
+		wantVerdicts(t, s.processAll(t, store.Applied, uuid(-5, 9)), isFresh)
+		if n := len(s.listPartitions(t)); n != 10 {
 			t.Errorf("%d days stand", n)
 		}
 	})
-	s.retained(t, 2*aDay)
-	s.ends(t, store.Applied, uuid(-5, 1), uuid(-1, 2))
-	s.ends(t, store.Parked, uuid(-4, 3))
+	s.setRetention(t, 2*aDay)
+	s.processAll(t, store.Applied, uuid(-5, 1), uuid(-1, 2))
+	s.processAll(t, store.Parked, uuid(-4, 3))
 	t.Run("H3_what_would_go_is_counted", func(t *testing.T) {
-		r, err := s.kept().Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 100, DryRun: true})
-		if err != nil || r.Days != 3 || len(s.partitions(t)) != 10 {
-			t.Errorf("%+v, %v; %d days stand", r, err, len(s.partitions(t)))
+		r, err := s.reaper().Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 100, DryRun: true})
+		if err != nil || r.Days != 3 || len(s.listPartitions(t)) != 10 {
+			t.Errorf("%+v, %v; %d days stand", r, err, len(s.listPartitions(t)))
 		}
-		wantVerdicts(t, s.ends(t, store.Applied, uuid(-5, 1)), isApplied)
+		wantVerdicts(t, s.processAll(t, store.Applied, uuid(-5, 1)), isApplied)
 	})
 	t.Run("H3_those_that_are_due_but_what_has_not_ended", func(t *testing.T) {
-		s.printed(t)
-		if n := len(s.partitions(t)); n != 7 {
+		s.runPrintedReaper(t)
+		if n := len(s.listPartitions(t)); n != 7 {
 			t.Errorf("%d days stand", n)
 		}
-		wantVerdicts(t, s.ends(t, store.Applied, uuid(-5, 1), uuid(-5, 4), uuid(-4, 3), uuid(-1, 2)), isOld, isOld, isParked, isApplied)
+		wantVerdicts(t, s.processAll(t, store.Applied, uuid(-5, 1), uuid(-5, 4), uuid(-4, 3), uuid(-1, 2)), isOld, isOld, isParked, isApplied)
 	})
 	t.Run("H3_the_days_that_stand_are_shown", func(t *testing.T) {
-		all, err := s.kept().Retentions(t.Context(), "billing")
+		all, err := s.reaper().Retentions(t.Context(), "billing")
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%+v, %v", all, err)
 		}

@@ -18,25 +18,25 @@ func snowflake(days int, n int64) string {
 }
 
 func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	sqlsuite.Today(t)
 	st, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.Snowflake, Back: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.store, s.Instance.Store = st, st
-	s.retained(t, 2*aDay)
+	s.setRetention(t, 2*aDay)
 	t.Run("trap_8_each_lies_in_its_day", func(t *testing.T) {
 		for day := -6; day <= 3; day++ {
-			wantVerdicts(t, s.ends(t, store.Applied, snowflake(day, 1)), isFresh)
+			wantVerdicts(t, s.processAll(t, store.Applied, snowflake(day, 1)), isFresh)
 			name := "in.semel_markers_1_" + dayStart(day).Format("20060102")
-			if n := one[int](t, s.db, s.in("select count(*) from "+name)); n != 1 {
+			if n := queryOne[int](t, s.db, s.inSchema("select count(*) from "+name)); n != 1 {
 				t.Errorf("%d markers lie in day %d", n, day)
 			}
 		}
 	})
 	t.Run("trap_88_ten_years_ago_or_ahead_is_not_fresh", func(t *testing.T) {
-		v := s.ends(t, store.Applied, snowflake(3650, 1), snowflake(-3650, 1))
+		v := s.processAll(t, store.Applied, snowflake(3650, 1), snowflake(-3650, 1))
 		if v[0] != isAhead || v[1].Kind != store.Old { // the time of an id with fewer digits may seem to lie in the future
 			t.Errorf("the verdicts are %+v", v)
 		}
@@ -45,7 +45,7 @@ func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the pass removed %+v", r)
 		}
-		wantVerdicts(t, s.ends(t, store.Applied, snowflake(-6, 1), snowflake(-3, 1), snowflake(-1, 1)), isOld, isOld, isApplied)
+		wantVerdicts(t, s.processAll(t, store.Applied, snowflake(-6, 1), snowflake(-3, 1), snowflake(-1, 1)), isOld, isOld, isApplied)
 	})
 	t.Run("H3_only_canonical_decimals_are_of_the_kind", func(t *testing.T) {
 		fits := s.Instance.Store.Limits().FitIdentity

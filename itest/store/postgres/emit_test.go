@@ -15,27 +15,27 @@ import (
 )
 
 // minute moves the times of sent intents one minute back.
-func (s *shop) minute(t testing.TB) {
+func (s *fixture) minute(t testing.TB) {
 	t.Helper()
 	s.exec(t, "update in.semel_inbox set processed_at = processed_at - interval '61 seconds'")
 }
 
 func TestIntentsThatAreSentAgain(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("C12_law_1_by_two_processes_at_once", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		sqlsuite.Emission[*sql.Tx]{Store: s.store, Sender: s.store, ID: "1", Pass: s.minute}.Sends(t)
 	})
 	t.Run("C12_law_1_of_a_consumer_that_marks_in_a_table_of_the_users", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		all := s.store
 		s.adoptAny(t)
 		sqlsuite.Emission[*sql.Tx]{Store: s.store, Sender: all, ID: "1", Pass: s.minute}.Sends(t)
 	})
 	t.Run("C12_law_1_of_a_consumer_whose_markers_lie_in_days", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		all := s.store
-		s.dated(t, 6)
+		s.useDailyPartitions(t, 6)
 		sqlsuite.Emission[*sql.Tx]{Store: s.store, Sender: all, ID: uuid(0, 1), Pass: s.minute,
 			Retention: consumer.RetentionPolicy{Keep: 2 * aDay, IDTime: identity.UUIDv7, DailyPartitions: true}}.Sends(t)
 	})
@@ -43,7 +43,7 @@ func TestIntentsThatAreSentAgain(t *testing.T) {
 
 func TestTheIndexOfCauses(t *testing.T) {
 	t.Run("trap_T80_is_built_beside_those_that_write_where_there_are_rows", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		for _, broken := range []string{
 			"drop index in.semel_inbox_cause",
 			// an invalid index, as after an interrupted build of the index
@@ -62,7 +62,7 @@ func TestTheIndexOfCauses(t *testing.T) {
 		}
 	})
 	t.Run("C12_what_a_message_caused_is_found_by_it", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		s.exec(t, `insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset", broker_id, type, schema, envelope,
 			received_at, changed_at, started, finished, repeated, first_error, last_error, cause)
 			select 1, 1, int8send(n), '', 0, false, 'COMPLETED', '', '', 0, 0, '', '', '', '{}', now(), now(), 0, 0, 0, '', '', case when n % 10 = 0 then int8send(n / 20) end

@@ -17,9 +17,9 @@ import (
 
 // The test searches every column of each row in each table of the schema.
 func TestNothingIsLeftInTheTables(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	sqlsuite.NothingIsLeft(t, func(t testing.TB) sqlsuite.Personal {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		return sqlsuite.Personal{Store: s.store, Where: func(t testing.TB, forms [][]byte) []string { return tablesWith(t, db, s.schema, forms) }}
 	})
 }
@@ -52,7 +52,7 @@ func TestNothingIsLeftInADump(t *testing.T) {
 	dsn := services.Postgres(t)
 	db := openDB(t, dsn)
 	sqlsuite.NothingIsLeft(t, func(t testing.TB) sqlsuite.Personal {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		return sqlsuite.Personal{Store: s.store, Where: func(t testing.TB, forms [][]byte) []string {
 			if sqlsuite.Has(services.DumpText(t, dsn), forms) {
 				return []string{"the dump"}
@@ -65,9 +65,9 @@ func TestNothingIsLeftInADump(t *testing.T) {
 // An erasure does not wait for rows that another transaction has locked, but erases all other rows.
 func TestAnErasureWaitsForNobody(t *testing.T) {
 	t.Run("P4_a_row_that_is_locked_is_left_as_busy", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		for _, id := range []string{"a", "b"} {
-			m := s.marks(t, id)
+			m := s.makeMarks(t, id)
 			m[0].As = store.Parked
 			b, _ := s.begin(t, store.TxOptions{}, m)
 			b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked, Message: &semel.Message{Body: []byte(id)}}}})
@@ -85,7 +85,7 @@ func TestAnErasureWaitsForNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(s.in("select 1 from in.semel_inbox where number = $1 for update"), rows[0].Number); err != nil {
+		if _, err := tx.Exec(s.inSchema("select 1 from in.semel_inbox where number = $1 for update"), rows[0].Number); err != nil {
 			t.Fatal(err)
 		}
 		o := admin.Erasing{Act: store.Act{Verb: "erase", Who: "ana"}}
@@ -107,11 +107,11 @@ func TestAnErasureWaitsForNobody(t *testing.T) {
 }
 
 func TestTablesAreEncrypted(t *testing.T) {
-	db := fresh(t)
-	first := newShop(t, db, sqlstore.Options{})
+	db := newDatabase(t)
+	first := newFixture(t, db, sqlstore.Options{})
 	sqlsuite.Encrypted(t, sqlsuite.Encrypting[*sql.Tx]{
 		Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
-			return bare(t, db, sqlstore.Options{Schema: first.schema, Cipher: c, EncryptedSince: since})
+			return newUnmigratedStore(t, db, sqlstore.Options{Schema: first.schema, Cipher: c, EncryptedSince: since})
 		},
 		Where: func(t testing.TB, forms [][]byte) []string { return tablesWith(t, db, first.schema, forms) },
 		Exec: func(t testing.TB, text string) {

@@ -9,7 +9,7 @@ import (
 
 func TestAServerThatComesBackWithoutItsLastScopes(t *testing.T) {
 	t.Run("law_1_no_two_sources_share_a_number_that_one_process_remembers", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		before, err := s.store.Scope(t.Context(), "billing", "/a", 0)
 		if err != nil {
 			t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function gapped parks version 3 of a stream because of a gap, and parks a conflict with the same identity. The
+// parkGap parks version 3 of a stream because of a gap, and parks a conflict with the same identity. The
 // results are the marker to write for the missing version, and the row of the conflict.
-func gapped(t *testing.T, s *shop) (missing store.Mark, conflict store.StoredRow) {
+func parkGap(t *testing.T, s *fixture) (missing store.Mark, conflict store.StoredRow) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "one", "two", "three", "three")
 	for i := range marks[:3] {
@@ -46,7 +46,7 @@ func gapped(t *testing.T, s *shop) (missing store.Mark, conflict store.StoredRow
 	return missing, conflict
 }
 
-func rowsOf(t *testing.T, s *shop) []store.StoredRow {
+func rowsOf(t *testing.T, s *fixture) []store.StoredRow {
 	t.Helper()
 	rows, err := s.store.Rows(t.Context(), store.RowFilter{})
 	if err != nil {
@@ -60,15 +60,15 @@ func rowsOf(t *testing.T, s *shop) []store.StoredRow {
 func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 	ctx := t.Context()
 	act := store.Act{Verb: "retry", Who: "test"}
-	frees := map[string]func(s *shop, missing store.Mark) error{
-		"the_missing_version_comes": func(s *shop, missing store.Mark) error {
+	frees := map[string]func(s *fixture, missing store.Mark) error{
+		"the_missing_version_comes": func(s *fixture, missing store.Mark) error {
 			b, _, err := s.store.Begin(ctx, store.TxOptions{}, []store.Mark{missing})
 			if err != nil {
 				return err
 			}
 			return b.Commit(context.WithoutCancel(ctx), store.Ending{}).Err
 		},
-		"somebody_skips_it": func(s *shop, _ store.Mark) error {
+		"somebody_skips_it": func(s *fixture, _ store.Mark) error {
 			all, err := s.store.Streams(ctx, admin.StreamFilter{})
 			if err != nil {
 				return err
@@ -76,22 +76,22 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 			return s.store.SkipTo(ctx, all[0], 2, store.Act{Verb: "skip", Who: "test"})
 		},
 	}
-	cross := func(t *testing.T, table string, first, second func(s *shop, missing store.Mark, conflict store.StoredRow) error) (firstSaid, secondSaid error) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
-		missing, conflict := gapped(t, s)
+	cross := func(t *testing.T, table string, first, second func(s *fixture, missing store.Mark, conflict store.StoredRow) error) (firstSaid, secondSaid error) {
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
+		missing, conflict := parkGap(t, s)
 		holder, err := s.db.BeginTx(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = holder.Rollback() }()
-		if _, err := holder.ExecContext(ctx, s.in("lock table in."+table+" in share mode")); err != nil {
+		if _, err := holder.ExecContext(ctx, s.inSchema("lock table in."+table+" in share mode")); err != nil {
 			t.Fatal(err)
 		}
 		said := [2]chan error{make(chan error, 1), make(chan error, 1)}
 		go func() { said[0] <- first(s, missing, conflict) }()
-		s.waits(t, 1) // the transaction has sent all statements except the last one
+		s.waitLocked(t, 1) // the transaction has sent all statements except the last one
 		go func() { said[1] <- second(s, missing, conflict) }()
-		s.waits(t, 2)
+		s.waitLocked(t, 2)
 		if err := holder.Rollback(); err != nil {
 			t.Fatal(err)
 		}
@@ -107,11 +107,11 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 		}
 		return firstSaid, secondSaid
 	}
-	retry := func(s *shop, _ store.Mark, conflict store.StoredRow) error {
+	retry := func(s *fixture, _ store.Mark, conflict store.StoredRow) error {
 		return errors.Join(s.store.Requeue(ctx, act, conflict.Seen())...)
 	}
 	for name, free := range frees {
-		free := func(s *shop, missing store.Mark, _ store.StoredRow) error { return free(s, missing) }
+		free := func(s *fixture, missing store.Mark, _ store.StoredRow) error { return free(s, missing) }
 		t.Run("law_16_the_first_stays_when_"+name, func(t *testing.T) {
 			if retried, freed := cross(t, "semel_acts", retry, free); retried != nil || freed != nil {
 				t.Errorf("the retry says %v, the other %v", retried, freed)
@@ -119,7 +119,7 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 		})
 	}
 	t.Run("law_16_the_retry_is_refused_when_the_first_was_freed", func(t *testing.T) {
-		skip := func(s *shop, missing store.Mark, _ store.StoredRow) error {
+		skip := func(s *fixture, missing store.Mark, _ store.StoredRow) error {
 			return frees["somebody_skips_it"](s, missing)
 		}
 		if freed, retried := cross(t, "semel_acts", skip, retry); freed != nil || !errors.Is(retried, admin.ErrOpen) {
@@ -130,7 +130,7 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 
 func TestTwoRowsOfOneIdentityThatAreDue(t *testing.T) {
 	t.Run("law_16_only_the_one_that_has_the_marker_is_worked_on", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		sqlsuite.OpenTwins(t, s.Instance, func(number int64) { s.exec(t, services.DueByHand, number) })
 	})
 }

@@ -16,18 +16,18 @@ import (
 )
 
 func TestPostgresKeepsLeasedKeys(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
-		return storetest.KeyInstance{Store: newShop(t, db, sqlstore.Options{}).store, Pass: storetest.RealTime}
+		return storetest.KeyInstance{Store: newFixture(t, db, sqlstore.Options{}).store, Pass: storetest.RealTime}
 	}})
-	aheads := newShop(t, db, sqlstore.Options{})
+	aheads := newFixture(t, db, sqlstore.Options{})
 	sqlsuite.KeysAhead(t, aheads.store, func(by time.Duration, columns ...string) {
 		for _, c := range columns {
 			aheads.exec(t, fmt.Sprintf("update in.semel_keys set %[1]s = %[1]s + interval '%[2]d ms'", c, by.Milliseconds()))
 		}
 	})
 	t.Run("law_11_keys_whose_time_is_over_go_as_others_come", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		claim := func(id string, keep time.Duration) {
 			t.Helper()
 			c := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: time.Millisecond, Keep: keep}
@@ -42,19 +42,19 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 		claim("e", time.Hour)
 		claim("f", time.Hour)
 		var n int
-		if err := s.db.QueryRow(s.in("select count(*) from in.semel_keys")).Scan(&n); err != nil || n != 2 {
+		if err := s.db.QueryRow(s.inSchema("select count(*) from in.semel_keys")).Scan(&n); err != nil || n != 2 {
 			t.Errorf("%d keys are there, want 2: %v", n, err)
 		}
 	})
 	t.Run("law_5_who_waits_for_a_claim_that_is_being_ended_hears_of_its_end", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		c := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 		if _, err := s.store.ClaimKey(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		tx, err := s.db.BeginTx(t.Context(), nil)
 		if err == nil {
-			_, err = tx.Exec(s.in("update in.semel_keys set ended = 1"))
+			_, err = tx.Exec(s.inSchema("update in.semel_keys set ended = 1"))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 }
 
 // waitsForLock returns when a transaction waits for the lock of another transaction.
-func (s *shop) waitsForLock(t testing.TB) {
+func (s *fixture) waitsForLock(t testing.TB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); storetest.RealTime(t, 10*time.Millisecond) {
 		var n int

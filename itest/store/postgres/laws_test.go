@@ -14,7 +14,7 @@ var abilities = storetest.Abilities{Inbox: true, Replays: true, Leases: true, Ca
 
 // suite runs the cases of storetest that the function only selects.
 func suite(t *testing.T, db *sql.DB, only func(name string) bool) {
-	shops := lent(db)
+	shops := newLent(db)
 	storetest.Run(t, storetest.Harness[*sql.Tx]{
 		Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
 		Can:  abilities,

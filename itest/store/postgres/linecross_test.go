@@ -12,12 +12,12 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method waits returns when the given number of transactions wait for a lock.
-func (s *shop) waits(t *testing.T, transactions int) {
+// waitLocked returns when the given number of transactions wait for a lock.
+func (s *fixture) waitLocked(t *testing.T, transactions int) {
 	t.Helper()
 	const text = "select count(distinct pid) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())"
 	for began := time.Now(); ; {
-		switch n := one[int](t, s.db, text); {
+		switch n := queryOne[int](t, s.db, text); {
 		case n >= transactions:
 			return
 		case time.Since(began) > time.Minute:
@@ -28,7 +28,7 @@ func (s *shop) waits(t *testing.T, transactions int) {
 
 func TestTwoBatchesThatEnterOneLineAtOnce(t *testing.T) {
 	t.Run("C8_law_8_one_is_first_and_the_other_waits_behind_it", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		var batches []store.Batch[*sql.Tx]
 		for _, id := range []string{"a", "b"} {
 			marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", id)
@@ -43,7 +43,7 @@ func TestTwoBatchesThatEnterOneLineAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = holder.Rollback() }()
-		if _, err := holder.ExecContext(t.Context(), s.in("select 1 from in.semel_lines for update")); err != nil {
+		if _, err := holder.ExecContext(t.Context(), s.inSchema("select 1 from in.semel_lines for update")); err != nil {
 			t.Fatal(err)
 		}
 		results := make(chan store.Result, 2)
@@ -53,7 +53,7 @@ func TestTwoBatchesThatEnterOneLineAtOnce(t *testing.T) {
 				results <- b.Commit(context.WithoutCancel(t.Context()), store.Ending{Rows: []store.Row{row}})
 			}()
 		}
-		s.waits(t, 2) // both transactions have inserted their rows, and neither row is in its lane yet
+		s.waitLocked(t, 2) // both transactions have inserted their rows, and neither row is in its lane yet
 		if err := holder.Rollback(); err != nil {
 			t.Fatal(err)
 		}

@@ -22,8 +22,8 @@ from generate_series(0, 199999) n`,
 }
 
 func TestALineWithManyFollowers(t *testing.T) {
-	db := fresh(t)
-	s := newShop(t, db, sqlstore.Options{})
+	db := newDatabase(t)
+	s := newFixture(t, db, sqlstore.Options{})
 	if _, err := s.store.Scope(t.Context(), "history", "", 0); err != nil {
 		t.Fatal(err)
 	}

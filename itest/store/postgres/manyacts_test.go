@@ -13,21 +13,21 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// sent counts the statements of a connection, including BEGIN and COMMIT.
-type sent struct{ n atomic.Int64 }
+// statementCounter counts the statements of a connection, including BEGIN and COMMIT.
+type statementCounter struct{ n atomic.Int64 }
 
-func (s *sent) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (s *statementCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	s.n.Add(1)
 	return ctx
 }
 
-func (s *sent) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (s *statementCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func TestActsOnManyRows(t *testing.T) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
-	var counted sent
-	s := newShop(t, openTraced(t, dsn, &counted), sqlstore.Options{})
+	var counted statementCounter
+	s := newFixture(t, openTraced(t, dsn, &counted), sqlstore.Options{})
 	other := openDB(t, dsn)
 	s.exec(t, "create function in.poison() returns trigger language plpgsql as $$ begin raise exception 'poisoned'; end $$")
 	w := sqlsuite.ManyActs[*sql.Tx]{Store: s.store, Statements: counted.n.Load}
@@ -40,7 +40,7 @@ func TestActsOnManyRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.ExecContext(t.Context(), s.in(fmt.Sprintf("select 1 from in.semel_inbox where number = %d for update", number))); err != nil {
+		if _, err := tx.ExecContext(t.Context(), s.inSchema(fmt.Sprintf("select 1 from in.semel_inbox where number = %d for update", number))); err != nil {
 			t.Fatal(err)
 		}
 		return func() { _ = tx.Rollback() }

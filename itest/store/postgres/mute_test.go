@@ -36,10 +36,10 @@ func (m muteConn) QueryContext(ctx context.Context, query string, args []driver.
 
 func (m muteConn) CheckNamedValue(v *driver.NamedValue) error { return m.conn.CheckNamedValue(v) }
 
-// mute opens connections of type muteConn.
-type mute struct{ driver.Connector }
+// muteConnector opens connections of type muteConn.
+type muteConnector struct{ driver.Connector }
 
-func (m mute) Connect(ctx context.Context) (driver.Conn, error) {
+func (m muteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := m.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -52,11 +52,11 @@ func TestADriverThatShowsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := sql.OpenDB(mute{stdlib.GetConnector(*config)})
+	db := sql.OpenDB(muteConnector{stdlib.GetConnector(*config)})
 	t.Cleanup(func() { _ = db.Close() })
-	s := newShop(t, db, sqlstore.Options{})
+	s := newFixture(t, db, sqlstore.Options{})
 	t.Run("trap_T99_the_database_is_asked_whether_a_handler_rolled_back", func(t *testing.T) {
-		marks := s.marks(t, "a", "b")
+		marks := s.makeMarks(t, "a", "b")
 		b, _ := s.begin(t, store.TxOptions{}, marks)
 		if b.(store.TxStatus).TxAborted() {
 			t.Error("a batch that stands is called broken")
@@ -68,10 +68,10 @@ func TestADriverThatShowsNothing(t *testing.T) {
 			t.Error("the next handler would write outside of any transaction")
 		}
 		b.Rollback(t.Context())
-		s.works(t, marks)
+		s.expectWorks(t, marks)
 	})
 	t.Run("a_swallowed_error_is_found_in_the_same_way", func(t *testing.T) {
-		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "c"))
+		b, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "c"))
 		if s.spoil(t.Context(), b.Tx(0)) == nil || !b.(store.TxStatus).TxAborted() {
 			t.Error("a failed transaction is not broken")
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestWhatANewerReleaseWroteIsHeld(t *testing.T) {
-	s := newShop(t, openDB(t, services.Postgres(t)), sqlstore.Options{})
+	s := newFixture(t, openDB(t, services.Postgres(t)), sqlstore.Options{})
 	s.exec(t, "alter table in.semel_markers drop constraint known_outcomes")
 	w := sqlsuite.Newer[*sql.Tx](t, s.store, func(t testing.TB, statement string) { s.exec(t, statement) })
 	for _, outcome := range sqlsuite.UnknownOutcomes {

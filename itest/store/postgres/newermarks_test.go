@@ -18,26 +18,26 @@ import (
 )
 
 // asNewer changes the constraints of the tables so that they accept outcomes and states of a newer release.
-func (s *shop) asNewer(t *testing.T) {
+func (s *fixture) asNewer(t *testing.T) {
 	s.exec(t, "alter table in.semel_markers drop constraint if exists known_outcomes")
 	s.exec(t, "alter table in.semel_inbox drop constraint if exists known_states")
 }
 
 func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("P1_a_message_that_a_newer_release_marked_is_held_and_its_neighbours_are_applied", func(t *testing.T) {
 		for _, outcome := range []int{6, 9, 257, 0, -3} {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			s.asNewer(t)
-			s.attempt(t, s.marks(t, "held"))
+			s.attempt(t, s.makeMarks(t, "held"))
 			s.exec(t, "update in.semel_markers set outcome = $1", outcome)
 			s.heldAmongOthers(t, outcome)
 		}
 	})
 	t.Run("P1_a_row_that_a_newer_release_wrote_is_shown_and_refused", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		s.asNewer(t)
-		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "1"))
+		b, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "1"))
 		row := store.Row{State: store.StateParked, Message: &semel.Message{}}
 		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}}); r.Outcome != store.Committed {
 			t.Fatal(r)
@@ -59,7 +59,7 @@ func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
 
 // heldAmongOthers delivers the message "held" among other messages to a consumer. The marker of the message "held" has
 // an outcome that only a newer release knows, until the newer release records the outcome applied.
-func (s *shop) heldAmongOthers(t *testing.T, outcome int) {
+func (s *fixture) heldAmongOthers(t *testing.T, outcome int) {
 	running, err := consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		return s.effect(ctx, tx, m.Identity.ID)
 	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone()})

@@ -18,16 +18,16 @@ import (
 func TestAServerThatCannotWork(t *testing.T) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
-	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
-	marks := s.marks(t, "a", "b")
+	s := newFixture(t, openDB(t, dsn), sqlstore.Options{})
+	marks := s.makeMarks(t, "a", "b")
 	begin := func(db string, options ...string) (*sqlstore.Store, error) {
-		st := bare(t, openDB(t, db, options...), sqlstore.Options{Schema: s.schema})
+		st := newUnmigratedStore(t, openDB(t, db, options...), sqlstore.Options{Schema: s.schema})
 		_, _, err := st.Begin(t.Context(), store.TxOptions{}, marks)
 		return st, err
 	}
 	t.Run("trap_104_a_server_that_only_reads_is_down_with_the_remedy", func(t *testing.T) {
 		st, err := begin(dsn, "default_transaction_read_only=on")
-		s.is(t, err, store.ClassDown, "target_session_attrs")
+		s.expectError(t, err, store.ClassDown, "target_session_attrs")
 		if err := st.Check(t.Context()); err != nil {
 			t.Errorf("the check needs to write: %v", err)
 		}
@@ -35,47 +35,47 @@ func TestAServerThatCannotWork(t *testing.T) {
 	t.Run("too_many_connections_a_role_that_may_not_log_in_and_a_missing_database_are_down", func(t *testing.T) {
 		db := worker(t, dsn, fmt.Sprintf(`grant usage on schema %[1]q to worker;
 			grant select, insert, update, delete on all tables in schema %[1]q to worker`, s.schema))
-		role := one[string](t, db, "select current_user")
-		st := bare(t, db, sqlstore.Options{Schema: s.schema})
+		role := queryOne[string](t, db, "select current_user")
+		st := newUnmigratedStore(t, db, sqlstore.Options{Schema: s.schema})
 		services.Exec(t, dsn, "alter role "+role+" connection limit 1")
 		first, _, err := st.Begin(t.Context(), store.TxOptions{}, marks)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = st.Begin(t.Context(), store.TxOptions{}, s.marks(t, "c"))
-		s.is(t, err, store.ClassDown, "max_connections")
+		_, _, err = st.Begin(t.Context(), store.TxOptions{}, s.makeMarks(t, "c"))
+		s.expectError(t, err, store.ClassDown, "max_connections")
 		services.Exec(t, dsn, "alter role "+role+" nologin")
-		_, _, err = st.Begin(t.Context(), store.TxOptions{}, s.marks(t, "c"))
-		s.is(t, err, store.ClassDown, "pg_hba.conf")
+		_, _, err = st.Begin(t.Context(), store.TxOptions{}, s.makeMarks(t, "c"))
+		s.expectError(t, err, store.ClassDown, "pg_hba.conf")
 		first.Rollback(t.Context())
 		u, _ := url.Parse(dsn)
 		u.Path = "/nowhere"
 		_, err = begin(u.String())
-		s.is(t, err, store.ClassDown, "the database in the connection string does not exist")
+		s.expectError(t, err, store.ClassDown, "the database in the connection string does not exist")
 	})
 }
 
 func TestAServerThatIsSilentOrWaitsInVain(t *testing.T) {
 	dsn := services.Postgres(t)
 	services.Hurry(t, dsn)
-	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
-	marks := s.marks(t, "a", "b")
+	s := newFixture(t, openDB(t, dsn), sqlstore.Options{})
+	marks := s.makeMarks(t, "a", "b")
 	t.Run("trap_101_a_handler_that_is_idle_for_too_long_hears_it_and_leaves_nothing", func(t *testing.T) {
 		b, _ := s.begin(t, store.TxOptions{Idle: 2 * time.Second}, marks)
 		if err := s.Effect(t.Context(), b.Tx(0), "a"); err != nil {
 			t.Fatal(err)
 		}
-		until(t, s.db, "select not exists (select from pg_stat_activity where state like 'idle in transaction%' and datname = current_database())")
-		s.is(t, s.Effect(t.Context(), b.Tx(1), "b"), store.ClassDown, "")
+		waitTrue(t, s.db, "select not exists (select from pg_stat_activity where state like 'idle in transaction%' and datname = current_database())")
+		s.expectError(t, s.Effect(t.Context(), b.Tx(1), "b"), store.ClassDown, "")
 		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassDown {
 			t.Errorf("the commit says %+v, want not committed, down", r)
 		}
-		s.works(t, marks)
+		s.expectWorks(t, marks)
 	})
 	t.Run("law_11_a_server_that_does_not_answer_ends_no_call_later_than_its_context", func(t *testing.T) {
 		p := pgproxy.Start(t, dsn)
-		silent := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
-		marks := silent.marks(t, "a")
+		silent := newFixture(t, openDB(t, p.DSN()), sqlstore.Options{})
+		marks := silent.makeMarks(t, "a")
 		for _, held := range []string{"begin", "semel_markers", "delete from"} {
 			rule := p.HoldRequest(pgproxy.Containing(held))
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -85,7 +85,7 @@ func TestAServerThatIsSilentOrWaitsInVain(t *testing.T) {
 					t.Errorf("%s: the commit says %+v, want not committed, down", held, r)
 				}
 			} else {
-				silent.is(t, err, store.ClassDown, "")
+				silent.expectError(t, err, store.ClassDown, "")
 			}
 			cancel()
 			rule.Remove()
@@ -96,27 +96,27 @@ func TestAServerThatIsSilentOrWaitsInVain(t *testing.T) {
 		defer cancel()
 		b.Rollback(ctx)
 		rule.Remove()
-		silent.works(t, marks)
+		silent.expectWorks(t, marks)
 	})
 }
 
 func TestAServerThatRestarts(t *testing.T) {
 	server := services.StartPostgres(t, services.Options{})
-	s := newShop(t, openDB(t, server.DSN()), sqlstore.Options{})
+	s := newFixture(t, openDB(t, server.DSN()), sqlstore.Options{})
 	for name, stop := range map[string]func(){"stops": server.Stop, "is_killed": server.Kill} {
 		t.Run("trap_130_a_server_that_"+name+"_in_a_batch_costs_nothing_but_time", func(t *testing.T) {
-			marks := s.marks(t, name, name+" 2")
+			marks := s.makeMarks(t, name, name+" 2")
 			b, _ := s.begin(t, store.TxOptions{}, marks)
 			if err := s.Effect(t.Context(), b.Tx(0), name); err != nil {
 				t.Fatal(err)
 			}
 			stop()
-			s.is(t, s.Effect(t.Context(), b.Tx(1), name+" 2"), store.ClassDown, "")
+			s.expectError(t, s.Effect(t.Context(), b.Tx(1), name+" 2"), store.ClassDown, "")
 			b.Rollback(t.Context())
 			_, _, err := s.store.Begin(t.Context(), store.TxOptions{}, marks)
-			s.is(t, err, store.ClassDown, "")
+			s.expectError(t, err, store.ClassDown, "")
 			server.Start()
-			s.works(t, marks)
+			s.expectWorks(t, marks)
 		})
 	}
 }
@@ -126,16 +126,16 @@ func TestPools(t *testing.T) {
 	services.Hurry(t, dsn)
 	db := openDB(t, dsn)
 	db.SetMaxOpenConns(1)
-	s := newShop(t, db, sqlstore.Options{})
-	marks := s.marks(t, "a")
+	s := newFixture(t, db, sqlstore.Options{})
+	marks := s.makeMarks(t, "a")
 	t.Run("trap_27_a_handler_that_needs_a_second_connection_of_a_pool_of_one_gets_an_error_and_no_deadlock", func(t *testing.T) {
 		b, _ := s.begin(t, store.TxOptions{}, marks)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := db.ExecContext(ctx, "select 1")
-		s.is(t, err, store.ClassRetry, "deadline")
-		_, _, err = s.store.Begin(ctx, store.TxOptions{}, s.marks(t, "a"))
-		s.is(t, err, store.ClassDown, "")
+		s.expectError(t, err, store.ClassRetry, "deadline")
+		_, _, err = s.store.Begin(ctx, store.TxOptions{}, s.makeMarks(t, "a"))
+		s.expectError(t, err, store.ClassDown, "")
 		if _, err := s.store.Scope(ctx, "another", "", 0); s.store.Classify(err) != store.ClassDown {
 			t.Errorf("got %v, want down", err)
 		}
@@ -145,7 +145,7 @@ func TestPools(t *testing.T) {
 		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Errorf("the commit says %+v", r)
 		}
-		s.works(t, marks)
+		s.expectWorks(t, marks)
 	})
 	t.Run("a_batch_takes_one_connection_and_gives_it_back", func(t *testing.T) {
 		b, _ := s.begin(t, store.TxOptions{Serial: true}, marks)
@@ -161,20 +161,20 @@ func TestPools(t *testing.T) {
 
 func TestNoNamesOutliveATransaction(t *testing.T) {
 	t.Run("trap_108_no_setting_and_no_lock_outlives_a_batch", func(t *testing.T) {
-		db := fresh(t)
+		db := newDatabase(t)
 		db.SetMaxOpenConns(1)
-		s := newShop(t, db, sqlstore.Options{})
-		before := one[string](t, db, settings)
+		s := newFixture(t, db, sqlstore.Options{})
+		before := queryOne[string](t, db, settings)
 		for _, end := range []func(store.Batch[*sql.Tx]){
 			func(b store.Batch[*sql.Tx]) { b.Commit(t.Context(), store.Ending{}) },
 			func(b store.Batch[*sql.Tx]) { b.Rollback(t.Context()) },
 		} {
-			b, _ := s.begin(t, store.TxOptions{Serial: true, Idle: time.Minute}, s.marks(t, "a"))
+			b, _ := s.begin(t, store.TxOptions{Serial: true, Idle: time.Minute}, s.makeMarks(t, "a"))
 			end(b)
-			if after := one[string](t, db, settings); after != before {
+			if after := queryOne[string](t, db, settings); after != before {
 				t.Errorf("settings are %s, want %s", strings.ReplaceAll(after, "\n", " "), before)
 			}
-			if n := one[int](t, db, "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()"); n != 0 {
+			if n := queryOne[int](t, db, "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()"); n != 0 {
 				t.Errorf("%d advisory locks are held", n)
 			}
 		}

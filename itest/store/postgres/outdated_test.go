@@ -10,10 +10,10 @@ import (
 )
 
 func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
-	db := fresh(t)
-	s := newShop(t, db, sqlstore.Options{})
+	db := newDatabase(t)
+	s := newFixture(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.wide (name text)")
-	text := s.in("insert into in.wide values ($1) returning *")
+	text := s.inSchema("insert into in.wide values ($1) returning *")
 	own, err := db.Prepare(text)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
 	for name, insert := range ways {
 		t.Run("trap_T102_it_is_nobodys_fault_and_the_next_run_works/"+name, func(t *testing.T) {
 			deliver := func(id string) error {
-				b, _ := s.begin(t, store.TxOptions{}, s.marks(t, id))
+				b, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, id))
 				err := insert(t.Context(), b.Tx(0), id)
 				if err == nil {
 					if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
@@ -60,9 +60,9 @@ func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
 		})
 	}
 	t.Run("trap_T102_another_thing_that_the_server_does_not_support_is_permanent", func(t *testing.T) {
-		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "x"))
+		b, _ := s.begin(t, store.TxOptions{}, s.makeMarks(t, "x"))
 		_, err := b.Tx(0).Exec("select 1 as a group by 1 for update")
-		s.is(t, err, store.ClassPermanent, "0A000")
+		s.expectError(t, err, store.ClassPermanent, "0A000")
 		b.Rollback(t.Context())
 	})
 }

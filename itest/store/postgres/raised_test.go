@@ -8,11 +8,11 @@ import (
 )
 
 func TestACommitThatATriggerRefusesWithAnyCode(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	s.execAll(t, sqlsuite.Late)
 	for _, code := range []string{"XX000", "58030", "F0000", "08006", "57P01"} {
 		t.Run("trap_91_an_ERROR_of_COMMIT_with_an_idle_connection_is_a_rollback/"+code, func(t *testing.T) {
-			sqlsuite.RefusedAtCommit(t, s.Instance, s.in, code)
+			sqlsuite.RefusedAtCommit(t, s.Instance, s.inSchema, code)
 		})
 	}
 }

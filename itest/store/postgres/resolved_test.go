@@ -33,10 +33,10 @@ var terminator = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
 // exactOwn contains Semel's own functions.
 var exactOwn = map[string]bool{"semel_expect(bigint)": true, "semel_stand(bigint,bigint)": true, "semel_day_bound(pg_catalog.text,pg_catalog.date)": true, "semel_readable(pg_catalog.bytea)": true}
 
-// The function resolved returns the objects that PostgreSQL chose for a statement, except built-in objects and objects
+// resolveObjects returns the objects that PostgreSQL chose for a statement, except built-in objects and objects
 // of Semel's schema. resolved reads these objects from the catalogue: PostgreSQL records the objects of a function
 // whose body is the statement.
-func resolved(t testing.TB, db *sql.DB, statement string) (objects []string, _ error) {
+func resolveObjects(t testing.TB, db *sql.DB, statement string) (objects []string, _ error) {
 	t.Helper()
 	tx, err := db.Begin()
 	if err != nil {
@@ -83,7 +83,7 @@ func resolve(t *testing.T, db *sql.DB, statements any) {
 			continue
 		}
 		text = terminator.ReplaceAllString(placeholders.Replace(text), "")
-		objects, err := resolved(t, db, text)
+		objects, err := resolveObjects(t, db, text)
 		if err != nil && !unprepared[name] {
 			t.Errorf("%s is neither a part of others nor a statement that can be prepared: %v", name, err)
 		}
@@ -93,25 +93,25 @@ func resolve(t *testing.T, db *sql.DB, statements any) {
 	}
 }
 
-// The function beside creates Semel's tables in a database that also has a user's functions and operators. The
+// newShadowedFixture creates Semel's tables in a database that also has a user's functions and operators. The
 // search_path of the returned store also finds the user's objects.
-func beside(t *testing.T, dsn string) (*sql.DB, *shop) {
+func newShadowedFixture(t *testing.T, dsn string) (*sql.DB, *fixture) {
 	t.Helper()
 	db := openDB(t, dsn, "default_query_exec_mode=exec")
-	s := newShop(t, openDB(t, strings.Split(dsn, "&search_path")[0]), sqlstore.Options{})
+	s := newFixture(t, openDB(t, strings.Split(dsn, "&search_path")[0]), sqlstore.Options{})
 	services.ShadowOwn(t, dsn, s.schema)
-	return db, shopOf(t, db, bare(t, db, sqlstore.Options{Schema: s.schema}), s.schema)
+	return db, fixtureOf(t, db, newUnmigratedStore(t, db, sqlstore.Options{Schema: s.schema}), s.schema)
 }
 
 func TestStatementsResolveToBuiltInObjects(t *testing.T) {
-	dsn := shadowed(t)
+	dsn := newShadowedDatabase(t)
 	t.Run("P4_each_statement_whatever_another_schema_has", func(t *testing.T) {
-		db, s := beside(t, dsn)
+		db, s := newShadowedFixture(t, dsn)
 		resolve(t, db, sqlstore.Statements(s.store, sqlform.Revision12{}))
 	})
 	t.Run("P4_each_statement_of_markers_by_day", func(t *testing.T) {
 		for _, kind := range []identity.IDTime{identity.UUIDv7, identity.ULID, identity.Snowflake} {
-			db, s := beside(t, dsn)
+			db, s := newShadowedFixture(t, dsn)
 			own, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: kind, Back: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 	t.Run("P4_each_statement_of_a_move_to_days", func(t *testing.T) { movesResolve(t, dsn) })
 	t.Run("P4_what_seeds_from_a_table_of_ids", func(t *testing.T) {
 		for _, old := range olds {
-			_, s := beside(t, dsn)
+			_, s := newShadowedFixture(t, dsn)
 			s.exec(t, "create table in.processed (id "+old.column+" primary key)")
 			s.exec(t, "insert into in.processed values ("+old.value+")")
 			if sum := s.seed(t, sqlstore.Seed{Table: "in.processed", ID: "id", Batch: 1}); sum.Written != 1 {
@@ -138,15 +138,15 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 			if old.column == "char(10)" {
 				continue
 			}
-			db, s := beside(t, dsn)
+			db, s := newShadowedFixture(t, dsn)
 			s.exec(t, `create table in.processed (id `+old.column+`, consumer varchar(20), source varchar(40), state varchar(9) not null, at timestamptz not null, primary key (id, source, consumer))`)
 			s.adopt(t, sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "id", ConsumerColumn: "consumer", SourceColumn: "source", AtColumn: "at",
 				Values: map[string]string{"state": "done"}})
 			resolve(t, db, sqlstore.Statements(s.store, sqlform.Revision12{}))
 			for range 2 {
-				s.delivered(t, old.id)
+				s.commitDeliveries(t, old.id)
 			}
-			if n := one[int](t, s.db, s.in("select count(*) from in.processed")); n != 1 {
+			if n := queryOne[int](t, s.db, s.inSchema("select count(*) from in.processed")); n != 1 {
 				t.Errorf("%s: the table has %d rows", old.column, n)
 			}
 		}
@@ -156,9 +156,9 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 // movesResolve checks the statements of a move to daily partitions while the move is in progress. After the checks,
 // movesResolve ends the move.
 func movesResolve(t *testing.T, dsn string) {
-	db, s := beside(t, dsn)
-	s.ends(t, store.Applied, uuid(-1, 1), uuid(-60, 2))
-	s.ends(t, store.Parked, uuid(0, 3))
+	db, s := newShadowedFixture(t, dsn)
+	s.processAll(t, store.Applied, uuid(-1, 1), uuid(-60, 2))
+	s.processAll(t, store.Parked, uuid(0, 3))
 	if err := s.store.BeginMove(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2}); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func movesResolve(t *testing.T, dsn string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prefix := s.in("in.semel_")
+	prefix := s.inSchema("in.semel_")
 	names := strings.NewReplacer("{prefix}", prefix, "{markers}", prefix+"markers_1", "{name}", "semel_markers_1", "{number}", "1", "{kind}", "uuidv7", "{list}", "{1,2}", "{date}", "20200101")
 	exact, err := sqltext.Postgres().Exact(names.Replace(string(text)))
 	if err != nil {
@@ -186,17 +186,17 @@ func movesResolve(t *testing.T, dsn string) {
 		t.Error(err)
 	}
 	s.nothingKept(t)
-	s.dated(t, 2)
-	wantVerdicts(t, s.ends(t, store.Applied, uuid(-1, 1), uuid(-60, 2), uuid(0, 3), uuid(0, 4)), isApplied, isApplied, isParked, isFresh)
-	s.retained(t, aDay)
+	s.useDailyPartitions(t, 2)
+	wantVerdicts(t, s.processAll(t, store.Applied, uuid(-1, 1), uuid(-60, 2), uuid(0, 3), uuid(0, 4)), isApplied, isApplied, isParked, isFresh)
+	s.setRetention(t, aDay)
 	s.pass(t)
 }
 
 // nothingKept checks that no view, default, constraint or index of Semel's schema calls an object of the
 // user's schema.
-func (s *shop) nothingKept(t *testing.T) {
+func (s *fixture) nothingKept(t *testing.T) {
 	t.Helper()
-	n := one[int](t, s.db, `select count(*) from pg_catalog.pg_depend d, pg_catalog.pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) i
+	n := queryOne[int](t, s.db, `select count(*) from pg_catalog.pg_depend d, pg_catalog.pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) i
 		where i.schema = '`+services.Shadows+`' and d.classid <> 'pg_catalog.pg_proc'::regclass::oid and d.classid <> 'pg_catalog.pg_operator'::regclass::oid`)
 	if n != 0 {
 		t.Errorf("%d objects of Semel's schema call functions or operators of another one", n)

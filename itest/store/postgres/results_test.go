@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method results applies messages and stores a result for each message.
-func (s *shop) results(t *testing.T, ids ...string) {
+// applyWithResults applies messages and stores a result for each message.
+func (s *fixture) applyWithResults(t *testing.T, ids ...string) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
 	b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
@@ -27,16 +27,16 @@ func (s *shop) results(t *testing.T, ids ...string) {
 }
 
 // hasResults counts the results of all consumers.
-func (s *shop) hasResults(t *testing.T, want int) {
+func (s *fixture) hasResults(t *testing.T, want int) {
 	t.Helper()
 	var n int
-	if err := s.db.QueryRowContext(t.Context(), s.in("select count(*) from in.semel_results")).Scan(&n); err != nil || n != want {
+	if err := s.db.QueryRowContext(t.Context(), s.inSchema("select count(*) from in.semel_results")).Scan(&n); err != nil || n != want {
 		t.Errorf("%d results are kept, want %d (%v)", n, want, err)
 	}
 }
 
-// The function many returns n ids of one day.
-func many(days, n int) (ids []string) {
+// makeDayIDs returns n ids of one day.
+func makeDayIDs(days, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, uuid(days, i))
 	}
@@ -44,35 +44,35 @@ func many(days, n int) (ids []string) {
 }
 
 func TestResultsGoWithTheirMarkers(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("C12_H3_with_the_days_that_are_dropped", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 6)
-		s.retained(t, 2*aDay)
-		s.results(t, append(many(-4, 250), uuid(-1, 1), uuid(400, 2))...) // the last id lies in the partition for all other days
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 6)
+		s.setRetention(t, 2*aDay)
+		s.applyWithResults(t, append(makeDayIDs(-4, 250), uuid(-1, 1), uuid(400, 2))...) // the last id lies in the partition for all other days
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the pass removed %+v", r)
 		}
 		s.hasResults(t, 2)
 	})
 	t.Run("C12_H3_with_the_days_that_the_printed_procedure_drops", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 6)
-		s.retained(t, 2*aDay)
-		s.results(t, append(many(-4, 2500), uuid(-1, 1))...)
-		s.printed(t)
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 6)
+		s.setRetention(t, 2*aDay)
+		s.applyWithResults(t, append(makeDayIDs(-4, 2500), uuid(-1, 1))...)
+		s.runPrintedReaper(t)
 		s.hasResults(t, 1)
-		if n := len(s.partitions(t)); n != 6 {
+		if n := len(s.listPartitions(t)); n != 6 {
 			t.Errorf("%d days stand", n)
 		}
 	})
 	t.Run("C12_H3_with_markers_that_the_printed_procedure_removes", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
-		s.results(t, many(-100, 2500)...)
+		s := newFixture(t, db, sqlstore.Options{})
+		s.applyWithResults(t, makeDayIDs(-100, 2500)...)
 		s.exec(t, "update in.semel_markers set at = at - interval '60 days'")
-		s.results(t, uuid(-1, 1))
+		s.applyWithResults(t, uuid(-1, 1))
 		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: month}); err != nil {
 			t.Fatal(err)
 		}
-		s.printed(t)
+		s.runPrintedReaper(t)
 		s.hasResults(t, 1)
 	})
 }

@@ -29,11 +29,11 @@ from in.semel_markers where outcome = 3`,
 	"analyze in.semel_markers", "analyze in.semel_inbox",
 }
 
-// The function keeping returns a store whose consumer "billing" has the retention keep and has just recorded its
+// newRetentionFixture returns a store whose consumer "billing" has the retention keep and has just recorded its
 // progress.
-func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
+func newRetentionFixture(t *testing.T, db *sql.DB, keep time.Duration) *fixture {
 	t.Helper()
-	s := newShop(t, db, sqlstore.Options{})
+	s := newFixture(t, db, sqlstore.Options{})
 	for _, consumer := range []string{"billing", "audit"} {
 		if _, err := s.store.Scope(t.Context(), consumer, "", 0); err != nil {
 			t.Fatal(err)
@@ -48,10 +48,10 @@ func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	return s
 }
 
-// The method left returns the number of markers of a consumer.
-func (s *shop) left(t *testing.T, consumer string) (n int) {
+// countMarkers returns the number of markers of a consumer.
+func (s *fixture) countMarkers(t *testing.T, consumer string) (n int) {
 	t.Helper()
-	err := s.db.QueryRowContext(t.Context(), s.in("select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope where s.consumer = $1"), []byte(consumer)).Scan(&n)
+	err := s.db.QueryRowContext(t.Context(), s.inSchema("select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope where s.consumer = $1"), []byte(consumer)).Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +60,14 @@ func (s *shop) left(t *testing.T, consumer string) (n int) {
 
 const month = 30 * 24 * time.Hour
 
-// The constant ofAMonth is the number of markers that are younger than a month. The constant parkedAll is the number of
+// youngMarkers is the number of markers that are younger than a month. The constant parkedAll is the number of
 // markers of parked rows.
-const ofAMonth, parkedAll = 30 * 24 * 60 / 5 / 2, 50000 * 2 / 1000
+const youngMarkers, parkedAll = 30 * 24 * 60 / 5 / 2, 50000 * 2 / 1000
 
 func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("trap_T69_no_table_is_read_whole", func(t *testing.T) {
-		s := keeping(t, db, month)
+		s := newRetentionFixture(t, db, month)
 		if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
 			t.Fatal(err)
 		}
@@ -104,9 +104,9 @@ func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
 }
 
 func TestAReaperOfTheDatabasesOwn(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("H3_the_procedure_that_is_printed_removes_what_a_reaper_does", func(t *testing.T) {
-		s := keeping(t, db, month)
+		s := newRetentionFixture(t, db, month)
 		var text strings.Builder
 		if err := s.store.PrintReaper(&text, []string{"billing"}); err != nil {
 			t.Fatal(err)
@@ -121,11 +121,11 @@ func TestAReaperOfTheDatabasesOwn(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
-		young := s.left(t, "billing")
-		if most := ofAMonth + parkedAll; young < ofAMonth || young > most {
-			t.Errorf("%d markers are left, want %d to %d", young, ofAMonth, most)
+		young := s.countMarkers(t, "billing")
+		if most := youngMarkers + parkedAll; young < youngMarkers || young > most {
+			t.Errorf("%d markers are left, want %d to %d", young, youngMarkers, most)
 		}
-		if n := s.left(t, "audit"); n != 50000 {
+		if n := s.countMarkers(t, "audit"); n != 50000 {
 			t.Errorf("of another consumer %d markers are left", n)
 		}
 		if k, err := s.store.Retentions(t.Context(), "billing"); err != nil || k[0].Low.IsZero() || !k[0].First.IsZero() && k[0].First.Before(k[0].Low) {
@@ -141,16 +141,16 @@ func TestAReaperOfTheDatabasesOwn(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
-		if n := s.left(t, "billing"); n != young {
+		if n := s.countMarkers(t, "billing"); n != young {
 			t.Errorf("it was switched off, and %d of %d are left", n, young)
 		}
 	})
 }
 
 func TestReapersAtOnce(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("trap_T66_trap_T31_of_many_that_reap_one_does", func(t *testing.T) {
-		s := keeping(t, db, month)
+		s := newRetentionFixture(t, db, month)
 		if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
 			t.Fatal(err)
 		}
@@ -178,13 +178,13 @@ func TestReapersAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if left := int64(s.left(t, "billing")); removed+left != 50000 || removed == 0 {
+		if left := int64(s.countMarkers(t, "billing")); removed+left != 50000 || removed == 0 {
 			t.Errorf("%d were removed, %d are left", removed, left)
 		}
 		t.Logf("%d calls found another at it", elsewhere)
 	})
 	t.Run("trap_T66_who_comes_second_is_told_and_another_consumer_goes_on", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		for _, consumer := range []string{"billing", "audit"} {
 			if err := s.store.Retain(t.Context(), store.Retention{Consumer: consumer, Keep: time.Hour}); err != nil {
 				t.Fatal(err)
@@ -207,13 +207,13 @@ func TestReapersAtOnce(t *testing.T) {
 		}
 	})
 	t.Run("trap_114_115_a_marker_that_a_transaction_holds_is_passed_over", func(t *testing.T) {
-		s := keeping(t, fresh(t), month)
+		s := newRetentionFixture(t, newDatabase(t), month)
 		held, err := s.db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = held.Rollback() }()
-		if _, err := held.ExecContext(t.Context(), s.in("update in.semel_markers set outcome = outcome where at < now() - interval '300 days'")); err != nil {
+		if _, err := held.ExecContext(t.Context(), s.inSchema("update in.semel_markers set outcome = outcome where at < now() - interval '300 days'")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
@@ -228,7 +228,7 @@ func TestReapersAtOnce(t *testing.T) {
 			}
 			next = r.Next
 		}
-		if n := s.left(t, "billing"); n < 50000-300*24*12/2 || n > 50000-200*24*12/2 {
+		if n := s.countMarkers(t, "billing"); n < 50000-300*24*12/2 || n > 50000-200*24*12/2 {
 			t.Errorf("%d markers are left, and those of the last month and from 300 days on should be", n)
 		}
 	})
@@ -236,7 +236,7 @@ func TestReapersAtOnce(t *testing.T) {
 
 func TestTheIndexesOfTheReaper(t *testing.T) {
 	t.Run("trap_T80_they_are_built_beside_those_that_write_where_there_are_rows", func(t *testing.T) {
-		s := keeping(t, fresh(t), month)
+		s := newRetentionFixture(t, newDatabase(t), month)
 		for _, broken := range []string{
 			"drop index in.semel_inbox_bodies",
 			// an invalid index, as after an interrupted build of the index
@@ -253,14 +253,14 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := writer.ExecContext(t.Context(), s.in("update in.semel_inbox set repeated = 1 where id = '\\x0031303030'")); err != nil {
+			if _, err := writer.ExecContext(t.Context(), s.inSchema("update in.semel_inbox set repeated = 1 where id = '\\x0031303030'")); err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
 			go func() { _, err := s.store.Migrate(context.WithoutCancel(t.Context())); ended <- err }()
 			// The build of the index waits for an earlier writer. A later writer does not wait for the
 			// build.
-			if _, err := s.db.ExecContext(t.Context(), s.in("update in.semel_inbox set repeated = 1 where id = '\\x0032303030'")); err != nil {
+			if _, err := s.db.ExecContext(t.Context(), s.inSchema("update in.semel_inbox set repeated = 1 where id = '\\x0032303030'")); err != nil {
 				t.Fatal(err)
 			}
 			if err := writer.Rollback(); err != nil {
@@ -292,7 +292,7 @@ func removedByFilter(plan string) (most int) {
 
 func TestWhatLiesAtTheLowWaterMark(t *testing.T) {
 	t.Run("H2_is_kept_to_the_microsecond", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{})
+		s := newFixture(t, newDatabase(t), sqlstore.Options{})
 		scope, err := s.store.Scope(t.Context(), "billing", "", 0)
 		if err != nil {
 			t.Fatal(err)

@@ -13,24 +13,26 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// The function entitled makes a test's store use a role that has the privileges of Grants and no other privileges in
+// useMinimalRole makes a test's store use a role that has the privileges of Grants and no other privileges in
 // Semel's schema. The suite itself reads and damages the tables as the owner.
-func entitled(t testing.TB, s *shop, role string, db *sql.DB) *shop {
+func useMinimalRole(t testing.TB, s *fixture, role string, db *sql.DB) *fixture {
 	t.Helper()
 	grants, err := s.store.Grants(t.Context(), role)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, grant := range append(grants, s.in("grant select, insert on in.effects, in.once to "+role)) {
+	for _, grant := range append(grants, s.inSchema("grant select, insert on in.effects, in.once to "+role)) {
 		exec(t, s.db, grant)
 	}
-	s.store = bare(t, db, sqlstore.Options{Schema: s.schema})
+	s.store = newUnmigratedStore(t, db, sqlstore.Options{Schema: s.schema})
 	s.Store = s.store
 	return s
 }
 
 // nameOf returns the role of a connection.
-func nameOf(t testing.TB, db *sql.DB) string { return one[string](t, db, "select current_user::text") }
+func nameOf(t testing.TB, db *sql.DB) string {
+	return queryOne[string](t, db, "select current_user::text")
+}
 
 // aRoleWithTheGrantsKeepsTheLaws runs the test cases with a store whose role has only the privileges of Grants.
 func aRoleWithTheGrantsKeepsTheLaws(t *testing.T, only func(name string) bool) {
@@ -39,9 +41,13 @@ func aRoleWithTheGrantsKeepsTheLaws(t *testing.T, only func(name string) bool) {
 		services.Hurry(t, dsn)
 		owner, db := openDB(t, dsn), worker(t, dsn, "select 'worker'")
 		role := nameOf(t, db)
-		shops := services.Lent[*shop]{
-			Make:  func(t testing.TB) *shop { return entitled(t, newShop(t, owner, sqlstore.Options{}), role, db) },
-			Empty: func(t testing.TB, used *shop) *shop { return entitled(t, emptied(t, used), role, db) },
+		shops := services.Lent[*fixture]{
+			Make: func(t testing.TB) *fixture {
+				return useMinimalRole(t, newFixture(t, owner, sqlstore.Options{}), role, db)
+			},
+			Empty: func(t testing.TB, used *fixture) *fixture {
+				return useMinimalRole(t, truncateTables(t, used), role, db)
+			},
 		}
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
 			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
@@ -53,9 +59,9 @@ func aRoleWithTheGrantsKeepsTheLaws(t *testing.T, only func(name string) bool) {
 
 func TestEachGrantThatIsMissingIsNamed(t *testing.T) {
 	dsn := services.Postgres(t)
-	owner, db := newShop(t, openDB(t, dsn), sqlstore.Options{}), worker(t, dsn, "select 'worker'")
+	owner, db := newFixture(t, openDB(t, dsn), sqlstore.Options{}), worker(t, dsn, "select 'worker'")
 	role := nameOf(t, db)
-	dated := bare(t, owner.db, sqlstore.Options{Schema: owner.schema})
+	dated := newUnmigratedStore(t, owner.db, sqlstore.Options{Schema: owner.schema})
 	if _, err := dated.Dated(t.Context(), sqlstore.Dated{Consumer: "payments", IDTime: identity.UUIDv7, Back: 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +80,7 @@ func TestEachGrantThatIsMissingIsNamed(t *testing.T) {
 			t.Errorf("%v, %v", all, err)
 		}
 	})
-	s := entitled(t, owner, role, db)
+	s := useMinimalRole(t, owner, role, db)
 	lacking := func() []string {
 		warnings, err := s.store.LackingRights(t.Context())
 		if err != nil {
@@ -102,7 +108,7 @@ func TestEachGrantThatIsMissingIsNamed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "nobody_of_this_name") {
 			t.Errorf("a role that does not exist: %v", err)
 		}
-		_, err = bare(t, owner.db, sqlstore.Options{Schema: "nowhere"}).Grants(t.Context(), role)
+		_, err = newUnmigratedStore(t, owner.db, sqlstore.Options{Schema: "nowhere"}).Grants(t.Context(), role)
 		sqlsuite.Refused(t, err, "semel migrate up")
 	})
 }

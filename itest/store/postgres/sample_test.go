@@ -13,8 +13,8 @@ import (
 )
 
 func TestASampleReadsLittle(t *testing.T) {
-	db := fresh(t)
-	s := newShop(t, db, sqlstore.Options{})
+	db := newDatabase(t)
+	s := newFixture(t, db, sqlstore.Options{})
 	for _, consumer := range []string{"billing", "audit"} {
 		if _, err := s.store.Scope(t.Context(), consumer, "", 0); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestASampleReadsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback() }()
-		if _, err := tx.ExecContext(t.Context(), s.in("lock table in.semel_inbox in access exclusive mode")); err != nil {
+		if _, err := tx.ExecContext(t.Context(), s.inSchema("lock table in.semel_inbox in access exclusive mode")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.store.SampleRows(t.Context(), store.StateParked); err == nil || !strings.Contains(err.Error(), "statement timeout") {
@@ -109,7 +109,7 @@ func TestASampleReadsLittle(t *testing.T) {
 // estimated from the partitions.
 func TestMarkersThatAreKeptByDayAreEstimated(t *testing.T) {
 	t.Run("trap_T81_by_what_the_server_has_analyzed", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 0)
+		s := newFixture(t, newDatabase(t), sqlstore.Options{}).useDailyPartitions(t, 0)
 		s.exec(t, `insert into in.semel_markers_1 (scope, id, outcome, version, at) select 1, '\x05'::bytea || decode(lpad(to_hex(n), 8, '0'), 'hex'), 1 + n % 2, 0, now() from generate_series(1, 10000) n`)
 		s.exec(t, "analyze in.semel_markers_1_aside")
 		tables, err := sqlsuite.Sampled(t.Context(), s.store.SampleTables)

@@ -18,9 +18,9 @@ import (
 )
 
 func TestMigrations(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("a_missing_schema_is_named_with_its_command", func(t *testing.T) {
-		s := bare(t, db, sqlstore.Options{Schema: "nowhere"})
+		s := newUnmigratedStore(t, db, sqlstore.Options{Schema: "nowhere"})
 		sqlsuite.Refused(t, s.Check(t.Context()), "0001_first")
 		_, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
 		if c := s.Classify(err); c != store.ClassDown || !strings.Contains(err.Error(), "semel migrate up") {
@@ -30,7 +30,7 @@ func TestMigrations(t *testing.T) {
 	t.Run("several_processes_may_migrate_at_once_and_each_migration_is_applied_once", func(t *testing.T) {
 		var stores []sqlsuite.Migrator
 		for range 8 {
-			stores = append(stores, bare(t, db, sqlstore.Options{Schema: "together"}))
+			stores = append(stores, newUnmigratedStore(t, db, sqlstore.Options{Schema: "together"}))
 		}
 		all := sqlsuite.MigrateTogether(t, stores)
 		slices.Sort(all)
@@ -39,7 +39,7 @@ func TestMigrations(t *testing.T) {
 		}
 	})
 	t.Run("a_newer_or_edited_schema_is_refused_with_the_remedy", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		s.exec(t, "insert into in.semel_migrations values (99, 'later', 'x', now())")
 		if err := s.store.Check(t.Context()); err != nil {
 			t.Errorf("beside what a newer release added: %v", err)
@@ -62,18 +62,18 @@ func TestADatabaseOfAnotherEncoding(t *testing.T) {
 		}
 		u.Path = "/latin_shop"
 		db := openDB(t, u.String())
-		applied, err := bare(t, db, sqlstore.Options{}).Migrate(t.Context())
+		applied, err := newUnmigratedStore(t, db, sqlstore.Options{}).Migrate(t.Context())
 		sqlsuite.Refused(t, err, "LATIN1, not as UTF8")
-		if len(applied) > 0 || one[int](t, db, "select count(*) from pg_class where relname like 'semel%'") > 0 {
+		if len(applied) > 0 || queryOne[int](t, db, "select count(*) from pg_class where relname like 'semel%'") > 0 {
 			t.Errorf("it was migrated: %v", applied)
 		}
 	})
 }
 
 func TestPrintedMigrations(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("trap_T80_what_print_writes_makes_the_schema_and_rewrites_no_table", func(t *testing.T) {
-		s := bare(t, db, sqlstore.Options{Schema: `by hand`, Prefix: "mine_"})
+		s := newUnmigratedStore(t, db, sqlstore.Options{Schema: `by hand`, Prefix: "mine_"})
 		text := sqlsuite.MadeByHand(t, s, func(text string) { exec(t, db, text) })
 		for statement := range strings.SplitSeq(strings.ToLower(text), ";\n") {
 			for _, rewrites := range []string{"alter column", "add constraint", "add check", "cluster", "vacuum full"} {
@@ -87,7 +87,7 @@ func TestPrintedMigrations(t *testing.T) {
 	})
 	t.Run("two_prefixes_and_two_schemas_are_four_stores", func(t *testing.T) {
 		for _, o := range []sqlstore.Options{{}, {Prefix: "b_"}, {Schema: "two"}, {Schema: "two", Prefix: "b_"}} {
-			s := migrated(t, db, o)
+			s := newMigratedStore(t, db, o)
 			scope, err := s.Scope(t.Context(), "c", "", 0)
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestPrintedMigrations(t *testing.T) {
 }
 
 func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("trap_T20_a_schema_without_what_once_only_stands_on_is_refused", func(t *testing.T) {
 		for says, statement := range map[string]string{
 			"semel_markers has no primary key":     "alter table in.semel_markers drop constraint semel_markers_pkey",
@@ -113,23 +113,23 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 			"can be changed: a trigger is missing": "drop trigger semel_acts_stay on in.semel_acts",
 			"can be changed: a trigger is off":     "alter table in.semel_acts disable trigger semel_acts_stay",
 		} {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			s.exec(t, statement)
 			sqlsuite.Refused(t, s.store.Check(t.Context()), says)
 		}
 	})
 	t.Run("acts_cannot_be_changed_deleted_or_truncated", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		s.exec(t, `insert into in.semel_acts ("row", verb, who, why, result, at) values (1, 'discard', 'ana', '', 'done', now())`)
 		for _, statement := range []string{"update in.semel_acts set who = 'bob'", "delete from in.semel_acts", "truncate in.semel_acts"} {
-			if _, err := db.Exec(s.in(statement)); err == nil {
+			if _, err := db.Exec(s.inSchema(statement)); err == nil {
 				t.Errorf("%s is allowed", statement)
 			}
 		}
 	})
 	t.Run("trap_113_every_number_that_grows_is_a_bigint", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
-		narrow := one[string](t, db, `select coalesce(string_agg(table_name || '.' || column_name, ' '), '') from information_schema.columns
+		s := newFixture(t, db, sqlstore.Options{})
+		narrow := queryOne[string](t, db, `select coalesce(string_agg(table_name || '.' || column_name, ' '), '') from information_schema.columns
 			where table_schema = $1 and table_name like 'semel%' and data_type in ('integer', 'smallint', 'real')
 			and column_name not in ('version', 'outcome', 'partition', 'fingerprint_version', 'ended', 'state')`, s.schema)
 		if narrow != "" {
@@ -139,12 +139,12 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 }
 
 func TestMarkersCanBeRead(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	want := []string{"0190a5e2-7d0b-7c3e-8f00-0123456789ab", `\377\000x`, "größe", strings.Repeat("long", 200)}
-	if r, err := s.attempt(t, s.marks(t, want[0], "\xff\x00x", want[2], want[3])); err != nil || r.Outcome != store.Committed {
+	if r, err := s.attempt(t, s.makeMarks(t, want[0], "\xff\x00x", want[2], want[3])); err != nil || r.Outcome != store.Committed {
 		t.Fatal(r, err)
 	}
-	rows, err := s.db.Query(s.in(`select consumer, id, outcome from in.semel_markers_readable order by id collate "C"`))
+	rows, err := s.db.Query(s.inSchema(`select consumer, id, outcome from in.semel_markers_readable order by id collate "C"`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +181,11 @@ func worker(t testing.TB, dsn, grants string) *sql.DB {
 
 func TestARoleThatCannotCreate(t *testing.T) {
 	dsn := services.Postgres(t)
-	owner := newShop(t, openDB(t, dsn), sqlstore.Options{})
+	owner := newFixture(t, openDB(t, dsn), sqlstore.Options{})
 	db := worker(t, dsn, fmt.Sprintf(
 		`grant usage on schema %[1]q to worker; grant select, insert, update, delete on all tables in schema %[1]q to worker`, owner.schema))
 	s := *owner
-	s.db, s.store = db, bare(t, db, sqlstore.Options{Schema: owner.schema})
+	s.db, s.store = db, newUnmigratedStore(t, db, sqlstore.Options{Schema: owner.schema})
 	s.Store = s.store
 	t.Run("everything_but_migrating_works", func(t *testing.T) {
 		if err := s.store.Check(t.Context()); err != nil {
@@ -194,13 +194,13 @@ func TestARoleThatCannotCreate(t *testing.T) {
 		if applied, err := s.store.Migrate(t.Context()); err != nil || len(applied) != 0 {
 			t.Errorf("a complete schema was migrated: %v, %v", applied, err)
 		}
-		marks := s.marks(t, "a", "b")
+		marks := s.makeMarks(t, "a", "b")
 		b, _ := s.begin(t, store.TxOptions{Serial: true}, marks)
 		rows := []store.Row{{Mark: 0, State: store.StateParked, Message: &semel.Message{Body: []byte("x")}}}
 		if r := b.Commit(t.Context(), store.Ending{Trim: []int{1}, Rows: rows}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
-		s.works(t, marks[1:])
+		s.expectWorks(t, marks[1:])
 		found, err := s.store.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
@@ -213,7 +213,7 @@ func TestARoleThatCannotCreate(t *testing.T) {
 		}
 	})
 	t.Run("a_missing_migration_is_named_and_nothing_is_created", func(t *testing.T) {
-		bare := bare(t, db, sqlstore.Options{Schema: owner.schema, Prefix: "other_"})
+		bare := newUnmigratedStore(t, db, sqlstore.Options{Schema: owner.schema, Prefix: "other_"})
 		sqlsuite.Refused(t, bare.Check(t.Context()), "0001_first")
 		_, err := bare.Migrate(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "grant") {
@@ -221,26 +221,26 @@ func TestARoleThatCannotCreate(t *testing.T) {
 		}
 	})
 	t.Run("a_right_that_is_missing_is_the_stores_failure_with_its_remedy", func(t *testing.T) {
-		services.Exec(t, dsn, fmt.Sprintf("revoke insert on all tables in schema %q from %s", owner.schema, one[string](t, db, "select current_user")))
-		_, _, err := s.store.Begin(t.Context(), store.TxOptions{}, s.marks(t, "c"))
-		s.is(t, err, store.ClassDown, "grant the role")
+		services.Exec(t, dsn, fmt.Sprintf("revoke insert on all tables in schema %q from %s", owner.schema, queryOne[string](t, db, "select current_user")))
+		_, _, err := s.store.Begin(t.Context(), store.TxOptions{}, s.makeMarks(t, "c"))
+		s.expectError(t, err, store.ClassDown, "grant the role")
 	})
 }
 
 func TestSetup(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
-	text := s.in("create table in.mine (id int primary key); insert into in.mine values (1); -- the end")
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
+	text := s.inSchema("create table in.mine (id int primary key); insert into in.mine values (1); -- the end")
 	for _, want := range []bool{true, false} {
 		if ran, err := s.store.Setup(t.Context(), "setup.sql", text); err != nil || ran != want {
 			t.Errorf("ran: %t, %v, want %t", ran, err, want)
 		}
 	}
 	t.Run("a_setup_that_fails_leaves_nothing", func(t *testing.T) {
-		ran, err := s.store.Setup(t.Context(), "more.sql", s.in("create table in.more (id int); insert into in.missing values (1)"))
+		ran, err := s.store.Setup(t.Context(), "more.sql", s.inSchema("create table in.more (id int); insert into in.missing values (1)"))
 		if ran || err == nil || !strings.Contains(err.Error(), "more.sql") {
 			t.Errorf("ran: %t, %v", ran, err)
 		}
-		if one[bool](t, s.db, "select to_regclass($1) is not null", s.in("in.more")) {
+		if queryOne[bool](t, s.db, "select to_regclass($1) is not null", s.inSchema("in.more")) {
 			t.Error("a table is left")
 		}
 	})

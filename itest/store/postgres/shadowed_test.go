@@ -13,9 +13,9 @@ import (
 var sqlSources = []string{"../../../sqlstore/postgres/*.sql", "../../../sqlstore/postgres/migrations/*.sql", "../../../sqlstore/*.go", "../../../internal/adoption/*.go",
 	"../../../pgxstore/*.go", "../../../cmd/semel/internal/assembly/*.go", "../../../cmd/semel/internal/check/*.go"}
 
-// The function shadowed returns a database in which a user's functions and operators match calls better than the
+// newShadowedDatabase returns a database in which a user's functions and operators match calls better than the
 // built-in ones. The user's functions and operators raise errors when they are called.
-func shadowed(t testing.TB) (dsn string) {
+func newShadowedDatabase(t testing.TB) (dsn string) {
 	t.Helper()
 	dsn = services.Postgres(t)
 	services.Hurry(t, dsn)
@@ -25,13 +25,13 @@ func shadowed(t testing.TB) (dsn string) {
 // objectsOfOtherSchemasAreNeverCalled runs the test cases in the database that shadowed returns.
 func objectsOfOtherSchemasAreNeverCalled(t *testing.T, only func(name string) bool) {
 	t.Run("P4_by_what_the_suite_of_stores_does", func(t *testing.T) {
-		dsn := shadowed(t)
+		dsn := newShadowedDatabase(t)
 		db := openDB(t, dsn)
-		shops := services.Lent[*shop]{Make: func(t testing.TB) *shop {
-			s := newShop(t, db, sqlstore.Options{})
+		shops := services.Lent[*fixture]{Make: func(t testing.TB) *fixture {
+			s := newFixture(t, db, sqlstore.Options{})
 			services.ShadowOwn(t, dsn, s.schema)
 			return s
-		}, Empty: emptied}
+		}, Empty: truncateTables}
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
 			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
 			Can:  abilities,

@@ -13,9 +13,9 @@ import (
 )
 
 func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("D3_law_13_and_waits_for_nobody", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "a", "b", "c")
 		ending := store.Ending{}
 		for i := range marks {
@@ -31,7 +31,7 @@ func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = other.Rollback() }()
-		if _, err := other.ExecContext(t.Context(), s.in("select 1 from in.semel_inbox order by number limit 1 for update")); err != nil {
+		if _, err := other.ExecContext(t.Context(), s.inSchema("select 1 from in.semel_inbox order by number limit 1 for update")); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -45,9 +45,9 @@ func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
 
 func TestADayThatIsWrittenToWhileItIsLocked(t *testing.T) {
 	t.Run("trap_T68_is_not_dropped_with_what_has_come_meanwhile", func(t *testing.T) {
-		s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 6)
-		s.retained(t, 2*aDay)
-		s.ends(t, store.Parked, uuid(-4, 1))
+		s := newFixture(t, newDatabase(t), sqlstore.Options{}).useDailyPartitions(t, 6)
+		s.setRetention(t, 2*aDay)
+		s.processAll(t, store.Parked, uuid(-4, 1))
 		if r := s.pass(t); r.Days != 3 {
 			t.Fatalf("%+v was dropped, want the three days that hold nothing", r)
 		}
@@ -58,7 +58,7 @@ func TestADayThatIsWrittenToWhileItIsLocked(t *testing.T) {
 		}
 		defer func() { _ = writer.Rollback() }()
 		for _, text := range []string{"lock table only in.semel_markers_1 in row exclusive mode", "update in.semel_markers_1 set outcome = 3"} {
-			if _, err := writer.ExecContext(t.Context(), s.in(text)); err != nil {
+			if _, err := writer.ExecContext(t.Context(), s.inSchema(text)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,6 +87,6 @@ func TestADayThatIsWrittenToWhileItIsLocked(t *testing.T) {
 		if days += s.pass(t).Days; days != 0 {
 			t.Error("the day was dropped")
 		}
-		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1)), isParked)
+		wantVerdicts(t, s.processAll(t, store.Applied, uuid(-4, 1)), isParked)
 	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // manySources creates n sources of a consumer. Each hundredth source has a due row and markers.
-func manySources(t *testing.T, s *shop, n int) {
+func manySources(t *testing.T, s *fixture, n int) {
 	t.Helper()
 	s.exec(t, `insert into in.semel_scopes (consumer, source, generation) select 'billing', ('/shops/' || n)::bytea, 0 from generate_series(1, $1::int) n`, n)
 	s.exec(t, `insert into in.semel_inbox (revision, scope, consumer, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
@@ -45,9 +45,9 @@ func blocksRead(t *testing.T, plan string) (most int) {
 }
 
 func TestSourcesThatAProducerChooses(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("law_11_a_claim_reads_what_it_takes_however_many_sources_its_consumer_has", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		manySources(t, s, 20_000)
 		for _, table := range []string{"scopes", "inbox", "markers"} {
 			s.exec(t, "analyze in.semel_"+table)
@@ -69,7 +69,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		}
 	})
 	t.Run("D3_rows_of_many_sources_are_claimed_in_their_turn", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		manySources(t, s, 1000)
 		if p, err := s.store.Pending(t.Context(), "billing"); err != nil || p.Due != 10 {
 			t.Errorf("%+v are pending, %v", p, err)
@@ -93,20 +93,20 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		}
 	})
 	t.Run("trap_T80_the_indexes_of_a_table_with_rows_are_built_beside_those_that_write", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		manySources(t, s, 10)
 		s.execAll(t, []string{"drop index in.semel_inbox_due", "drop index in.semel_scopes_low"})
 		if _, err := s.store.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, index := range []string{"in.semel_inbox_due", "in.semel_scopes_low"} {
-			if !one[bool](t, db, "select indisvalid from pg_index where indexrelid = $1::regclass", s.in(index)) {
+			if !queryOne[bool](t, db, "select indisvalid from pg_index where indexrelid = $1::regclass", s.inSchema(index)) {
 				t.Errorf("the index %s is not valid", index)
 			}
 		}
 	})
 	t.Run("law_11_a_new_source_reads_no_others", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		manySources(t, s, 20_000)
 		s.exec(t, "update in.semel_scopes set low = now() - interval '1 day'")
 		s.exec(t, "vacuum analyze in.semel_scopes")
@@ -119,18 +119,18 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if low := one[int](t, db, s.in("select count(*) from in.semel_scopes where low is not null and number = any($1)"), numbers); low != 3 || slices.Contains(numbers, 0) {
+		if low := queryOne[int](t, db, s.inSchema("select count(*) from in.semel_scopes where low is not null and number = any($1)"), numbers); low != 3 || slices.Contains(numbers, 0) {
 			t.Errorf("of the scopes %v %d begin at the low-water mark of the others", numbers, low)
 		}
 	})
 }
 
 func TestTheReaperOfManySources(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	// old creates many sources with one marker each. The markers are two hours old and the retention is one
 	// hour.
-	old := func(t *testing.T, sources int) *shop {
-		s := newShop(t, db, sqlstore.Options{})
+	old := func(t *testing.T, sources int) *fixture {
+		s := newFixture(t, db, sqlstore.Options{})
 		s.exec(t, `insert into in.semel_scopes (consumer, source, generation) select 'billing', ('/shops/' || n)::bytea, 0 from generate_series(1, $1::int) n`, sources)
 		s.exec(t, `insert into in.semel_markers (scope, id, outcome, version, at) select number, '\x0061', 1, 0, now() - interval '2 hours' from in.semel_scopes`)
 		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
@@ -143,13 +143,13 @@ func TestTheReaperOfManySources(t *testing.T) {
 		s.exec(t, "delete from in.semel_markers where scope > 10")
 		s.exec(t, "vacuum analyze in.semel_markers")
 		s.exec(t, "vacuum analyze in.semel_scopes")
-		s.advanced(t)
+		s.readProgress(t)
 		s.exec(t, "vacuum analyze in.semel_scopes")
 		if err := s.store.Progressed(t.Context(), "billing", nil); err != nil { // Progressed advances the cutoff
 			t.Fatal(err)
 		}
 		name := []byte("billing")
-		if n := one[int](t, db, s.in("select count(distinct low) from in.semel_scopes")); n != 1 {
+		if n := queryOne[int](t, db, s.inSchema("select count(distinct low) from in.semel_scopes")); n != 1 {
 			t.Errorf("the scopes have %d low-water marks", n)
 		}
 		statements := sqlstore.Statements(s.store, sqlform.Revision12{})
@@ -172,17 +172,17 @@ func TestTheReaperOfManySources(t *testing.T) {
 	})
 	t.Run("H3_nothing_is_removed_before_each_source_has_the_low_water_mark", func(t *testing.T) {
 		s := old(t, 1500)
-		s.advanced(t)
+		s.readProgress(t)
 		s.exec(t, "update in.semel_scopes set low = null where number = 700") // as if another process had just created this source
-		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 0 || s.left(t, "billing") != 1500 {
+		if sum := s.runReaper(t, store.Reaping{Most: 1000}); sum.Markers != 0 || s.countMarkers(t, "billing") != 1500 {
 			t.Errorf("it removed %+v, and a copy may come under a source that has no mark", sum)
 		}
 		s.exec(t, "update in.semel_scopes set low = now() - interval '1 day' where number = 700")
-		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 0 {
+		if sum := s.runReaper(t, store.Reaping{Most: 1000}); sum.Markers != 0 {
 			t.Errorf("it removed %+v, and a copy may come under a source whose mark is earlier", sum)
 		}
-		s.advanced(t)
-		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 1500 {
+		s.readProgress(t)
+		if sum := s.runReaper(t, store.Reaping{Most: 1000}); sum.Markers != 1500 {
 			t.Errorf("it removed %+v, want all of 1,500", sum)
 		}
 	})

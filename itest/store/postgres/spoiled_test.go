@@ -26,9 +26,9 @@ func ofPool(t *testing.T) *sql.DB {
 }
 
 func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
-	for name, db := range map[string]*sql.DB{"of_database_sql": fresh(t), "of_a_pool_of_pgx": ofPool(t)} {
+	for name, db := range map[string]*sql.DB{"of_database_sql": newDatabase(t), "of_a_pool_of_pgx": ofPool(t)} {
 		t.Run("it_is_closed_and_the_store_is_back/"+name, func(t *testing.T) {
-			s := newShop(t, db, sqlstore.Options{})
+			s := newFixture(t, db, sqlstore.Options{})
 			db.SetMaxOpenConns(1)
 			sqlsuite.SpoiledConnection(t, s.Instance)
 		})

@@ -11,7 +11,7 @@ import (
 )
 
 func TestASwallowedInsertIsNoticedInATable(t *testing.T) {
-	s := newShop(t, fresh(t), sqlstore.Options{})
+	s := newFixture(t, newDatabase(t), sqlstore.Options{})
 	s.exec(t, "create function in.eat() returns trigger language plpgsql as $$ begin return null; end $$")
 	sqlsuite.Swallowed(t, sqlsuite.Swallowing[*sql.Tx]{Store: s.store, Swallow: func(t testing.TB, table string) func() {
 		s.exec(t, "create trigger eats before insert on in.semel_"+table+" for each row execute function in.eat()")
@@ -28,17 +28,17 @@ func TestASwallowedInsertIsNoticedInATable(t *testing.T) {
 }
 
 func TestATableOfDaysWhoseRowIsGone(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("trap_T145_a_deleted_row_of_dated_is_noticed_at_start_and_no_second_table_is_made", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
-		s.ends(t, store.Applied, uuid(0, 1))
+		s := newFixture(t, db, sqlstore.Options{}).useDailyPartitions(t, 0)
+		s.processAll(t, store.Applied, uuid(0, 1))
 		s.exec(t, "delete from in.semel_dated")
 		b, v, err := s.store.Begin(t.Context(), store.TxOptions{}, sqlsuite.Marks[*sql.Tx](t, s.store, "shop", uuid(0, 1)))
 		if err == nil {
 			b.Rollback(t.Context())
 			t.Errorf("a running process reports: %+v", v)
 		}
-		all := bare(t, db, sqlstore.Options{Schema: s.schema})
+		all := newUnmigratedStore(t, db, sqlstore.Options{Schema: s.schema})
 		sqlsuite.Refused(t, all.Check(t.Context()), "semel_markers_1 has markers of a consumer by day")
 		if _, err := all.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7}); err == nil {
 			t.Error("a second table of days is made, in which nothing was applied")

@@ -13,16 +13,16 @@ import (
 )
 
 func TestARowIsKeptAtItsNewestVersion(t *testing.T) {
-	db := fresh(t)
-	s := newShop(t, db, sqlstore.Options{})
+	db := newDatabase(t)
+	s := newFixture(t, db, sqlstore.Options{})
 	s.execAll(t, []string{`create table in."Index" (id text primary key, "order" text, v bigint)`})
-	table, _, _ := strings.Cut(s.in("in."), ".")
+	table, _, _ := strings.Cut(s.inSchema("in."), ".")
 	text, err := upsert.Newer{Table: strings.Trim(table, `"`) + ".Index", Key: []string{"id"}, Set: []string{"order"}, Version: "v"}.PostgreSQL()
 	if err != nil {
 		t.Fatal(err)
 	}
 	newest := func(t *testing.T, id string) (v int) {
-		if err := db.QueryRow(s.in(`select v from in."Index" where id = $1 and "order" = 'state ' || v`), id).Scan(&v); err != nil {
+		if err := db.QueryRow(s.inSchema(`select v from in."Index" where id = $1 and "order" = 'state ' || v`), id).Scan(&v); err != nil {
 			t.Fatal(err)
 		}
 		return v

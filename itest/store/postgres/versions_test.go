@@ -12,17 +12,17 @@ import (
 )
 
 func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
-	db := fresh(t)
-	s := newShop(t, db, sqlstore.Options{})
+	db := newDatabase(t)
+	s := newFixture(t, db, sqlstore.Options{})
 	s.execAll(t, []string{"create table in.history (n bigint generated always as identity, stream text not null, version bigint not null)"})
 	followed := sqlsuite.Followed[*sql.Tx]{
 		Store: s.store,
 		Append: func(ctx context.Context, tx *sql.Tx, stream string, version int) error {
-			_, err := tx.ExecContext(ctx, s.in("insert into in.history (stream, version) values ($1, $2)"), stream, version)
+			_, err := tx.ExecContext(ctx, s.inSchema("insert into in.history (stream, version) values ($1, $2)"), stream, version)
 			return err
 		},
 		Versions: func(t testing.TB, stream string) []int {
-			return sqlsuite.Column(t, db, s.in("select version from in.history where stream = $1 order by n"), stream)
+			return sqlsuite.Column(t, db, s.inSchema("select version from in.history where stream = $1 order by n"), stream)
 		},
 	}
 	sqlsuite.Versions(t, followed)
@@ -37,9 +37,9 @@ select 1, (select number from in.semel_scopes), ('\x00'::bytea || n::text::bytea
 from generate_series(3, 100000) n`
 
 func TestAStreamWithManyFollowers(t *testing.T) {
-	db := fresh(t)
+	db := newDatabase(t)
 	t.Run("B9_is_not_read_whole_when_one_is_freed", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
+		s := newFixture(t, db, sqlstore.Options{})
 		if _, err := s.store.Scope(t.Context(), "history", "", 0); err != nil {
 			t.Fatal(err)
 		}

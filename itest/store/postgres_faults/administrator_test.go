@@ -22,13 +22,13 @@ func inPublic(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return exec(ctx, `insert into public.effects (id, worker) values ($1, 'here')`, m.Identity.ID)
 }
 
-// The function `at` starts a consumer with a new database and delivers some messages. The result before contains the
+// startConsumer starts a consumer with a new database and delivers some messages. The result before contains the
 // ids of the delivered messages, which are applied.
-func at(t *testing.T, driver workload.Driver) (w *world, before []string) {
+func startConsumer(t *testing.T, driver workload.Driver) (w *world, before []string) {
 	t.Helper()
-	w, before = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), handler: inPublic}), numbered("before", 20)
+	w, before = begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t)), handler: inPublic}), makeIDs("before", 20)
 	w.deliver(before...)
-	w.applied(before...)
+	w.waitApplied(before...)
 	return w, before
 }
 
@@ -39,15 +39,15 @@ func TestTablesThatAreWrittenAnew(t *testing.T) {
 	} {
 		t.Run("trap_T80_under_load_charge_nobody/"+name, func(t *testing.T) {
 			eachDriver(t, func(t *testing.T, driver workload.Driver) {
-				w, before := at(t, driver)
+				w, before := startConsumer(t, driver)
 				for round := range 3 {
-					ids := numbered(fmt.Sprint("m", round, "-"), 100)
+					ids := makeIDs(fmt.Sprint("m", round, "-"), 100)
 					w.deliver(ids...)
 					exec(t, w.db, statement)
-					w.applied(ids...)
+					w.waitApplied(ids...)
 				}
 				w.deliver(before...)
-				until(t, "the copies are duplicates", func() bool { return w.consumer.Counts().Duplicates == int64(len(before)) })
+				waitUntil(t, "the copies are duplicates", func() bool { return w.consumer.Counts().Duplicates == int64(len(before)) })
 			})
 		})
 	}
@@ -62,47 +62,47 @@ func TestTablesThatAreChangedUnderAConsumer(t *testing.T) {
 	} {
 		t.Run("trap_T112_stop_it_with_one_advice_until_they_are_mended/"+name, func(t *testing.T) {
 			eachDriver(t, func(t *testing.T, driver workload.Driver) {
-				w, before := at(t, driver)
+				w, before := startConsumer(t, driver)
 				exec(t, w.db, c.done)
-				ids := numbered("m", 20)
+				ids := makeIDs("m", 20)
 				w.deliver(ids...)
 				w.untilTold(semel.EventNotReady, c.says)
-				if w.told(semel.EventNotReady, "is missing: semel: the schema does not fit") > 0 && w.told(semel.EventNotReady, "run semel migrate up") > 0 {
+				if w.countEvents(semel.EventNotReady, "is missing: semel: the schema does not fit") > 0 && w.countEvents(semel.EventNotReady, "run semel migrate up") > 0 {
 					t.Error("what the check of the tables says is followed by another advice")
 				}
-				w.untouched(ids...)
+				w.expectUnacked(ids...)
 				exec(t, w.db, c.mend)
-				w.applied(ids...)
+				w.waitApplied(ids...)
 				w.deliver(before...)
-				until(t, "the copies are duplicates", func() bool { return w.consumer.Counts().Duplicates == int64(len(before)) })
+				waitUntil(t, "the copies are duplicates", func() bool { return w.consumer.Counts().Duplicates == int64(len(before)) })
 			})
 		})
 	}
 	t.Run("trap_T112_an_inbox_that_is_not_there_keeps_its_message_and_why_it_failed", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w, _ := at(t, driver)
+			w, _ := startConsumer(t, driver)
 			exec(t, w.db, "alter table semel_inbox rename to away")
 			w.deliver("bad")
 			w.untilTold(eventkind.Retry, "semel migrate status")
-			w.untouched("bad")
+			w.expectUnacked("bad")
 			exec(t, w.db, "alter table away rename to semel_inbox")
-			w.parked("bad", "permanent failure", "no such order")
+			w.waitParked("bad", "permanent failure", "no such order")
 		})
 	})
 	t.Run("trap_T112_another_search_path_changes_nothing", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w, before := at(t, driver)
+			w, before := startConsumer(t, driver)
 			exec(t, w.db, "create schema away; create table away.semel_markers (like semel_markers including all)")
-			exec(t, w.db, "alter role postgres in database "+one[string](t, w.db, "select current_database()")+" set search_path = away")
+			exec(t, w.db, "alter role postgres in database "+queryOne[string](t, w.db, "select current_database()")+" set search_path = away")
 			exec(t, w.db, "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
-			ids := numbered("m", 20)
+			ids := makeIDs("m", 20)
 			w.deliver(append(ids, before...)...)
-			w.settled(ids...)
-			until(t, "the copies are duplicates", func() bool { return w.consumer.Counts().Duplicates == int64(len(before)) })
-			if n := one[int](t, w.db, "select count(*) from away.semel_markers"); n != 0 {
+			w.waitSettled(ids...)
+			waitUntil(t, "the copies are duplicates", func() bool { return w.consumer.Counts().Duplicates == int64(len(before)) })
+			if n := queryOne[int](t, w.db, "select count(*) from away.semel_markers"); n != 0 {
 				t.Errorf("%d markers are written elsewhere", n)
 			}
-			if n := one[int](t, w.db, "select count(*) from public.effects"); n != len(before)+len(ids) {
+			if n := queryOne[int](t, w.db, "select count(*) from public.effects"); n != len(before)+len(ids) {
 				t.Errorf("%d effects, want %d", n, len(before)+len(ids))
 			}
 		})
@@ -113,16 +113,16 @@ func TestAStandbyThatIsStopped(t *testing.T) {
 	t.Run("trap_T29_leaves_commits_unknown_until_it_is_back_and_loses_and_doubles_nothing", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			server := services.StartPostgres(t, services.Options{Standby: true})
-			w := begin(t, settings{driver: driver, dsn: migrated(t, server.DSN()), change: func(c *consumer.Config) { c.CommitTimeout = 500 * time.Millisecond }})
+			w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, server.DSN()), change: func(c *consumer.Config) { c.CommitTimeout = 500 * time.Millisecond }})
 			w.deliver("before")
-			w.applied("before")
+			w.waitApplied("before")
 			server.Standby().Stop()
-			ids := numbered("m", 20)
+			ids := makeIDs("m", 20)
 			w.deliver(ids...)
 			w.untilTold(eventkind.Unknown, "")
 			server.Standby().Start()
 			server.WaitSynchronous()
-			w.applied(ids...)
+			w.waitApplied(ids...)
 		})
 	})
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// The function around delivers the bad messages in the middle of ten good messages, in one batch. The function checks
+// deliverAround delivers the bad messages in the middle of ten good messages, in one batch. The function checks
 // that the good messages are applied and that the consumer continues to work.
-func around(t *testing.T, w *world, bad ...*semel.Message) {
+func deliverAround(t *testing.T, w *world, bad ...*semel.Message) {
 	t.Helper()
-	good := numbered("good", 10)
+	good := makeIDs("good", 10)
 	var all []*semel.Message
 	for i, id := range good {
 		if i == 5 {
@@ -24,13 +24,13 @@ func around(t *testing.T, w *world, bad ...*semel.Message) {
 		all = append(all, message(id, `{}`))
 	}
 	w.inlet.Put(all...)
-	w.applied(good...)
+	w.waitApplied(good...)
 	for _, m := range bad {
 		id, _ := m.Headers.Get("id")
-		w.settled(string(id))
+		w.waitSettled(string(id))
 	}
 	w.deliver("afterwards")
-	w.applied("afterwards")
+	w.waitApplied("afterwards")
 }
 
 // oneWorker makes each batch contain all messages that were delivered together.
@@ -45,50 +45,50 @@ func twoAttempts(c *consumer.Config) {
 // refusedAtCommit makes a deferred trigger fail for one message of a batch. The function checks that only this message
 // is parked, with the error code of the parameter state.
 func refusedAtCommit(t *testing.T, driver workload.Driver, does, state string) {
-	dsn := migrated(t, services.Postgres(t),
+	dsn := migrateDatabase(t, services.Postgres(t),
 		`create function late() returns trigger language plpgsql as
 		$$ begin if new.id like 'bad%' then `+does+`; end if; return null; end $$`,
 		`create constraint trigger late after insert on effects deferrable initially deferred for each row execute function late()`)
 	w := begin(t, settings{driver: driver, dsn: dsn, change: twoAttempts})
-	around(t, w, message("bad1", `{}`))
-	w.parked("bad1", "attempts exhausted", state)
+	deliverAround(t, w, message("bad1", `{}`))
+	w.waitParked("bad1", "attempts exhausted", state)
 }
 
 func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 	t.Run("case_1_RAISE_in_a_trigger_is_charged_to_the_message_that_met_it", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t),
+			dsn := migrateDatabase(t, services.Postgres(t),
 				`create function refuse() returns trigger language plpgsql as
 				$$ begin if new.id like 'bad%' then raise exception 'no % here', new.id; end if; return new; end $$`,
 				`create trigger refuse before insert on effects for each row execute function refuse()`)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: oneWorker})
-			around(t, w, message("bad1", `{}`), message("bad2", `{}`))
-			w.parked("bad1", "permanent failure", "no bad1 here")
-			w.parked("bad2", "permanent failure", "no bad2 here")
-			if runs := w.runs("bad1"); len(runs) != 1 {
+			deliverAround(t, w, message("bad1", `{}`), message("bad2", `{}`))
+			w.waitParked("bad1", "permanent failure", "no bad1 here")
+			w.waitParked("bad2", "permanent failure", "no bad2 here")
+			if runs := w.attemptsOf("bad1"); len(runs) != 1 {
 				t.Errorf("the handler ran for bad1 as attempts %v, want once", runs)
 			}
 		})
 	})
 	t.Run("trap_96_a_procedure_that_commits_is_refused_for_good_at_the_first_attempt", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t), `create procedure settle() language plpgsql as $$ begin commit; end $$`)
+			dsn := migrateDatabase(t, services.Postgres(t), `create procedure settle() language plpgsql as $$ begin commit; end $$`)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if err := workload.Effect("here")(ctx, exec, m); err != nil || m.Identity.ID != "bad1" {
 					return err
 				}
 				return exec(ctx, `call settle()`)
 			}})
-			around(t, w, message("bad1", `{}`))
-			w.parked("bad1", "permanent failure", "2D000")
-			if runs := w.runs("bad1"); len(runs) != 1 {
+			deliverAround(t, w, message("bad1", `{}`))
+			w.waitParked("bad1", "permanent failure", "2D000")
+			if runs := w.attemptsOf("bad1"); len(runs) != 1 {
 				t.Errorf("the handler ran for bad1 as attempts %v, want once", runs)
 			}
 		})
 	})
 	t.Run("case_1_a_deferred_constraint_that_fails_at_COMMIT_is_bisected_to_its_message", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t),
+			dsn := migrateDatabase(t, services.Postgres(t),
 				`create table accounts (id text primary key)`,
 				`create table charges (account text references accounts deferrable initially deferred)`)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -97,9 +97,9 @@ func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 				}
 				return exec(ctx, `insert into charges values ($1)`, string(m.Body))
 			}})
-			around(t, w, message("bad1", `nobody`), message("bad2", `no one`))
-			w.parked("bad1", "permanent failure", "charges_account_fkey")
-			w.parked("bad2", "permanent failure", "charges_account_fkey")
+			deliverAround(t, w, message("bad1", `nobody`), message("bad2", `no one`))
+			w.waitParked("bad1", "permanent failure", "charges_account_fkey")
+			w.waitParked("bad2", "permanent failure", "charges_account_fkey")
 		})
 	})
 	t.Run("trap_100_a_statement_cancelled_at_COMMIT_is_bisected_and_its_connection_serves_on", func(t *testing.T) {
@@ -138,14 +138,14 @@ func unholdable(t *testing.T, driver workload.Driver, id, column, body, state st
 		}
 		return exec(ctx, `insert into texts (`+column+`) values ($1)`, string(m.Body))
 	}
-	w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), `create table texts (note text, document jsonb)`), change: oneWorker, handler: handler})
+	w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t), `create table texts (note text, document jsonb)`), change: oneWorker, handler: handler})
 	t.Run("trap_80_NUL_and_trap_81_surrogates_park_their_own_message_alone", func(t *testing.T) {
-		around(t, w, message(id, body))
-		w.parked(id, "permanent failure", state)
-		if n := one[int](t, w.db, `select count(*) from texts`); n != 11 {
+		deliverAround(t, w, message(id, body))
+		w.waitParked(id, "permanent failure", state)
+		if n := queryOne[int](t, w.db, `select count(*) from texts`); n != 11 {
 			t.Errorf("%d texts, want 11", n)
 		}
-		if got := one[[]byte](t, w.db, `select payload from semel_inbox where id = $1`, stored(id)); string(got) != body {
+		if got := queryOne[[]byte](t, w.db, `select payload from semel_inbox where id = $1`, storedID(id)); string(got) != body {
 			t.Errorf("the parked body is %q, want %q", got, body)
 		}
 	})
@@ -156,7 +156,7 @@ func TestABackendThatIsTerminatedInTheMiddleOfABatch(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			first := make(chan struct{}, 1)
 			first <- struct{}{}
-			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+			w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t)), change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if err := workload.Effect("here")(ctx, exec, m); err != nil || m.Identity.ID != "victim" {
 					return err
 				}
@@ -167,9 +167,9 @@ func TestABackendThatIsTerminatedInTheMiddleOfABatch(t *testing.T) {
 					return nil
 				}
 			}})
-			around(t, w, message("victim", `{}`))
-			w.applied("victim")
-			if w.told(semel.EventNotReady, "57P01") == 0 {
+			deliverAround(t, w, message("victim", `{}`))
+			w.waitApplied("victim")
+			if w.countEvents(semel.EventNotReady, "57P01") == 0 {
 				t.Error("no event reports that an administrator ended the connection")
 			}
 		})
@@ -179,23 +179,23 @@ func TestABackendThatIsTerminatedInTheMiddleOfABatch(t *testing.T) {
 func TestTimeOutsOfTheServer(t *testing.T) {
 	t.Run("trap_97_a_statement_that_runs_too_long_is_its_messages_attempt", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t))
+			dsn := migrateDatabase(t, services.Postgres(t))
 			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&statement_timeout=3000", change: twoAttempts, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "slow" {
 					return exec(ctx, `select pg_sleep(30)`)
 				}
 				return workload.Effect("here")(ctx, exec, m)
 			}})
-			around(t, w, message("slow", `{}`))
-			w.parked("slow", "attempts exhausted", "57014")
-			if runs := w.runs("slow"); len(runs) != 2 || runs[1] != 2 {
+			deliverAround(t, w, message("slow", `{}`))
+			w.waitParked("slow", "attempts exhausted", "57014")
+			if runs := w.attemptsOf("slow"); len(runs) != 2 || runs[1] != 2 {
 				t.Errorf("the handler ran for slow as attempts %v, want 1 and 2", runs)
 			}
 		})
 	})
 	t.Run("trap_97_a_lock_that_is_not_to_be_had_is_nobodys_attempt", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := counted(t)
+			dsn := newCounterDatabase(t)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if err := countImpatiently(ctx, exec); err != nil {
 					return err
@@ -203,14 +203,14 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 				return workload.Effect("here")(ctx, exec, m)
 			}})
 			stranger := w.lockCounter()
-			ids := numbered("m", 10)
+			ids := makeIDs("m", 10)
 			w.deliver(ids...)
 			w.untilTold(eventkind.Contended, "55P03")
-			w.untouched(ids...)
+			w.expectUnacked(ids...)
 			if err := stranger.Rollback(); err != nil {
 				t.Fatal(err)
 			}
-			w.applied(ids...)
+			w.waitApplied(ids...)
 			w.wantCounter(10)
 		})
 	})
@@ -219,23 +219,23 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 			first := make(chan struct{}, 1)
 			first <- struct{}{}
 			var w *world
-			w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+			w = begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t)), change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				select {
 				case <-first:
 					if err := exec(ctx, `set local idle_in_transaction_session_timeout = '50ms'`); err != nil {
 						return err
 					}
-					until(t, "the server ends the idle session", func() bool {
-						return one[int](t, w.db, `select count(*) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`) == 0
+					waitUntil(t, "the server ends the idle session", func() bool {
+						return queryOne[int](t, w.db, `select count(*) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`) == 0
 					})
 				default:
 				}
 				return workload.Effect("here")(ctx, exec, m)
 			}})
-			ids := numbered("m", 10)
+			ids := makeIDs("m", 10)
 			w.deliver(ids...)
-			w.applied(ids...)
-			if w.told(semel.EventNotReady, "") == 0 {
+			w.waitApplied(ids...)
+			if w.countEvents(semel.EventNotReady, "") == 0 {
 				t.Error("no event reports that the connection was ended")
 			}
 		})

@@ -12,16 +12,16 @@ import (
 // A statement that updates the row of counters, which every handler updates.
 const countOne = `update counters set n = n + 1`
 
-// The function counted returns a migrated database in which the counter is 0.
-func counted(t testing.TB) (dsn string) {
+// newCounterDatabase returns a migrated database in which the counter is 0.
+func newCounterDatabase(t testing.TB) (dsn string) {
 	t.Helper()
-	return migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
+	return migrateDatabase(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
 }
 
 // wantCounter checks that the counter was increased n times.
 func (w *world) wantCounter(n int) {
 	w.t.Helper()
-	if got := one[int](w.t, w.db, `select n from counters`); got != n {
+	if got := queryOne[int](w.t, w.db, `select n from counters`); got != n {
 		w.t.Errorf("the counter is %d, want %d", got, n)
 	}
 }

@@ -43,7 +43,7 @@ var elsewhere = map[string]func(ctx context.Context, other *sql.DB) error{
 func TestAHandlersErrorsFromElsewhere(t *testing.T) {
 	t.Run("trap_T84_are_attempts_of_their_message_and_stop_nobody", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t))
+			dsn := migrateDatabase(t, services.Postgres(t))
 			other := look(t, dsn)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
@@ -64,12 +64,12 @@ func TestAHandlersErrorsFromElsewhere(t *testing.T) {
 			for id := range elsewhere {
 				bad = append(bad, message(id, `{}`))
 			}
-			around(t, w, bad...)
-			w.parked("permanent", "permanent failure", "EOF")
+			deliverAround(t, w, bad...)
+			w.waitParked("permanent", "permanent failure", "EOF")
 			for id := range elsewhere {
-				w.parked(id, "attempts exhausted", "")
+				w.waitParked(id, "attempts exhausted", "")
 			}
-			if n := w.told(semel.EventNotReady, "") + w.told(eventkind.Contended, ""); n != 0 {
+			if n := w.countEvents(semel.EventNotReady, "") + w.countEvents(eventkind.Contended, ""); n != 0 {
 				t.Errorf("told %d times that the store does not work, or contention", n)
 			}
 		})

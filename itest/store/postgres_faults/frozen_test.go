@@ -19,15 +19,15 @@ import (
 // order contains the database and the driver that a child process uses.
 type order struct{ DSN, Driver string }
 
-func TestMain(m *testing.M) { children.Main(m, child) }
+func TestMain(m *testing.M) { children.Main(m, runChild) }
 
 // The handler timeout in these tests. The server ends a transaction that has been idle for frozenTimeout plus ten
 // seconds.
 const frozenTimeout = time.Second
 
-// The function child runs a consumer whose handler writes its effect, reports that the effect is written, and never
+// runChild runs a consumer whose handler writes its effect, reports that the effect is written, and never
 // returns.
-func child(o order) error {
+func runChild(o order) error {
 	inlet := workload.NewInlet()
 	inlet.Put(message("held", `{}`))
 	c := workload.Config(inlet)
@@ -79,18 +79,18 @@ func freeze(t *testing.T, dsn, driver string) {
 func TestAnOwnerThatIsFrozenInItsTransaction(t *testing.T) {
 	t.Run("law_11_the_server_ends_its_transaction_and_its_heir_applies_the_message", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t))
+			dsn := migrateDatabase(t, services.Postgres(t))
 			freeze(t, dsn, driver.Name)
 			heir := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Timeout, c.MaxInMemoryWait, c.Retry.MaxDelay = frozenTimeout, 500*time.Millisecond, 500*time.Millisecond
 			}})
-			neighbours := numbered("neighbour", 10)
+			neighbours := makeIDs("neighbour", 10)
 			heir.deliver(append([]string{"held"}, neighbours...)...)
-			heir.applied(neighbours...)
-			heir.untouched("held")
-			heir.applied("held")
-			if got := one[string](t, heir.db, `select worker from effects where id = 'held'`); got != "here" {
+			heir.waitApplied(neighbours...)
+			heir.expectUnacked("held")
+			heir.waitApplied("held")
+			if got := queryOne[string](t, heir.db, `select worker from effects where id = 'held'`); got != "here" {
 				t.Errorf("the effect is of %q", got)
 			}
 		})

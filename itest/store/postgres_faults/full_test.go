@@ -55,7 +55,7 @@ func saidToBeFull(t *testing.T, db *sql.DB, table string) (fill, empty func()) {
 func outOfDisk(t *testing.T, driver workload.Driver, table string, handler workload.Handler) (w *world, fill, empty func()) {
 	t.Helper()
 	server := services.StartPostgres(t, services.Options{Small: true, Settings: []string{"autovacuum = off"}})
-	w = begin(t, settings{driver: driver, dsn: migrated(t, server.DSN()), change: oneWorker, handler: handler})
+	w = begin(t, settings{driver: driver, dsn: migrateDatabase(t, server.DSN()), change: oneWorker, handler: handler})
 	fill, empty = onSmallDisk(t, server, w.db, table)
 	return w, fill, empty
 }
@@ -82,14 +82,14 @@ func TestAServerOutOfDisk(t *testing.T) {
 			fill()
 			w.deliver("bad")
 			w.untilTold(semel.EventNotReady, "53100")
-			w.untouched("bad")
+			w.expectUnacked("bad")
 			empty()
-			w.parked("bad", "look", "")
-			if runs := w.runs("bad"); len(runs) != 1 {
+			w.waitParked("bad", "look", "")
+			if runs := w.attemptsOf("bad"); len(runs) != 1 {
 				t.Errorf("the handler ran for bad as attempts %v, want once", runs)
 			}
 			w.deliver("afterwards")
-			w.applied("afterwards")
+			w.waitApplied("afterwards")
 		})
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function german starts a server whose error messages are in German.
-func german(t *testing.T) *services.Server {
+// startGermanServer starts a server whose error messages are in German.
+func startGermanServer(t *testing.T) *services.Server {
 	t.Helper()
 	// The machine needs no German locale: the setting lc_messages only enables translation, and the environment
 	// variable LANGUAGE selects the language.
@@ -27,8 +27,8 @@ func german(t *testing.T) *services.Server {
 	return server
 }
 
-// The function worded is a handler that causes the error named by the message's id.
-func worded(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+// raiseByID is a handler that causes the error named by the message's id.
+func raiseByID(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	if err := workload.Effect("here")(ctx, exec, m); err != nil {
 		return err
 	}
@@ -59,33 +59,33 @@ func worded(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 func TestAServerThatSpeaksGerman(t *testing.T) {
 	t.Run("trap_T10_is_understood_by_its_codes", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			server := german(t)
-			dsn := migrated(t, server.DSN(),
+			server := startGermanServer(t)
+			dsn := migrateDatabase(t, server.DSN(),
 				`create table things (name text constraint things_name unique)`, `insert into things values ('there')`,
 				`create table guarded (id int)`,
 				`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'Nein, das gibt es schon'; end $$`,
 				`create trigger refuse before insert on guarded for each row execute function refuse()`,
 				`create table late (name text references things (name) deferrable initially deferred)`)
-			w := begin(t, settings{driver: driver, dsn: dsn, handler: worded, change: func(c *consumer.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, handler: raiseByID, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Retry.MaxAttempts = 2
 			}})
-			around(t, w, message("twice", `{}`), message("zero", `{}`), message("nowhere", `{}`), message("raised", `{}`), message("late", `{}`), message("slow", `{}`))
-			if effects, marker := w.effects("twice"), w.marker("twice"); effects != 0 || marker != int(store.Applied) {
+			deliverAround(t, w, message("twice", `{}`), message("zero", `{}`), message("nowhere", `{}`), message("raised", `{}`), message("late", `{}`), message("slow", `{}`))
+			if effects, marker := w.countEffects("twice"), w.marker("twice"); effects != 0 || marker != int(store.Applied) {
 				t.Errorf("twice has %d effects and the marker %d, want none, applied", effects, marker)
 			}
-			w.parked("zero", "permanent failure", "Division durch Null")
-			w.parked("nowhere", "permanent failure", "existiert nicht")
-			w.parked("raised", "permanent failure", "Nein, das gibt es schon")
-			w.parked("late", "permanent failure", "late_name_fkey")
-			w.parked("slow", "attempts exhausted", "57014")
+			w.waitParked("zero", "permanent failure", "Division durch Null")
+			w.waitParked("nowhere", "permanent failure", "existiert nicht")
+			w.waitParked("raised", "permanent failure", "Nein, das gibt es schon")
+			w.waitParked("late", "permanent failure", "late_name_fkey")
+			w.waitParked("slow", "attempts exhausted", "57014")
 			germanContention(t, w)
 		})
 	})
 	t.Run("law_13_is_waited_for_when_it_restarts", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			server := german(t)
-			w := begin(t, settings{driver: driver, dsn: migrated(t, server.DSN())})
+			server := startGermanServer(t)
+			w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, server.DSN())})
 			goesOn(t, w, server.Stop, server.Start, "")
 		})
 	})
@@ -105,9 +105,9 @@ func germanContention(t *testing.T, w *world) {
 	}
 	w.deliver("wanted")
 	w.untilTold(eventkind.Contended, "55P03")
-	w.untouched("wanted")
+	w.expectUnacked("wanted")
 	if err := stranger.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	w.applied("wanted")
+	w.waitApplied("wanted")
 }

@@ -16,7 +16,7 @@ import (
 func TestSavepoints(t *testing.T) {
 	t.Run("trap_111_no_batch_sets_one_whatever_fails_in_it", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t))
+			dsn := migrateDatabase(t, services.Postgres(t))
 			proxy := pgproxy.Start(t, dsn)
 			var statements, savepoints atomic.Int64
 			proxy.Watch(func(m pgproxy.Message) {
@@ -33,10 +33,10 @@ func TestSavepoints(t *testing.T) {
 				}
 				return exec(ctx, `select 1 / 0`)
 			}})
-			ids := numbered("m", 200)
+			ids := makeIDs("m", 200)
 			w.deliver(ids...)
-			w.applied(ids...)
-			around(t, w, message("bad", `{}`))
+			w.waitApplied(ids...)
+			deliverAround(t, w, message("bad", `{}`))
 			if statements.Load() < 200 || savepoints.Load() != 0 {
 				t.Errorf("%d savepoints in %d statements", savepoints.Load(), statements.Load())
 			}
@@ -44,8 +44,8 @@ func TestSavepoints(t *testing.T) {
 	})
 }
 
-// The function shown returns the query of a documentation page that begins with a given text.
-func shown(t *testing.T, page, begins string) string {
+// documentedQuery returns the query of a documentation page that begins with a given text.
+func documentedQuery(t *testing.T, page, begins string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/" + page)
 	if err != nil {
@@ -62,7 +62,7 @@ func shown(t *testing.T, page, begins string) string {
 func TestALongTransactionOfAStranger(t *testing.T) {
 	t.Run("trap_112_is_shown_by_the_query_of_the_documentation_and_stops_nobody", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t))})
+			w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t))})
 			stranger, err := w.db.BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -77,11 +77,11 @@ func TestALongTransactionOfAStranger(t *testing.T) {
 			if err := stranger.QueryRow(`select pg_backend_pid()`).Scan(&pid); err != nil {
 				t.Fatal(err)
 			}
-			ids := numbered("m", 500)
+			ids := makeIDs("m", 500)
 			w.deliver(ids...)
-			w.applied(ids...)
-			open := shown(t, "guides/postgres.md", "select pid, application_name, state")
-			if n := one[int](t, w.db, `select count(*) from (`+open+`) shown where pid = $1 and holds_back > 0`, pid); n != 1 {
+			w.waitApplied(ids...)
+			open := documentedQuery(t, "guides/postgres.md", "select pid, application_name, state")
+			if n := queryOne[int](t, w.db, `select count(*) from (`+open+`) shown where pid = $1 and holds_back > 0`, pid); n != 1 {
 				t.Errorf("the query shows the stranger %d times", n)
 			}
 		})

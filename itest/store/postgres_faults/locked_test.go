@@ -20,7 +20,7 @@ const meetings = 6
 func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 	t.Run("C17_and_case_1_charges_nobody_also_while_others_commit", func(t *testing.T) {
 		eachForm(t, func(t *testing.T, driver workload.Driver) {
-			dsn := counted(t)
+			dsn := newCounterDatabase(t)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Lanes = consumer.LanesNone
@@ -36,16 +36,16 @@ func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 			stranger := w.lockCounter()
 			w.deliver("waits")
 			for n := range meetings {
-				until(t, fmt.Sprintf("the lock is met %d times", n+1), func() bool { return w.told(eventkind.Contended, "55P03") > n })
+				waitUntil(t, fmt.Sprintf("the lock is met %d times", n+1), func() bool { return w.countEvents(eventkind.Contended, "55P03") > n })
 				good := fmt.Sprint("good", n)
 				w.deliver(good)
-				w.applied(good)
+				w.waitApplied(good)
 			}
-			w.untouched("waits")
+			w.expectUnacked("waits")
 			if err := stranger.Rollback(); err != nil {
 				t.Fatal(err)
 			}
-			w.applied("waits")
+			w.waitApplied("waits")
 		})
 	})
 }
@@ -53,7 +53,7 @@ func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 func TestARowThatOthersKeepChanging(t *testing.T) {
 	t.Run("case_2_and_law_13_charges_nobody_also_while_others_commit", func(t *testing.T) {
 		eachForm(t, func(t *testing.T, driver workload.Driver) {
-			dsn := counted(t)
+			dsn := newCounterDatabase(t)
 			stranger := look(t, dsn)
 			var met atomic.Int32
 			w := begin(t, settings{driver: driver, dsn: dsn, isolation: sql.LevelRepeatableRead, change: func(c *consumer.Config) {
@@ -75,12 +75,12 @@ func TestARowThatOthersKeepChanging(t *testing.T) {
 			}})
 			w.deliver("waits")
 			for n := range meetings {
-				until(t, fmt.Sprintf("the row is changed underneath %d times", n+1), func() bool { return w.told(eventkind.Contended, "40001") > n })
+				waitUntil(t, fmt.Sprintf("the row is changed underneath %d times", n+1), func() bool { return w.countEvents(eventkind.Contended, "40001") > n })
 				good := fmt.Sprint("good", n)
 				w.deliver(good)
-				w.applied(good)
+				w.waitApplied(good)
 			}
-			w.applied("waits")
+			w.waitApplied("waits")
 			w.wantCounter(meetings + 1)
 		})
 	})

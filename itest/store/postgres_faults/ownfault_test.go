@@ -63,13 +63,13 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 		"COPY_without_data":                        {nil, "copy effects (id) from stdin", "", "permanent failure"},
 		"COPY_behind_what_is_no_code":              {nil, "; /* a /* b */ */ --\rcopy effects (id) from stdin", "", "permanent failure"},
 		"a_statement_that_ends_its_own_connection": {nil, "select pg_terminate_backend(pg_backend_pid())", "57P01", ""},
-		"a_deferred_trigger_that_raises_40001":     {deferred("40001"), "", "40001", ""},
-		"a_deferred_trigger_that_raises_53400":     {deferred("53400"), "", "53400", ""},
+		"a_deferred_trigger_that_raises_40001":     {deferredTrigger("40001"), "", "40001", ""},
+		"a_deferred_trigger_that_raises_53400":     {deferredTrigger("53400"), "", "53400", ""},
 	} {
 		t.Run("C17_and_trap_T83_"+name, func(t *testing.T) {
 			t.Parallel()
 			eachForm(t, func(t *testing.T, driver workload.Driver) {
-				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(o *consumer.Config) {
+				w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t), c.statements...), change: func(o *consumer.Config) {
 					oneWorker(o)
 					o.Retry.MaxAttempts = 2
 					if strings.Contains(c.bad, "copy") { // the statement waits for data until its timeout
@@ -83,19 +83,19 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 					}
 					return workload.Effect("here")(ctx, exec, m)
 				}})
-				around(t, w, message("bad1", `{}`))
+				deliverAround(t, w, message("bad1", `{}`))
 				reason := "attempts exhausted"
 				if c.reason != "" && driver.Name == "pgx queue" {
 					reason = c.reason
 				}
-				w.parked("bad1", reason, c.text)
+				w.waitParked("bad1", reason, c.text)
 			})
 		})
 	}
 }
 
-// The function deferred returns statements that create a trigger. The trigger raises the error code at COMMIT.
-func deferred(state string) []string {
+// deferredTrigger returns statements that create a trigger. The trigger raises the error code at COMMIT.
+func deferredTrigger(state string) []string {
 	return []string{
 		`create function late() returns trigger language plpgsql as
 		$$ begin if new.id like 'bad%' then raise exception 'as if' using errcode = '` + state + `'; end if; return null; end $$`,

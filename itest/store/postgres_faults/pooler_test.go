@@ -24,24 +24,24 @@ func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 	} {
 		t.Run(cut.name, func(t *testing.T) {
 			eachDriver(t, func(t *testing.T, driver workload.Driver) {
-				dsn := migrated(t, services.Postgres(t))
+				dsn := migrateDatabase(t, services.Postgres(t))
 				proxy := pgproxy.Start(t, dsn)
 				w := begin(t, settings{driver: driver, dsn: dsn,
 					through: services.StartPgBouncer(t, proxy.DSN()) + "&default_query_exec_mode=exec",
 					change:  func(c *consumer.Config) { c.Workers = 1 }})
-				before, during, after := numbered("before", 20), numbered("during", 20), numbered("after", 20)
+				before, during, after := makeIDs("before", 20), makeIDs("during", 20), makeIDs("after", 20)
 				w.deliver(before...)
-				w.applied(before...)
-				w.retained()
+				w.waitApplied(before...)
+				w.waitRetention()
 				rule := cut.rule(proxy)
 				w.deliver(during...)
-				w.applied(during...)
-				if told := w.told(eventkind.Unknown, ""); told != 1 || rule.Hits() != 1 {
+				w.waitApplied(during...)
+				if told := w.countEvents(eventkind.Unknown, ""); told != 1 || rule.Hits() != 1 {
 					t.Errorf("%d commits were cut, %d were reported with unknown outcome, want 1 and 1", rule.Hits(), told)
 				}
 				again := 0
 				for _, id := range during {
-					if n := len(w.runs(id)); n == cut.runs {
+					if n := len(w.attemptsOf(id)); n == cut.runs {
 						again++
 					} else if n != 1 {
 						t.Errorf("the handler ran %d times for %s, want 1 or %d", n, id, cut.runs)
@@ -51,7 +51,7 @@ func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 					t.Errorf("no message ran %d times", cut.runs)
 				}
 				w.deliver(after...)
-				w.applied(after...)
+				w.waitApplied(after...)
 			})
 		})
 	}

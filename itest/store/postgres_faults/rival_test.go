@@ -24,7 +24,7 @@ func (w *world) hold(id string) *sql.Tx {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = stranger.Rollback() })
-	if _, err := stranger.Exec(`insert into semel_markers (scope, id, outcome, version, at) select number, $1, 1, 0, now() from semel_scopes`, stored(id)); err != nil {
+	if _, err := stranger.Exec(`insert into semel_markers (scope, id, outcome, version, at) select number, $1, 1, 0, now() from semel_scopes`, storedID(id)); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := stranger.Exec(`insert into effects values ($1, 'stranger')`, id); err != nil {
@@ -33,22 +33,22 @@ func (w *world) hold(id string) *sql.Tx {
 	return stranger
 }
 
-// The function held delivers ten messages, one of which another transaction has locked. The function checks that nine
+// deliverLocked delivers ten messages, one of which another transaction has locked. The function checks that nine
 // messages are applied and one message waits.
-func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
+func deliverLocked(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 	t.Helper()
-	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
+	w = begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t)), change: func(c *consumer.Config) {
 		oneWorker(c)
 		c.MaxInMemoryWait, c.Retry.MaxDelay = 300*time.Millisecond, 300*time.Millisecond
 	}})
 	w.deliver("before") // after this delivery the consumer's source is registered
-	w.applied("before")
+	w.waitApplied("before")
 	stranger = w.hold("held")
-	neighbours := numbered("neighbour", 9)
+	neighbours := makeIDs("neighbour", 9)
 	w.deliver(append([]string{"held"}, neighbours...)...)
-	w.applied(neighbours...)
-	w.untouched("held")
-	if runs := w.runs("held"); len(runs) != 0 {
+	w.waitApplied(neighbours...)
+	w.expectUnacked("held")
+	if runs := w.attemptsOf("held"); len(runs) != 0 {
 		t.Errorf("the handler ran for what a stranger holds: %v", runs)
 	}
 	return w, stranger
@@ -57,24 +57,24 @@ func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 func TestAStrangerThatHoldsAMarker(t *testing.T) {
 	t.Run("case_5_is_waited_for_without_an_attempt_and_the_message_runs_when_the_stranger_rolls_back", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w, stranger := held(t, driver)
+			w, stranger := deliverLocked(t, driver)
 			if err := stranger.Rollback(); err != nil {
 				t.Fatal(err)
 			}
-			w.applied("held")
-			if n := w.told(eventkind.Serial, ""); n != 0 {
+			w.waitApplied("held")
+			if n := w.countEvents(eventkind.Serial, ""); n != 0 {
 				t.Error("a copy in flight made the consumer run its batches one at a time")
 			}
 		})
 	})
 	t.Run("trap_T25_the_message_is_a_duplicate_when_the_stranger_commits", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w, stranger := held(t, driver)
+			w, stranger := deliverLocked(t, driver)
 			if err := stranger.Commit(); err != nil {
 				t.Fatal(err)
 			}
-			w.applied("held")
-			if runs := w.runs("held"); len(runs) != 0 {
+			w.waitApplied("held")
+			if runs := w.attemptsOf("held"); len(runs) != 0 {
 				t.Errorf("the handler ran for a duplicate: %v", runs)
 			}
 		})
@@ -84,8 +84,8 @@ func TestAStrangerThatHoldsAMarker(t *testing.T) {
 func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 	t.Run("case_2_run_one_at_a_time_for_a_while_and_say_so", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t), `create table accounts (id int primary key, n int not null default 0)`, `insert into accounts values (1), (2)`)
-			meet := meeting()
+			dsn := migrateDatabase(t, services.Postgres(t), `create table accounts (id int primary key, n int not null default 0)`, `insert into accounts values (1), (2)`)
+			meet := newBarrier()
 			// The messages "up" and "down" lock the same two accounts in opposite orders.
 			handler := func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				first, second := 1, 2
@@ -106,29 +106,29 @@ func TestTwoConsumersWhoseEffectsDeadlock(t *testing.T) {
 			up, down := begin(t, s), begin(t, s)
 			up.deliver("up")
 			down.deliver("down")
-			up.applied("up")
-			down.applied("down")
-			if up.told(eventkind.Contended, "40P01")+down.told(eventkind.Contended, "40P01") == 0 {
+			up.waitApplied("up")
+			down.waitApplied("down")
+			if up.countEvents(eventkind.Contended, "40P01")+down.countEvents(eventkind.Contended, "40P01") == 0 {
 				t.Error("no event reports a deadlock")
 			}
-			if up.told(eventkind.Serial, "")+down.told(eventkind.Serial, "") == 0 {
+			if up.countEvents(eventkind.Serial, "")+down.countEvents(eventkind.Serial, "") == 0 {
 				t.Error("no event reports that batches run one at a time")
 			}
-			ups, downs := numbered("up", 200), numbered("down", 200)
+			ups, downs := makeIDs("up", 200), makeIDs("down", 200)
 			up.deliver(ups...)
 			down.deliver(downs...)
-			up.applied(ups...)
-			down.applied(downs...)
-			if n := one[int](t, up.db, `select min(n) from accounts`); n != 402 {
+			up.waitApplied(ups...)
+			down.waitApplied(downs...)
+			if n := queryOne[int](t, up.db, `select min(n) from accounts`); n != 402 {
 				t.Errorf("the accounts are at %d, want 402", n)
 			}
 		})
 	})
 }
 
-// The function meeting returns a function that two goroutines call with their number, 1 or 2. The first call of each
+// newBarrier returns a function that two goroutines call with their number, 1 or 2. The first call of each
 // goroutine returns when both goroutines have called the function, or when ctx ends.
-func meeting() func(ctx context.Context, party int) {
+func newBarrier() func(ctx context.Context, party int) {
 	var once [3]sync.Once
 	var here [3]chan struct{}
 	for i := range here {
@@ -156,7 +156,7 @@ func TestTwoConsumersOfTheSameMessagesAtEachLevel(t *testing.T) {
 }
 
 func compete(t *testing.T, driver workload.Driver, level sql.IsolationLevel) {
-	dsn := counted(t)
+	dsn := newCounterDatabase(t)
 	s := settings{driver: driver, dsn: dsn, isolation: level, change: func(c *consumer.Config) { c.Batch.MaxSize = 20 },
 		handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 			if err := exec(ctx, countOne); err != nil {
@@ -165,20 +165,20 @@ func compete(t *testing.T, driver workload.Driver, level sql.IsolationLevel) {
 			return workload.Effect("here")(ctx, exec, m)
 		}}
 	first, second := begin(t, s), begin(t, s)
-	ids := numbered("m", 200)
+	ids := makeIDs("m", 200)
 	random := rand.New(rand.NewPCG(1, uint64(level)))
 	for _, w := range []*world{first, second} {
 		random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 		w.deliver(ids...)
 	}
-	first.applied(ids...)
-	second.applied(ids...)
+	first.waitApplied(ids...)
+	second.waitApplied(ids...)
 	first.wantCounter(len(ids))
 	if level != sql.LevelReadCommitted {
 		return
 	}
 	t.Run("trap_99_marks_in_any_order_never_deadlock", func(t *testing.T) {
-		if n := one[int](t, first.db, `select deadlocks from pg_stat_database where datname = current_database()`); n != 0 {
+		if n := queryOne[int](t, first.db, `select deadlocks from pg_stat_database where datname = current_database()`); n != 0 {
 			t.Errorf("%d deadlocks", n)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 
 func TestRowSecurityOnSemelsTables(t *testing.T) {
 	_, dsn := withRole(t)
-	db := look(t, migrated(t, dsn))
+	db := look(t, migrateDatabase(t, dsn))
 	st, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,10 +14,10 @@ import (
 	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
-// The function stalled runs a consumer behind a proxy that withholds the server's reply to one statement.
-func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told semel.EventKind) {
+// runStalled runs a consumer behind a proxy that withholds the server's reply to one statement.
+func runStalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told semel.EventKind) {
 	t.Helper()
-	dsn := migrated(t, services.Postgres(t))
+	dsn := migrateDatabase(t, services.Postgres(t))
 	proxy := pgproxy.Start(t, dsn)
 	w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), change: func(c *consumer.Config) {
 		oneWorker(c)
@@ -25,19 +25,19 @@ func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told sem
 		c.MaxInMemoryWait, c.Retry.MaxDelay = 300*time.Millisecond, 300*time.Millisecond
 	}})
 	w.deliver("before")
-	w.applied("before")
-	w.retained()
+	w.waitApplied("before")
+	w.waitRetention()
 	rule := proxy.HoldReply(pgproxy.Nth(1, match))
 	t.Cleanup(rule.Remove)
-	ids := numbered("m", 10)
+	ids := makeIDs("m", 10)
 	w.deliver(ids...)
-	w.settled(ids...)
+	w.waitSettled(ids...)
 	for _, id := range ids {
-		if n := w.effects(id); n != 1 {
+		if n := w.countEffects(id); n != 1 {
 			t.Errorf("%s has %d effects", id, n)
 		}
 	}
-	if w.told(told, "") == 0 {
+	if w.countEvents(told, "") == 0 {
 		t.Errorf("nobody was told %q", told)
 	}
 	if rule.Hits() != 1 {
@@ -56,7 +56,7 @@ func TestAReplyThatNeverComes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("trap_132_ends_with_its_time_out_and_work_goes_on", func(t *testing.T) {
-				eachDriver(t, func(t *testing.T, driver workload.Driver) { stalled(t, driver, c.match, c.told) })
+				eachDriver(t, func(t *testing.T, driver workload.Driver) { runStalled(t, driver, c.match, c.told) })
 			})
 		})
 	}
@@ -66,7 +66,7 @@ func TestAHandlerThatNeedsASecondConnection(t *testing.T) {
 	t.Run("trap_131_of_a_pool_of_one_gets_an_error_and_its_neighbours_go_on", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			var outside workload.Exec
-			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, outside: &outside, change: func(c *consumer.Config) {
+			w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t)), connections: 1, outside: &outside, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Timeout, c.Retry.MaxAttempts = brief, 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -75,8 +75,8 @@ func TestAHandlerThatNeedsASecondConnection(t *testing.T) {
 				}
 				return workload.Effect("here")(ctx, exec, m)
 			}})
-			around(t, w, message("greedy", `{}`))
-			w.parked("greedy", "attempts exhausted", "timeout")
+			deliverAround(t, w, message("greedy", `{}`))
+			w.waitParked("greedy", "attempts exhausted", "timeout")
 		})
 	})
 }
@@ -84,7 +84,7 @@ func TestAHandlerThatNeedsASecondConnection(t *testing.T) {
 func TestTheConnectionsOfAConsumer(t *testing.T) {
 	t.Run("trap_131_are_one_a_worker_and_two_more", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t))
+			dsn := migrateDatabase(t, services.Postgres(t))
 			proxy := pgproxy.Start(t, dsn)
 			var together atomic.Int64
 			all := make(chan struct{})
@@ -97,9 +97,9 @@ func TestTheConnectionsOfAConsumer(t *testing.T) {
 				<-all
 				return workload.Effect("here")(ctx, exec, m)
 			}})
-			ids := numbered("m", 1000)
+			ids := makeIDs("m", 1000)
 			w.deliver(ids...)
-			w.applied(ids...)
+			w.waitApplied(ids...)
 			if n := proxy.Counts().Connections; n < 4 || n > 6 {
 				t.Errorf("%d connections for 4 workers", n)
 			}
@@ -107,13 +107,13 @@ func TestTheConnectionsOfAConsumer(t *testing.T) {
 	})
 	t.Run("law_11_eight_workers_share_a_pool_of_one", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, change: func(c *consumer.Config) {
+			w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, services.Postgres(t)), connections: 1, change: func(c *consumer.Config) {
 				c.Workers, c.Batch.MaxSize = 8, 20
 			}})
-			ids := numbered("m", 500)
+			ids := makeIDs("m", 500)
 			w.deliver(ids...)
-			w.applied(ids...)
-			if n := w.told(semel.EventNotReady, ""); n != 0 {
+			w.waitApplied(ids...)
+			if n := w.countEvents(semel.EventNotReady, ""); n != 0 {
 				t.Errorf("the store was called down %d times", n)
 			}
 		})

@@ -15,21 +15,21 @@ func TestMarkersThatAreSwallowed(t *testing.T) {
 	} {
 		t.Run("trap_T98_while_a_consumer_runs_pause_it_and_are_told_with_what_to_do/"+name, func(t *testing.T) {
 			eachDriver(t, func(t *testing.T, driver workload.Driver) {
-				w := begin(t, settings{driver: driver, change: oneWorker, dsn: migrated(t, services.Postgres(t),
+				w := begin(t, settings{driver: driver, change: oneWorker, dsn: migrateDatabase(t, services.Postgres(t),
 					`create function eat() returns trigger language plpgsql as $$ begin return null; end $$`)})
 				w.deliver("before")
-				w.applied("before")
+				w.waitApplied("before")
 				exec(t, w.db, c.damage)
-				ids := numbered("m", 10)
+				ids := makeIDs("m", 10)
 				w.deliver(ids...)
 				w.untilTold(semel.EventNotReady, "semel_markers has the "+name+" eats")
 				w.untilTold(semel.EventNotReady, "drop "+name+" eats on")
 				if ready, why := w.consumer.Ready(); ready || why == "" {
 					t.Errorf("ready %t, because %q", ready, why)
 				}
-				w.untouched(ids...)
+				w.expectUnacked(ids...)
 				exec(t, w.db, c.mend)
-				w.applied(ids...)
+				w.waitApplied(ids...)
 			})
 		})
 	}

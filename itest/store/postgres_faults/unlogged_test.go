@@ -12,22 +12,22 @@ func TestMarkersThatACrashEmpties(t *testing.T) {
 	t.Run("trap_T112_markers_made_unlogged_under_a_consumer_stop_it_at_the_crash", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			server := services.StartPostgres(t, services.Options{})
-			w := begin(t, settings{driver: driver, dsn: migrated(t, server.DSN())})
-			before, during := numbered("before", 20), numbered("during", 20)
+			w := begin(t, settings{driver: driver, dsn: migrateDatabase(t, server.DSN())})
+			before, during := makeIDs("before", 20), makeIDs("during", 20)
 			w.deliver(before...)
-			w.applied(before...)
+			w.waitApplied(before...)
 			exec(t, w.db, "alter table semel_markers set unlogged")
 			server.Kill()
 			w.deliver(during...)
 			w.untilTold(semel.EventNotReady, "")
 			server.Start()
 			w.untilTold(semel.EventNotReady, `alter table "public".semel_markers set logged`)
-			w.untouched(during...)
-			if n := one[int](t, w.db, "select count(*) from effects"); n != len(before) {
+			w.expectUnacked(during...)
+			if n := queryOne[int](t, w.db, "select count(*) from effects"); n != len(before) {
 				t.Errorf("%d effects, want the %d of before", n, len(before))
 			}
 			exec(t, w.db, "alter table semel_markers set logged")
-			w.applied(during...)
+			w.waitApplied(during...)
 		})
 	})
 }

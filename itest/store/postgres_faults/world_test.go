@@ -76,8 +76,8 @@ func look(t testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// The function migrated creates Semel's tables and the tables of the test in a database.
-func migrated(t testing.TB, dsn string, statements ...string) string {
+// migrateDatabase creates Semel's tables and the tables of the test in a database.
+func migrateDatabase(t testing.TB, dsn string, statements ...string) string {
 	t.Helper()
 	if err := workload.Migrate(t.Context(), dsn); err != nil {
 		t.Fatal(err)
@@ -157,8 +157,8 @@ func (w *world) Observe(e semel.Event) {
 	w.events = append(w.events, e)
 }
 
-// The method told counts the events of the given kind whose error contains the text.
-func (w *world) told(kind semel.EventKind, text string) int {
+// countEvents counts the events of the given kind whose error contains the text.
+func (w *world) countEvents(kind semel.EventKind, text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -170,31 +170,31 @@ func (w *world) told(kind semel.EventKind, text string) int {
 	return n
 }
 
-// The function until waits until the function is returns true.
-func until(t testing.TB, what string, is func() bool) {
+// waitUntil waits until the function is returns true.
+func waitUntil(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	if !services.Within(patience, is) {
 		t.Fatalf("waited %s until %s", patience, what)
 	}
 }
 
-// The method retained waits until the writes of the consumer's start are committed, so that the next commit belongs to
+// waitRetention waits until the writes of the consumer's start are committed, so that the next commit belongs to
 // a message.
-func (w *world) retained() {
+func (w *world) waitRetention() {
 	w.t.Helper()
-	until(w.t, "how long markers are kept is written down", func() bool {
-		return one[int](w.t, w.db, "select count(*) from semel_retention") == 1
+	waitUntil(w.t, "how long markers are kept is written down", func() bool {
+		return queryOne[int](w.t, w.db, "select count(*) from semel_retention") == 1
 	})
 }
 
 // untilTold waits for an event of the given kind whose error contains the text.
 func (w *world) untilTold(kind semel.EventKind, text string) {
 	w.t.Helper()
-	until(w.t, fmt.Sprintf("the consumer tells %q with %q", kind, text), func() bool { return w.told(kind, text) > 0 })
+	waitUntil(w.t, fmt.Sprintf("the consumer tells %q with %q", kind, text), func() bool { return w.countEvents(kind, text) > 0 })
 }
 
-// The function numbered returns n ids that consist of the name and a number.
-func numbered(name string, n int) (ids []string) {
+// makeIDs returns n ids that consist of the name and a number.
+func makeIDs(name string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(name, i))
 	}
@@ -216,19 +216,19 @@ func message(id, body string) *semel.Message {
 	return m
 }
 
-// The method settled waits until all messages are acked, and checks that each message was acked once.
-func (w *world) settled(ids ...string) {
+// waitSettled waits until all messages are acked, and checks that each message was acked once.
+func (w *world) waitSettled(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
-		until(w.t, id+" is settled", func() bool { _, n := w.inlet.Settled(id); return n > 0 })
+		waitUntil(w.t, id+" is settled", func() bool { _, n := w.inlet.Settled(id); return n > 0 })
 		if kind, n := w.inlet.Settled(id); kind != semel.Ack || n != 1 {
 			w.t.Errorf("%s is settled %d times, as %d", id, n, kind)
 		}
 	}
 }
 
-// The method untouched checks that none of the messages is acked.
-func (w *world) untouched(ids ...string) {
+// expectUnacked checks that none of the messages is acked.
+func (w *world) expectUnacked(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
 		if kind, n := w.inlet.Settled(id); n != 0 {
@@ -237,13 +237,13 @@ func (w *world) untouched(ids ...string) {
 	}
 }
 
-// The method applied waits until all messages are acked. The method checks that each message has one effect, a marker
+// waitApplied waits until all messages are acked. The method checks that each message has one effect, a marker
 // with the outcome applied, and no counted attempt.
-func (w *world) applied(ids ...string) {
+func (w *world) waitApplied(ids ...string) {
 	w.t.Helper()
-	w.settled(ids...)
+	w.waitSettled(ids...)
 	// One query checks all messages, because each query needs a new connection.
-	bad := one[string](w.t, w.db, `
+	bad := queryOne[string](w.t, w.db, `
 		select coalesce(string_agg(format('%s: %s effects, marker %s', i.id, e.n, m.outcome), '; '), '')
 		from unnest($1::text[]) i (id)
 		cross join lateral (select count(*) n from effects e where e.id = i.id) e
@@ -263,16 +263,16 @@ func (w *world) applied(ids ...string) {
 	}
 }
 
-// The method parked waits until a message is acked. The method checks that the message is parked with the given reason,
+// waitParked waits until a message is acked. The method checks that the message is parked with the given reason,
 // has no effect, and has an error that contains the text.
-func (w *world) parked(id, reason, text string) {
+func (w *world) waitParked(id, reason, text string) {
 	w.t.Helper()
-	w.settled(id)
-	if effects, marker := w.effects(id), w.marker(id); effects != 0 || marker != int(store.Parked) {
+	w.waitSettled(id)
+	if effects, marker := w.countEffects(id), w.marker(id); effects != 0 || marker != int(store.Parked) {
 		w.t.Errorf("%s has %d effects and the marker %d, want none, parked", id, effects, marker)
 	}
 	var why, says string
-	if err := w.db.QueryRow(`select reason, last_error from semel_inbox where id = $1`, stored(id)).Scan(&why, &says); err != nil {
+	if err := w.db.QueryRow(`select reason, last_error from semel_inbox where id = $1`, storedID(id)).Scan(&why, &says); err != nil {
 		w.t.Errorf("the row of %s: %v", id, err)
 	}
 	if why != reason || !strings.Contains(says, text) {
@@ -280,28 +280,28 @@ func (w *world) parked(id, reason, text string) {
 	}
 }
 
-func (w *world) effects(id string) int {
+func (w *world) countEffects(id string) int {
 	w.t.Helper()
-	return one[int](w.t, w.db, `select count(*) from effects where id = $1`, id)
+	return queryOne[int](w.t, w.db, `select count(*) from effects where id = $1`, id)
 }
 
 func (w *world) marker(id string) int {
 	w.t.Helper()
-	return one[int](w.t, w.db, `select coalesce(max(outcome), 0) from semel_markers where id = $1`, stored(id))
+	return queryOne[int](w.t, w.db, `select coalesce(max(outcome), 0) from semel_markers where id = $1`, storedID(id))
 }
 
-// The method runs returns the attempt number of each run of the handler for a message.
-func (w *world) runs(id string) []int {
+// attemptsOf returns the attempt number of each run of the handler for a message.
+func (w *world) attemptsOf(id string) []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]int(nil), w.attempts[id]...)
 }
 
-// The function stored returns the bytes that the tables contain for a short id.
-func stored(id string) []byte { return append([]byte{0}, id...) }
+// storedID returns the bytes that the tables contain for a short id.
+func storedID(id string) []byte { return append([]byte{0}, id...) }
 
-// The function one returns the value of a query that returns a single value.
-func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
+// queryOne returns the value of a query that returns a single value.
+func queryOne[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
 		t.Errorf("%s: %v", query, err)

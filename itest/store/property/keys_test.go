@@ -76,9 +76,9 @@ func draw(t *rapid.T) (h history) {
 	return h
 }
 
-// generated is a source that delivers the messages of a run that were not acknowledged before, and then
+// runSource is a source that delivers the messages of a run that were not acknowledged before, and then
 // nothing.
-type generated struct {
+type runSource struct {
 	mutex sync.Mutex
 	given []source.Delivery
 	open  map[*semel.Message]bool
@@ -86,13 +86,13 @@ type generated struct {
 
 var lane = source.Lane{ID: "a", Epoch: 1}
 
-func (s *generated) Lanes(o source.LaneObserver) { o.Given(lane) }
-func (*generated) Info() source.Info             { return source.Info{} }
+func (s *runSource) Lanes(o source.LaneObserver) { o.Given(lane) }
+func (*runSource) Info() source.Info             { return source.Info{} }
 
-func (s *generated) Flow(source.Lane, bool)      {}
-func (s *generated) Close(context.Context) error { return nil }
+func (s *runSource) Flow(source.Lane, bool)      {}
+func (s *runSource) Close(context.Context) error { return nil }
 
-func (s *generated) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
+func (s *runSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.mutex.Lock()
 	n := min(most.Messages, len(s.given))
 	all := s.given[:n]
@@ -104,7 +104,7 @@ func (s *generated) Fetch(ctx context.Context, most source.Bound) ([]source.Deli
 	return all, nil
 }
 
-func (s *generated) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
+func (s *runSource) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, one := range all {
@@ -113,8 +113,8 @@ func (s *generated) Settle(_ context.Context, all []source.Settlement) ([]int, e
 	return nil, nil
 }
 
-// The method lives runs the processes of the history one after the other with the same store, and returns the store.
-func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) {
+// runProcesses runs the processes of the history one after the other with the same store, and returns the store.
+func (h *history) runProcesses(policy func(*consumer.Config)) (*memstore.Store, error) {
 	store, left := memstore.New(), map[string]int{}
 	for _, s := range h.steps {
 		left[s.id()] = s.fails
@@ -125,7 +125,7 @@ func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) 
 		for _, i := range run {
 			pending = append(pending, h.steps[i].message())
 		}
-		src := &generated{open: map[*semel.Message]bool{}}
+		src := &runSource{open: map[*semel.Message]bool{}}
 		for _, m := range pending {
 			src.given, src.open[m] = append(src.given, source.Delivery{Message: m, Lane: lane, Before: source.Unknown}), true
 		}
@@ -179,8 +179,8 @@ func (h *history) run(ctx context.Context, store *memstore.Store, c consumer.Con
 	return process.Run(ctx)
 }
 
-// The method wants returns the expected effects of each key, in order.
-func (h *history) wants() map[string]string {
+// expectedEffects returns the expected effects of each key, in order.
+func (h *history) expectedEffects() map[string]string {
 	want := map[string]string{}
 	for _, s := range h.steps {
 		if want[s.key] += ""; !s.passed {
@@ -190,15 +190,15 @@ func (h *history) wants() map[string]string {
 	return want
 }
 
-// The function checked checks random histories. Goroutines run in no fixed order, so a history that failed may pass
+// checkHistories checks random histories. Goroutines run in no fixed order, so a history that failed may pass
 // when it is repeated. After the first failure, checked therefore tries each history many times, so that the library
 // rapid can find a shorter history that fails.
-func checked(t *testing.T, policy func(*consumer.Config)) {
+func checkHistories(t *testing.T, policy func(*consumer.Config)) {
 	tries := 1
 	rapid.Check(t, func(rt *rapid.T) {
 		h := draw(rt)
 		for range tries {
-			if err := h.holds(t, policy); err != nil {
+			if err := h.checkHistory(t, policy); err != nil {
 				tries = 50
 				rt.Fatal(err)
 			}
@@ -206,15 +206,15 @@ func checked(t *testing.T, policy func(*consumer.Config)) {
 	})
 }
 
-// The method holds runs the history in virtual time and returns an error if the result is wrong.
-func (h *history) holds(t *testing.T, policy func(*consumer.Config)) error {
+// checkHistory runs the history in virtual time and returns an error if the result is wrong.
+func (h *history) checkHistory(t *testing.T, policy func(*consumer.Config)) error {
 	var st *memstore.Store
 	var err error
-	synctest.Test(t, func(*testing.T) { st, err = h.lives(policy) })
+	synctest.Test(t, func(*testing.T) { st, err = h.runProcesses(policy) })
 	if err != nil {
 		return err
 	}
-	want := h.wants()
+	want := h.expectedEffects()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if got := string(st.Get(key)); got != want[key] {
 			return fmt.Errorf("key %s took effect as %q, and should as %q", key, got, want[key])
@@ -234,10 +234,10 @@ func (h *history) holds(t *testing.T, policy func(*consumer.Config)) error {
 
 func TestKeysInTheirOrder(t *testing.T) {
 	t.Run("C8_law_8_keep_it_through_copies_failures_and_restarts", func(t *testing.T) {
-		checked(t, func(c *consumer.Config) { c.Lanes = consumer.LanesKey })
+		checkHistories(t, func(c *consumer.Config) { c.Lanes = consumer.LanesKey })
 	})
 	t.Run("D8_law_8_keep_it_behind_a_receipt", func(t *testing.T) {
-		checked(t, func(c *consumer.Config) {
+		checkHistories(t, func(c *consumer.Config) {
 			c.Lanes, c.Strategy, c.AckOnReceipt = consumer.LanesKey, consumer.StrategyInbox, true
 		})
 	})

@@ -25,8 +25,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// shop counts the calls for each message, and records the consumer's events about the store of keys.
-type shop struct {
+// fixture counts the calls for each message, and records the consumer's events about the store of keys.
+type fixture struct {
 	mutex sync.Mutex
 	calls map[string]int             // number of calls by message id; guarded by mutex
 	keys  map[string]map[string]bool // idempotency keys by message id; guarded by mutex
@@ -37,20 +37,20 @@ type shop struct {
 	first, second map[string]func()
 }
 
-func newShop() *shop {
-	return &shop{calls: map[string]int{}, keys: map[string]map[string]bool{}, codes: map[string]bool{}, waits: map[string]bool{}}
+func newFixture() *fixture {
+	return &fixture{calls: map[string]int{}, keys: map[string]map[string]bool{}, codes: map[string]bool{}, waits: map[string]bool{}}
 }
 
-func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error {
+func (s *fixture) call(_ context.Context, _ consumer.Call, m *semel.Message) error {
 	id, do := m.Identity.ID, map[int]map[string]func(){1: s.first, 2: s.second}
-	if do := do[s.called(id, m.IdempotencyKey("call"))][id]; do != nil {
+	if do := do[s.countCall(id, m.IdempotencyKey("call"))][id]; do != nil {
 		do()
 	}
 	return nil
 }
 
-// The method called counts a call, and returns the number of calls for the message so far.
-func (s *shop) called(id, key string) int {
+// countCall counts a call, and returns the number of calls for the message so far.
+func (s *fixture) countCall(id, key string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.calls[id]++
@@ -62,7 +62,7 @@ func (s *shop) called(id, key string) int {
 }
 
 // Observe implements semel.Observer.
-func (s *shop) Observe(e semel.Event) {
+func (s *fixture) Observe(e semel.Event) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var refused *redisstore.Error
@@ -74,15 +74,15 @@ func (s *shop) Observe(e semel.Event) {
 	}
 }
 
-// The method waited reports whether a consumer has reported that the message waits for another process with the same
+// hasWaited reports whether a consumer has reported that the message waits for another process with the same
 // message.
-func (s *shop) waited(id string) bool {
+func (s *fixture) hasWaited(id string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.waits[id]
 }
 
-func (s *shop) told(code string) bool {
+func (s *fixture) hasEvent(code string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.codes[code]
@@ -90,7 +90,7 @@ func (s *shop) told(code string) bool {
 
 // want fails unless there was at least one call for each message, and at most as many calls as the parameter most says,
 // all with the same idempotency key.
-func (s *shop) want(t *testing.T, messages, most int) {
+func (s *fixture) want(t *testing.T, messages, most int) {
 	t.Helper()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -108,9 +108,9 @@ func (s *shop) want(t *testing.T, messages, most int) {
 	}
 }
 
-// The function lines returns a source with the given number of messages, each message as often as the parameter copies
+// newSource returns a source with the given number of messages, each message as often as the parameter copies
 // says.
-func lines(messages, copies int) source.Source {
+func newSource(messages, copies int) source.Source {
 	var b strings.Builder
 	for n := range messages * copies {
 		fmt.Fprintf(&b, "{\"headers\":{\"id\":\"m%d\"},\"body\":{}}\n", n%messages)
@@ -135,8 +135,8 @@ const lease = 30 * time.Second
 // The key policy of all consumers in this package.
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
-// The method over returns a consumer that reads the source src and uses the given store of keys.
-func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
+// newConsumer returns a consumer that reads the source src and uses the given store of keys.
+func (s *fixture) newConsumer(t *testing.T, keys keystore.Store, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	c := policy(src)
 	c.Logger, c.Observers = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), []semel.Observer{s}
@@ -150,8 +150,8 @@ func (s *shop) over(t *testing.T, keys keystore.Store, src source.Source, change
 	return made
 }
 
-// The function runs runs consumers at the same time until their sources end, and returns the sum of their counts.
-func runs(t *testing.T, all ...*consumer.Consumer[consumer.Call]) (sum semel.Counts) {
+// runConsumers runs consumers at the same time until their sources end, and returns the sum of their counts.
+func runConsumers(t *testing.T, all ...*consumer.Consumer[consumer.Call]) (sum semel.Counts) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -184,15 +184,15 @@ func TestB11ConsumersOverEachKindOfServer(t *testing.T) {
 			return sentinels(services.StartRedisPair(t))
 		},
 		"under TLS": func(t *testing.T) rueidis.ClientOption {
-			address, roots := encrypted(t)
+			address, roots := startTLSServer(t)
 			return rueidis.ClientOption{InitAddress: []string{address}, TLSConfig: &tls.Config{RootCAs: roots}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const messages = 300
-			s, keys := newShop(), newStore(t, client(t, open(t)), redisstore.Options{})
-			sum := runs(t, s.over(t, keys, lines(messages, 2), nil), s.over(t, keys, lines(messages, 2), nil))
+			s, keys := newFixture(), newStore(t, client(t, open(t)), redisstore.Options{})
+			sum := runConsumers(t, s.newConsumer(t, keys, newSource(messages, 2), nil), s.newConsumer(t, keys, newSource(messages, 2), nil))
 			if sum.Applied != messages || sum.Duplicates != 3*messages {
 				t.Errorf("%+v", sum)
 			}
@@ -213,7 +213,7 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 	t.Parallel()
 	pair := services.StartRedisPair(t, "appendonly yes", "appendfsync always")
 	c := client(t, sentinels(pair))
-	s, keys := newShop(), newStore(t, c, redisstore.Options{})
+	s, keys := newFixture(), newStore(t, c, redisstore.Options{})
 	s.first = map[string]func(){"m20": func() {
 		if err := c.Do(t.Context(), c.B().Wait().Numreplicas(1).Timeout(5000).Build()).Error(); err != nil {
 			t.Error(err)
@@ -221,7 +221,7 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 		pair.Master.Kill()
 	}}
 	const messages = 200
-	sum := runs(t, s.over(t, keys, lines(messages, 2), nil))
+	sum := runConsumers(t, s.newConsumer(t, keys, newSource(messages, 2), nil))
 	if sum.Applied+sum.Duplicates != 2*messages || sum.Applied < messages {
 		t.Errorf("%+v", sum)
 	}
@@ -236,25 +236,25 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 	// Each fault happens on a Redis server during a call, between claim and completion. The fault ends when
 	// the consumer has reported the error.
 	durable := []string{"appendonly yes", "appendfsync always"}
-	for code, harm := range map[string]func(t *testing.T, s *shop, r *services.Redis, c rueidis.Client){
-		"NOSCRIPT": func(t *testing.T, _ *shop, _ *services.Redis, c rueidis.Client) { run(t, c, "SCRIPT", "FLUSH") },
-		"OOM": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
+	for code, harm := range map[string]func(t *testing.T, s *fixture, r *services.Redis, c rueidis.Client){
+		"NOSCRIPT": func(t *testing.T, _ *fixture, _ *services.Redis, c rueidis.Client) { run(t, c, "SCRIPT", "FLUSH") },
+		"OOM": func(t *testing.T, s *fixture, _ *services.Redis, c rueidis.Client) {
 			run(t, c, "CONFIG", "SET", "maxmemory", "1")
-			eventually(t, func() bool { return s.told("OOM") })
+			waitUntil(t, func() bool { return s.hasEvent("OOM") })
 			run(t, c, "CONFIG", "SET", "maxmemory", "0")
 		},
-		"READONLY": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
+		"READONLY": func(t *testing.T, s *fixture, _ *services.Redis, c rueidis.Client) {
 			run(t, c, "REPLICAOF", "127.0.0.1", "1")
 			// During the fault, the completions of all other workers are rejected. If the other workers waited until
 			// their leases end, their calls would be repeated after half a minute.
 			began := time.Now()
-			eventually(t, func() bool { return s.told("READONLY") })
+			waitUntil(t, func() bool { return s.hasEvent("READONLY") })
 			if took := time.Since(began); took > lease/2 {
 				t.Errorf("it was told after %v", took)
 			}
 			run(t, c, "REPLICAOF", "NO", "ONE")
 		},
-		"LOADING": func(t *testing.T, s *shop, r *services.Redis, _ rueidis.Client) {
+		"LOADING": func(t *testing.T, s *fixture, r *services.Redis, _ rueidis.Client) {
 			// A completion (the record that a call has ended) reports its first error, and then one error a minute. The
 			// completions of other workers may report the lost connection. The call of this test ends while the server
 			// loads its data, so the call's completion reports LOADING.
@@ -270,24 +270,24 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 				settings = append(slices.Clone(durable), "key-load-delay 1000", "loading-process-events-interval-bytes 1024", "enable-debug-command yes")
 			}
 			server := services.StartRedis(t, settings...)
-			s, keys := newShop(), newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableRetry: code == "LOADING" || code == "READONLY"}), redisstore.Options{})
+			s, keys := newFixture(), newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableRetry: code == "LOADING" || code == "READONLY"}), redisstore.Options{})
 			operator := client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}})
 			if code == "LOADING" {
 				run(t, operator, "DEBUG", "POPULATE", "2000")
 				run(t, operator, "BGREWRITEAOF")
-				eventually(t, func() bool {
+				waitUntil(t, func() bool {
 					text, err := operator.Do(t.Context(), operator.B().Info().Section("persistence").Build()).ToString()
 					return err == nil && strings.Contains(text, "aof_rewrite_in_progress:0") && strings.Contains(text, "aof_rewrite_scheduled:0")
 				})
 			}
 			s.first = map[string]func(){"m20": func() { harm(t, s, server, operator) }}
 			const messages = 200
-			if sum := runs(t, s.over(t, keys, lines(messages, 2), nil)); sum.Applied != messages || sum.Duplicates != messages {
+			if sum := runConsumers(t, s.newConsumer(t, keys, newSource(messages, 2), nil)); sum.Applied != messages || sum.Duplicates != messages {
 				t.Errorf("%+v", sum)
 			}
 			s.want(t, messages, 1)
 			// NOSCRIPT is not reported, because the store sends the script again.
-			if code != "NOSCRIPT" && !s.told(code) {
+			if code != "NOSCRIPT" && !s.hasEvent(code) {
 				t.Errorf("the consumer reports %v, but not %s", s.codes, code)
 			}
 		})
@@ -295,15 +295,15 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 	t.Run("CLUSTERDOWN", func(t *testing.T) {
 		t.Parallel()
 		nodes := services.StartRedisCluster(t, durable...)
-		s, keys := newShop(), newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, DisableRetry: true}), redisstore.Options{})
+		s, keys := newFixture(), newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, DisableRetry: true}), redisstore.Options{})
 		first := client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, ForceSingleClient: true})
 		s.first = map[string]func(){"m20": func() {
 			run(t, first, "CLUSTER", "DELSLOTSRANGE", "0", "5460")
-			eventually(t, func() bool { return s.told("CLUSTERDOWN") })
+			waitUntil(t, func() bool { return s.hasEvent("CLUSTERDOWN") })
 			run(t, first, "CLUSTER", "ADDSLOTSRANGE", "0", "5460")
 		}}
 		const messages = 200
-		if sum := runs(t, s.over(t, keys, lines(messages, 2), nil)); sum.Applied != messages || sum.Duplicates != messages {
+		if sum := runConsumers(t, s.newConsumer(t, keys, newSource(messages, 2), nil)); sum.Applied != messages || sum.Duplicates != messages {
 			t.Errorf("%+v", sum)
 		}
 		s.want(t, messages, 1)

@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// The function at returns a client that is connected to a given server.
-func at(t testing.TB, r *services.Redis) rueidis.Client {
+// newClient returns a client that is connected to a given server.
+func newClient(t testing.TB, r *services.Redis) rueidis.Client {
 	t.Helper()
 	return client(t, rueidis.ClientOption{InitAddress: []string{r.Address()}, DisableRetry: true, ConnWriteTimeout: 5 * time.Second})
 }
@@ -67,7 +67,7 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 			server := services.StartRedis(t, c.settings...)
 			o := rueidis.ClientOption{InitAddress: []string{server.Address()}}
 			if c.hide != nil {
-				run(t, at(t, server), append([]string{"ACL", "SETUSER", "default"}, c.hide...)...)
+				run(t, newClient(t, server), append([]string{"ACL", "SETUSER", "default"}, c.hide...)...)
 			}
 			s := newStore(t, client(t, o), redisstore.Options{})
 			if d, why := s.Durable(); d != c.want || why == "" {
@@ -105,7 +105,7 @@ func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
 
 func TestAStoreThatIsNamedWronglyIsRefused(t *testing.T) {
 	t.Parallel()
-	c := at(t, services.StartRedis(t))
+	c := newClient(t, services.StartRedis(t))
 	for want, o := range map[string]redisstore.Options{"braces": {Prefix: "a{b}"}, "without a reason": {Declared: keystore.Durable}} {
 		if _, err := redisstore.New(t.Context(), c, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", o, err)
@@ -118,7 +118,7 @@ func TestAStoreThatIsNamedWronglyIsRefused(t *testing.T) {
 
 func TestTrap120ScriptsThatAreForgottenAreSentAgain(t *testing.T) {
 	t.Parallel()
-	c := at(t, services.StartRedis(t))
+	c := newClient(t, services.StartRedis(t))
 	s := newStore(t, c, redisstore.Options{})
 	a := claim("a")
 	want(t, s, a, keystore.Claimed)
@@ -136,7 +136,7 @@ func TestTrap120ScriptsThatAreForgottenAreSentAgain(t *testing.T) {
 
 func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	t.Parallel()
-	c := at(t, services.StartRedis(t))
+	c := newClient(t, services.StartRedis(t))
 	s := newStore(t, c, redisstore.Options{Prefix: "clock"})
 	a := claim("a")
 	a.Lease = time.Second
@@ -161,7 +161,7 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 
 func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 	t.Run("E3_trap_T113_was_claimed_longer_ago_than_any_window", func(t *testing.T) {
-		c := at(t, services.StartRedis(t))
+		c := newClient(t, services.StartRedis(t))
 		s := newStore(t, c, redisstore.Options{Prefix: "first"})
 		a := claim("a")
 		a.Lease = time.Second
@@ -191,7 +191,7 @@ func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 
 func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 	t.Parallel()
-	c := at(t, services.StartRedis(t))
+	c := newClient(t, services.StartRedis(t))
 	s := newStore(t, c, redisstore.Options{})
 	run(t, c, "SET", "semel:billing:shop:text", "somebody's")
 	run(t, c, "HSET", "semel:billing:shop:hash", "a", "b")
@@ -217,7 +217,7 @@ func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	t.Parallel()
 	server := services.StartRedis(t, "appendonly yes", "appendfsync always")
-	c := at(t, server)
+	c := newClient(t, server)
 	s := newStore(t, c, redisstore.Options{})
 	a := claim("a")
 	want(t, s, a, keystore.Claimed)
@@ -245,15 +245,15 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	server.Kill()
 	refused("")
 	server.Start()
-	eventually(t, func() bool { _, err := s.ClaimKey(t.Context(), claim("c")); return err == nil })
+	waitUntil(t, func() bool { _, err := s.ClaimKey(t.Context(), claim("c")); return err == nil })
 	want(t, s, claim("a"), keystore.Held) // with appendfsync always, Redis has lost no write
 	if err := s.EndKey(t.Context(), a.Key, a.Token, keystore.Ending{Event: keystore.Complete, Keep: time.Hour, Result: []byte("r")}); err != nil {
 		t.Error(err)
 	}
 }
 
-// The function eventually waits until the condition so holds, and fails the test after a while.
-func eventually(t testing.TB, so func() bool) {
+// waitUntil waits until the condition so holds, and fails the test after a while.
+func waitUntil(t testing.TB, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); storetest.RealTime(t, 50*time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -280,7 +280,7 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pair.Master.Kill()
-	eventually(t, func() bool {
+	waitUntil(t, func() bool {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		_, err := s.ClaimKey(ctx, claim("new"))

@@ -68,19 +68,19 @@ func (m member) source() (*kafka.Source, error) {
 	})
 }
 
-// The method over returns the consumer of the member. The consumer ends when the group has read all records.
-func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
+// newConsumer returns the consumer of the member. The consumer ends when the group has read all records.
+func (m member) newConsumer(t *testing.T, s *fixture) *consumer.Consumer[consumer.Call] {
 	t.Helper()
 	source, err := m.source()
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{m.Redis}}), redisstore.Options{})
-	return s.over(t, keys, source, m.lasts)
+	return s.newConsumer(t, keys, source, m.setTimeouts)
 }
 
-// The method lasts sets the timeouts of the member.
-func (m member) lasts(c *consumer.Config) {
+// setTimeouts sets the timeouts of the member.
+func (m member) setTimeouts(c *consumer.Config) {
 	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
 }
 
@@ -92,11 +92,11 @@ func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
 	}
 }
 
-func TestMain(m *testing.M) { children.Main(m, live) }
+func TestMain(m *testing.M) { children.Main(m, runMember) }
 
-// The function live runs a member in a process of its own, and writes a line when a call begins. The call for the
+// runMember runs a member in a process of its own, and writes a line when a call begins. The call for the
 // message held lasts until standard input is closed.
-func live(m member) error {
+func runMember(m member) error {
 	source, err := m.source()
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func live(m member) error {
 		return err
 	}
 	config := policy(source)
-	m.lasts(&config)
+	m.setTimeouts(&config)
 	config.Logger = slog.New(slog.DiscardHandler)
 	made, err := consumer.NewKeyed(keys, kept, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 		fmt.Println(m.Identity.ID, m.IdempotencyKey("call"))
@@ -130,8 +130,8 @@ func live(m member) error {
 	return nil
 }
 
-// other is a member that runs in another process.
-type other struct {
+// memberProcess is a member that runs in another process.
+type memberProcess struct {
 	*exec.Cmd
 	input io.Closer
 	// The channel calling is closed when the call for the message held has begun.
@@ -142,10 +142,10 @@ type other struct {
 	applied string
 }
 
-// The method starts starts a member in another process. The calls of the other process are also counted in s.
-func (m member) starts(t *testing.T, s *shop) *other {
+// startMember starts a member in another process. The calls of the other process are also counted in s.
+func (m member) startMember(t *testing.T, s *fixture) *memberProcess {
 	t.Helper()
-	o := &other{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}
+	o := &memberProcess{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}
 	input, err := o.StdinPipe()
 	output, failed := o.StdoutPipe()
 	o.input, o.Stderr = input, t.Output()
@@ -160,7 +160,7 @@ func (m member) starts(t *testing.T, s *shop) *other {
 				o.applied = key
 				continue
 			}
-			if s.called(id, key); id == held {
+			if s.countCall(id, key); id == held {
 				close(o.calling)
 			}
 		}
@@ -174,9 +174,9 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 	t.Run("law_13_law_2_whose_redis_restarts_between_a_claim_and_its_end", func(t *testing.T) {
 		t.Parallel()
 		m, cluster, server := topicOf(t, messages)
-		s := newShop()
+		s := newFixture()
 		s.first = map[string]func(){held: func() { server.Kill(); server.Start() }}
-		if sum := runs(t, m.over(t, s)); sum.Applied != messages || sum.Duplicates != messages {
+		if sum := runConsumers(t, m.newConsumer(t, s)); sum.Applied != messages || sum.Duplicates != messages {
 			t.Errorf("%+v", sum)
 		}
 		s.want(t, messages, 1)
@@ -185,17 +185,17 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 	t.Run("law_2_law_5_whose_partition_goes_to_another_while_a_call_runs", func(t *testing.T) {
 		t.Parallel()
 		m, cluster, _ := topicOf(t, messages)
-		s, joined := newShop(), make(chan struct{})
+		s, joined := newFixture(), make(chan struct{})
 		s.first = map[string]func(){held: func() {
 			close(joined)
 			// the other process has got the partition and waits, because the key is still claimed
-			eventually(t, func() bool { return s.waited(held) })
+			waitUntil(t, func() bool { return s.hasWaited(held) })
 		}}
-		first, second := m.over(t, s), m.over(t, s)
+		first, second := m.newConsumer(t, s), m.newConsumer(t, s)
 		var running sync.WaitGroup
-		running.Go(func() { runs(t, first) })
+		running.Go(func() { runConsumers(t, first) })
 		<-joined
-		runs(t, second)
+		runConsumers(t, second)
 		running.Wait()
 		if applied := first.Counts().Applied + second.Counts().Applied; applied != messages || second.Counts().Duplicates == 0 {
 			t.Errorf("%+v, %+v", first.Counts(), second.Counts())
@@ -210,19 +210,19 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, cluster, _ := topicOf(t, messages)
-			s := newShop()
-			dying := m.starts(t, s)
+			s := newFixture()
+			dying := m.startMember(t, s)
 			<-dying.calling
 			silenced := time.Now()
 			dying.silence(t, frozen)
 			var again time.Time
 			s.second = map[string]func(){held: func() { again = time.Now() }}
-			heir := m.over(t, s)
-			runs(t, heir)
+			heir := m.newConsumer(t, s)
+			runConsumers(t, heir)
 			// The process extends a lease after a third of the lease, so at least two thirds of the lease were left
 			// when the process was frozen or killed.
-			if least := m.Lease * 2 / 3; !s.waited(held) || again.Sub(silenced) < least {
-				t.Errorf("it was called for again after %v, with %v left at least; waited for: %t", again.Sub(silenced), least, s.waited(held))
+			if least := m.Lease * 2 / 3; !s.hasWaited(held) || again.Sub(silenced) < least {
+				t.Errorf("it was called for again after %v, with %v left at least; waited for: %t", again.Sub(silenced), least, s.hasWaited(held))
 			}
 			m.wantAllRead(t, cluster)
 			if frozen {
@@ -230,15 +230,15 @@ func TestKeyedConsumersOfATopic(t *testing.T) {
 				m.wantAllRead(t, cluster)
 			}
 			s.want(t, messages, 2)
-			if n := s.twice(); n > workers {
+			if n := s.countTwice(); n > workers {
 				t.Errorf("%d messages were called for twice, and at most %d calls were under way", n, workers)
 			}
 		})
 	}
 }
 
-// The method twice returns the number of messages with two calls.
-func (s *shop) twice() (n int) {
+// countTwice returns the number of messages with two calls.
+func (s *fixture) countTwice() (n int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, calls := range s.calls {
@@ -250,7 +250,7 @@ func (s *shop) twice() (n int) {
 }
 
 // silence freezes the process or, if frozen is false, kills it.
-func (o *other) silence(t *testing.T, frozen bool) {
+func (o *memberProcess) silence(t *testing.T, frozen bool) {
 	t.Helper()
 	signal := syscall.SIGKILL
 	if frozen {
@@ -267,7 +267,7 @@ func (o *other) silence(t *testing.T, frozen bool) {
 
 // goesOn lets a frozen process end its call, and fails the test unless the process succeeds and reports the given
 // number of applied messages.
-func (o *other) goesOn(t *testing.T, applied int64) {
+func (o *memberProcess) goesOn(t *testing.T, applied int64) {
 	t.Helper()
 	if err := errors.Join(o.Process.Signal(syscall.SIGCONT), o.input.Close()); err != nil {
 		t.Fatal(err)

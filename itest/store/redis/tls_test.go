@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// The function encrypted starts a server with TLS, and returns its address and its self-signed certificate.
-func encrypted(t *testing.T) (address string, roots *x509.CertPool) {
+// startTLSServer starts a server with TLS, and returns its address and its self-signed certificate.
+func startTLSServer(t *testing.T) (address string, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

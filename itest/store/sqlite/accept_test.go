@@ -22,8 +22,8 @@ func TestATransactionThatHasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The function in calls the function do for a message, in a transaction that has already written.
-	in := func(t *testing.T, id string, do func(tx *sql.Tx, m *semel.Message) (store.Verdict, error)) (store.Verdict, *sql.Tx) {
+	// inTransaction calls the function do for a message, in a transaction that has already written.
+	inTransaction := func(t *testing.T, id string, do func(tx *sql.Tx, m *semel.Message) (store.Verdict, error)) (store.Verdict, *sql.Tx) {
 		t.Helper()
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err == nil {
@@ -48,15 +48,15 @@ func TestATransactionThatHasWritten(t *testing.T) {
 	mark := func(tx *sql.Tx, m *semel.Message) (store.Verdict, error) { return c.TryMark(t.Context(), tx, m) }
 	for name, do := range map[string]func(tx *sql.Tx, m *semel.Message) (store.Verdict, error){"receives": accept, "marks": mark} {
 		t.Run("D1_"+name+"_of_a_source_that_is_new", func(t *testing.T) {
-			v, tx := in(t, name, do)
+			v, tx := inTransaction(t, name, do)
 			if err := tx.Rollback(); v.Kind != store.Fresh || err != nil { // the rollback also removes the new source
 				t.Error(v, err)
 			}
-			v, tx = in(t, name, do)
+			v, tx = inTransaction(t, name, do)
 			if err := tx.Commit(); v.Kind != store.Fresh || err != nil {
 				t.Error(v, err)
 			}
-			v, tx = in(t, "again "+name, func(tx *sql.Tx, m *semel.Message) (store.Verdict, error) {
+			v, tx = inTransaction(t, "again "+name, func(tx *sql.Tx, m *semel.Message) (store.Verdict, error) {
 				m.Body = []byte(`{"specversion": "1.0", "type": "order.placed", "id": "1", "source": "/` + name + `"}`)
 				return do(tx, m)
 			})

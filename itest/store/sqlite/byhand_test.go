@@ -16,7 +16,7 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row store.StoredRow) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
 		s := storeOn(t, db)
-		number := parked(t, s, db)
+		number := parkRow(t, s, db)
 		exec(t, db, "update semel_inbox set state = 'RECEIVED', due_at = 0")
 		if otherContent {
 			exec(t, db, "update semel_markers set version = 1, sum = x'ff'")
@@ -66,7 +66,7 @@ func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 		t.Run("law_16_"+name, func(t *testing.T) {
 			db := openFile(t, newFile(t), pragmas+foreignKeys)
 			s := storeOn(t, db)
-			number := parked(t, s, db)
+			number := parkRow(t, s, db)
 			exec(t, db, "update semel_inbox set state = 'RECEIVED', due_at = 0")
 			exec(t, db, "update semel_markers set outcome = 2")
 			claimed, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Minute})
@@ -90,8 +90,8 @@ func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 	}
 }
 
-// The function parked returns the number of a parked row.
-func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
+// parkRow returns the number of a parked row.
+func parkRow(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), "billing", "shop", 0)
 	if err != nil {

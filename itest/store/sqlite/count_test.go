@@ -197,7 +197,7 @@ func TestAConnectionIsThrownAwayAfterAnUncleanEnd(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	s := storeOn(t, db)
 	i := instanceOn(t, s, db)
-	all := marks(t, s, "a")
+	all := makeMarks(t, s, "a")
 	for _, end := range []struct {
 		name  string
 		do    func(b store.Batch[*sql.Tx])
@@ -226,7 +226,7 @@ func TestAConnectionIsThrownAwayAfterAnUncleanEnd(t *testing.T) {
 			}
 		})
 	}
-	sqlsuite.Works(t, i, marks(t, s, "b"))
+	sqlsuite.Works(t, i, makeMarks(t, s, "b"))
 }
 
 func TestAnActWritesBeforeItReads(t *testing.T) {
@@ -267,11 +267,11 @@ func TestTablesThatAreAlteredBetweenBatches(t *testing.T) {
 	s := storeOn(t, db)
 	i := instanceOn(t, s, db)
 	other := openFile(t, c.path, pragmas+foreignKeys)
-	sqlsuite.Works(t, i, marks(t, s, "a", "b", "c", "d"))
+	sqlsuite.Works(t, i, makeMarks(t, s, "a", "b", "c", "d"))
 	before := c.prepared.Load()
 	for n, change := range []string{"alter table semel_markers add column note text", "create index more on semel_markers (at)", "vacuum", "drop index more"} {
 		exec(t, other, change)
-		sqlsuite.Works(t, i, marks(t, s, fmt.Sprint(n, "a"), fmt.Sprint(n, "b"), fmt.Sprint(n, "c"), fmt.Sprint(n, "d"), fmt.Sprint(n, "e")))
+		sqlsuite.Works(t, i, makeMarks(t, s, fmt.Sprint(n, "a"), fmt.Sprint(n, "b"), fmt.Sprint(n, "c"), fmt.Sprint(n, "d"), fmt.Sprint(n, "e")))
 	}
 	if got := c.prepared.Load(); got != before {
 		t.Errorf("%d statements were prepared again, which the database does by itself", got-before)
@@ -285,7 +285,7 @@ func TestAPoolThatKeepsNoConnectionPreparesNothing(t *testing.T) {
 		t.Cleanup(func() { _ = db.Close() })
 		db.SetMaxIdleConns(-1)
 		s := storeOn(t, db)
-		all := marks(t, s, "a")
+		all := makeMarks(t, s, "a")
 		next := c.opened.Load() + 1
 		c.connected = func(n int64) {
 			if n == next {

@@ -21,21 +21,21 @@ type order struct {
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// The function ready reports that the child is at its point, and waits there until the child is killed.
-func ready() {
+// reportReady reports that the child is at its point, and waits there until the child is killed.
+func reportReady() {
 	fmt.Println("ready")
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
-// The function seals extends the audit chain, and waits to be killed after the number of lines that the parameter lines
+// extendSeals extends the audit chain, and waits to be killed after the number of lines that the parameter lines
 // says, or at the end.
-func seals(s *sqlstore.Store, lines int) error {
+func extendSeals(s *sqlstore.Store, lines int) error {
 	_, err := s.Seal(context.Background(), admin.Sealing{At: func(n int) {
 		if n == lines {
-			ready()
+			reportReady()
 		}
 	}})
-	ready()
+	reportReady()
 	return err
 }
 
@@ -49,7 +49,7 @@ func child(o order) error {
 	if err != nil {
 		return err
 	}
-	return seals(s, o.Lines)
+	return extendSeals(s, o.Lines)
 }
 
 // killWith runs a child to the point of its order, and kills the child at this point.

@@ -27,7 +27,7 @@ func TestDamagedTables(t *testing.T) {
 			{"drop table semel_guard", "semel_guard is missing", "create it as semel migrate print shows it"},
 			{"drop table semel_markers", "semel_markers is missing", "restore it from a backup"},
 		} {
-			s, db := migrated(t, sqlstore.Options{})
+			s, db := newMigratedStore(t, sqlstore.Options{})
 			exec(t, db, d.done)
 			err := s.Check(t.Context())
 			sqlsuite.Refused(t, err, d.says)
@@ -43,7 +43,7 @@ func TestDamagedTables(t *testing.T) {
 		}
 	})
 	t.Run("what_only_looks_at_the_tables_is_let_alone", func(t *testing.T) {
-		s, db := migrated(t, sqlstore.Options{})
+		s, db := newMigratedStore(t, sqlstore.Options{})
 		exec(t, db, "create table told (number); create trigger tell after insert on semel_inbox begin insert into told values (new.number); end")
 		if err := s.Check(t.Context()); err != nil {
 			t.Error(err)

@@ -65,9 +65,9 @@ values (1, ?, ?, x'', 0, 0, ?, '', '', 0, 0, '', '', '', '{}', x'', 0, 0, 0, 0, 
 	})
 }
 
-// The function denied returns a store with records of a consumer that uses versions. The messages m1 and m2 of a stream
+// newDeniedStore returns a store with records of a consumer that uses versions. The messages m1 and m2 of a stream
 // took effect, and m4 waits for an earlier version. Each applied message wrote an intent.
-func denied(t *testing.T) (*sqlstore.Store, *sql.DB) {
+func newDeniedStore(t *testing.T) (*sqlstore.Store, *sql.DB) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas)
 	s := storeOn(t, db)
@@ -137,7 +137,7 @@ func TestWhatNoCommitWritesIsDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, db := denied(t)
+			s, db := newDeniedStore(t)
 			exec(t, db, c.plant)
 			found, err := s.Denials(t.Context(), "billing", 0, 100)
 			if err != nil {

@@ -40,7 +40,7 @@ func TestAFileIsEncrypted(t *testing.T) {
 		Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
 			return encryptingOn(t, db, c, since)
 		},
-		Where: func(t testing.TB, forms [][]byte) []string { return left(t, path, forms) },
+		Where: func(t testing.TB, forms [][]byte) []string { return filesContaining(t, path, forms) },
 		Exec: func(t testing.TB, text string) {
 			if _, err := db.ExecContext(t.Context(), strings.ReplaceAll(text, "{prefix}", "semel_")); err != nil {
 				t.Fatal(err)
@@ -49,9 +49,9 @@ func TestAFileIsEncrypted(t *testing.T) {
 	})
 }
 
-// The function refusing runs a consumer of an encrypted store until the consumer is idle. Before the run, a user
+// runRefusing runs a consumer of an encrypted store until the consumer is idle. Before the run, a user
 // without the encryption key has inserted a row in plain text that seems to be years old.
-func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []store.StoredRow) {
+func runRefusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []store.StoredRow) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
 	consumers := func(o sqlstore.Options) (*sqlstore.Store, *consumer.Consumer[*sql.Tx]) {
@@ -102,7 +102,7 @@ func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []strin
 
 func TestARowInPlainText(t *testing.T) {
 	t.Run("P4_is_parked_and_not_handled_once_encryption_is_required", func(t *testing.T) {
-		s, handled, rows := refusing(t, time.Now().Add(-time.Hour))
+		s, handled, rows := runRefusing(t, time.Now().Add(-time.Hour))
 		if !slices.Equal(handled, []string{"own"}) {
 			t.Errorf("%q were handled", handled)
 		}
@@ -120,7 +120,7 @@ func TestARowInPlainText(t *testing.T) {
 	})
 	for name, since := range map[string]time.Time{"before_that_time": time.Now().Add(time.Hour), "where_no_time_is_given": {}} {
 		t.Run("P4_is_handled_"+name, func(t *testing.T) {
-			if _, handled, rows := refusing(t, since); !slices.Equal(handled, []string{"forged", "own"}) {
+			if _, handled, rows := runRefusing(t, since); !slices.Equal(handled, []string{"forged", "own"}) {
 				t.Errorf("%q were handled: %+v", handled, rows)
 			}
 		})

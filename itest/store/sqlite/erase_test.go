@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function left returns the names of the database's files that contain a word in one of the given encodings.
-func left(t testing.TB, path string, forms [][]byte) (found []string) {
+// filesContaining returns the names of the database's files that contain a word in one of the given encodings.
+func filesContaining(t testing.TB, path string, forms [][]byte) (found []string) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-journal"} {
 		text, err := os.ReadFile(path + suffix)
@@ -34,7 +34,7 @@ func TestNothingIsLeftInAFile(t *testing.T) {
 			sqlsuite.NothingIsLeft(t, func(t testing.TB) sqlsuite.Personal {
 				path := newFile(t)
 				s := storeOn(t, openFile(t, path, options))
-				return sqlsuite.Personal{Store: s, Where: func(t testing.TB, forms [][]byte) []string { return left(t, path, forms) }}
+				return sqlsuite.Personal{Store: s, Where: func(t testing.TB, forms [][]byte) []string { return filesContaining(t, path, forms) }}
 			})
 		})
 	}
@@ -62,10 +62,10 @@ func TestWhatIsErasedIsOverwritten(t *testing.T) {
 		if err := s.Scrub(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		if found := left(t, path, sqlsuite.Forms("Ana-Vukovic")); len(found) > 0 {
+		if found := filesContaining(t, path, sqlsuite.Forms("Ana-Vukovic")); len(found) > 0 {
 			t.Errorf("it stands in %q still", found)
 		}
-		if found := left(t, path, sqlsuite.Forms("Bo-Lindqvist")); len(found) == 0 {
+		if found := filesContaining(t, path, sqlsuite.Forms("Bo-Lindqvist")); len(found) == 0 {
 			t.Error("the other is gone, too")
 		}
 		var on int

@@ -17,7 +17,7 @@ import (
 
 const impatient = "?_pragma=busy_timeout(0)&_pragma=synchronous(off)" + foreignKeys
 
-func marks(t testing.TB, s *sqlstore.Store, ids ...string) []store.Mark {
+func makeMarks(t testing.TB, s *sqlstore.Store, ids ...string) []store.Mark {
 	t.Helper()
 	return sqlsuite.Marks(t, s, "", ids...)
 }
@@ -33,7 +33,7 @@ func TestALockedDatabase(t *testing.T) {
 		db := openFile(t, path, impatient)
 		s := storeOn(t, db)
 		i := instanceOn(t, s, db)
-		all := marks(t, s, "a", "b")
+		all := makeMarks(t, s, "a", "b")
 		other, err := openFile(t, path, impatient).Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestALockedDatabase(t *testing.T) {
 		db := openFile(t, path, impatient)
 		s := storeOn(t, db)
 		i := instanceOn(t, s, db)
-		all := marks(t, s, "a", "b")
+		all := makeMarks(t, s, "a", "b")
 		reader, err := openFile(t, path, impatient).Query("select name from once union all select 'x'")
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 		path := newFile(t)
 		db := openFile(t, path, impatient)
 		i := instanceOn(t, storeOn(t, db), db)
-		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
+		all := makeMarks(t, i.Store.(*sqlstore.Store), "a", "b")
 		reading := openFile(t, path, impatient+"&mode=ro")
 		s, err := sqlstore.SQLite(reading, sqlstore.Options{})
 		if err != nil {
@@ -103,7 +103,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 			_, err := tx.ExecContext(ctx, "insert into effects values (zeroblob(1000000))")
 			return err
 		}
-		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
+		all := makeMarks(t, i.Store.(*sqlstore.Store), "a", "b")
 		for range 3 {
 			_, _, err := sqlsuite.Attempt(t, filling, all)
 			if err == nil || small.Store.Classify(err) != store.ClassDown {
@@ -153,7 +153,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 	})
 	t.Run("a_deferred_violation_fails_the_commit_for_good", func(t *testing.T) {
 		i := instance(t, pragmas+foreignKeys)
-		b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, marks(t, i.Store.(*sqlstore.Store), "a"))
+		b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, makeMarks(t, i.Store.(*sqlstore.Store), "a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent {
 			t.Errorf("the commit says %+v, want not committed, permanent", r)
 		}
-		sqlsuite.Works(t, i, marks(t, i.Store.(*sqlstore.Store), "a"))
+		sqlsuite.Works(t, i, makeMarks(t, i.Store.(*sqlstore.Store), "a"))
 	})
 }
 
@@ -183,7 +183,7 @@ func TestForeignKeys(t *testing.T) {
 	t.Run("a_connection_that_lost_its_foreign_keys_is_refused", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
 		s := storeOn(t, db)
-		all := marks(t, s, "a")
+		all := makeMarks(t, s, "a")
 		db.SetMaxOpenConns(1)
 		exec(t, db, "pragma foreign_keys = off")
 		_, _, err := s.Begin(t.Context(), store.TxOptions{}, all)
@@ -199,7 +199,7 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 			db := openFile(t, path, pragmas+foreignKeys)
 			all[n] = instanceOn(t, storeOn(t, db), db)
 		}
-		ids := marks(t, all[0].Store.(*sqlstore.Store), "a", "b", "c", "d", "e")
+		ids := makeMarks(t, all[0].Store.(*sqlstore.Store), "a", "b", "c", "d", "e")
 		var ended sync.WaitGroup
 		for n := range 6 {
 			ended.Go(func() { readsThenWrites(t, all[n%2], ids) })

@@ -51,7 +51,7 @@ func TestActsFindTheirRowsByKeys(t *testing.T) {
 	for _, name := range []string{"acted rows", "other rows", "requeue rows", "discard rows", "reopen rows", "suppress rows", "complete rows",
 		"forget calls", "skip rows", "advance lines", "forget lines", "markers wait", "new markers wait", "turn markers", "record acts"} {
 		text, _, _ := strings.Cut(strings.ReplaceAll(statements[name], "{prefix}", "semel_"), ";")
-		rows, err := db.Query("explain query plan "+text, []any{"[]", "", "", "", ""}[:parameters(text)]...)
+		rows, err := db.Query("explain query plan "+text, []any{"[]", "", "", "", ""}[:highestParameter(text)]...)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -71,8 +71,8 @@ func TestActsFindTheirRowsByKeys(t *testing.T) {
 	}
 }
 
-// The function parameters returns the highest number of a parameter in a statement.
-func parameters(text string) (n int) {
+// highestParameter returns the highest number of a parameter in a statement.
+func highestParameter(text string) (n int) {
 	for i := 1; strings.Contains(text, fmt.Sprint("?", i)); i++ {
 		n = i
 	}

@@ -42,8 +42,8 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 		db := openFile(t, path, pragmas+foreignKeys)
 		s = storeOn(t, db)
 		i = instanceOn(t, s, db)
-		sqlsuite.Works(t, i, marks(t, s, "before"))
-		return path, i, s, marks(t, s, "a", "b")
+		sqlsuite.Works(t, i, makeMarks(t, s, "before"))
+		return path, i, s, makeMarks(t, s, "a", "b")
 	}
 	t.Run("trap_T111_a_deleted_file_is_down_and_no_file_is_made_in_its_place", func(t *testing.T) {
 		path, i, s, all := prepare(t)

@@ -16,7 +16,7 @@ func TestRivalsOfTwoProcesses(t *testing.T) {
 		for n := range all {
 			all[n] = storeOn(t, openFile(t, path, pragmas+foreignKeys))
 		}
-		mark := marks(t, all[0], "a")[0]
+		mark := makeMarks(t, all[0], "a")[0]
 		mark.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 		conflict(t, all[0], mark, store.Fresh)
 		mark.Fingerprint.Sum[0] = 2

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
+func newUnmigratedStore(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.SQLite(db, o)
 	if err != nil {
@@ -22,7 +22,7 @@ func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 
 func TestMigrations(t *testing.T) {
 	t.Run("a_missing_schema_is_named_with_its_command", func(t *testing.T) {
-		s := bare(t, openFile(t, newFile(t), pragmas), sqlstore.Options{})
+		s := newUnmigratedStore(t, openFile(t, newFile(t), pragmas), sqlstore.Options{})
 		sqlsuite.Refused(t, s.Check(t.Context()), "semel migrate up")
 		_, err := s.Scope(t.Context(), "c", "", 0)
 		isDown(t, s, err, "semel migrate up")
@@ -30,7 +30,7 @@ func TestMigrations(t *testing.T) {
 		isDown(t, s, err, "semel migrate up")
 	})
 	t.Run("migrations_are_applied_once", func(t *testing.T) {
-		s := bare(t, openFile(t, newFile(t), pragmas), sqlstore.Options{})
+		s := newUnmigratedStore(t, openFile(t, newFile(t), pragmas), sqlstore.Options{})
 		applied, err := s.Migrate(t.Context())
 		if err != nil || !slices.Equal(applied, []string{"0001_first"}) {
 			t.Errorf("applied %v, %v", applied, err)
@@ -48,7 +48,7 @@ func TestMigrations(t *testing.T) {
 		exec(t, openFile(t, path, pragmas), "create table mine (id)")
 		var stores []sqlsuite.Migrator
 		for range 5 {
-			stores = append(stores, bare(t, openFile(t, path, pragmas), sqlstore.Options{}))
+			stores = append(stores, newUnmigratedStore(t, openFile(t, path, pragmas), sqlstore.Options{}))
 		}
 		all := sqlsuite.MigrateTogether(t, stores)
 		if len(all) != 1 {
@@ -59,14 +59,14 @@ func TestMigrations(t *testing.T) {
 
 func TestSchemasThatDoNotFit(t *testing.T) {
 	t.Run("a_newer_schema_is_refused_with_the_remedy", func(t *testing.T) {
-		s, db := migrated(t, sqlstore.Options{})
+		s, db := newMigratedStore(t, sqlstore.Options{})
 		exec(t, db, "insert into semel_migrations values (1099, 'later', 'x', 1)")
 		sqlsuite.Refused(t, s.Check(t.Context()), "newer release")
 		_, err := s.Migrate(t.Context())
 		sqlsuite.Refused(t, err, "1099_later")
 	})
 	t.Run("P1_a_migration_that_a_newer_release_added_is_accepted_and_listed", func(t *testing.T) {
-		s, db := migrated(t, sqlstore.Options{})
+		s, db := newMigratedStore(t, sqlstore.Options{})
 		exec(t, db, "insert into semel_migrations values (99, 'later', 'x', 1)")
 		if err := s.Check(t.Context()); err != nil {
 			t.Error(err)
@@ -80,7 +80,7 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 		}
 	})
 	t.Run("a_migration_that_was_edited_is_refused", func(t *testing.T) {
-		s, db := migrated(t, sqlstore.Options{})
+		s, db := newMigratedStore(t, sqlstore.Options{})
 		exec(t, db, "update semel_migrations set checksum = 'x'")
 		sqlsuite.Refused(t, s.Check(t.Context()), "another content")
 	})
@@ -89,17 +89,17 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 func TestSchemasMadeByHand(t *testing.T) {
 	t.Run("what_print_writes_makes_the_schema", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas)
-		s := bare(t, db, sqlstore.Options{Prefix: "mine_"})
+		s := newUnmigratedStore(t, db, sqlstore.Options{Prefix: "mine_"})
 		sqlsuite.MadeByHand(t, s, func(text string) { exec(t, db, text) })
 	})
 	t.Run("two_prefixes_are_two_stores", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
 		for _, prefix := range []string{"a_", "b_"} {
-			s := bare(t, db, sqlstore.Options{Prefix: prefix})
+			s := newUnmigratedStore(t, db, sqlstore.Options{Prefix: prefix})
 			if _, err := s.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			sqlsuite.Works(t, instanceOn(t, s, db), marks(t, s, prefix))
+			sqlsuite.Works(t, instanceOn(t, s, db), makeMarks(t, s, prefix))
 		}
 		var strays int
 		if err := db.QueryRow("select count(*) from sqlite_master where name like 'semel%'").Scan(&strays); err != nil || strays != 0 {
@@ -108,10 +108,10 @@ func TestSchemasMadeByHand(t *testing.T) {
 	})
 }
 
-func migrated(t testing.TB, o sqlstore.Options) (*sqlstore.Store, *sql.DB) {
+func newMigratedStore(t testing.TB, o sqlstore.Options) (*sqlstore.Store, *sql.DB) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
-	s := bare(t, db, o)
+	s := newUnmigratedStore(t, db, o)
 	if _, err := s.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -127,13 +127,13 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 				alter table copy rename to semel_inbox`,
 			"semel_acts can be changed": "drop trigger semel_acts_remain",
 		} {
-			s, db := migrated(t, sqlstore.Options{})
+			s, db := newMigratedStore(t, sqlstore.Options{})
 			exec(t, db, statements)
 			sqlsuite.Refused(t, s.Check(t.Context()), says)
 		}
 	})
 	t.Run("acts_cannot_be_changed_or_deleted", func(t *testing.T) {
-		_, db := migrated(t, sqlstore.Options{})
+		_, db := newMigratedStore(t, sqlstore.Options{})
 		exec(t, db, "insert into semel_acts (row, verb, who, why, result, at) values (1, 'discard', 'ana', '', 'done', 1)")
 		for _, statement := range []string{"update semel_acts set who = 'bob'", "delete from semel_acts"} {
 			if _, err := db.Exec(statement); err == nil {
@@ -144,10 +144,10 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 }
 
 func TestMarkersCanBeRead(t *testing.T) {
-	s, db := migrated(t, sqlstore.Options{})
+	s, db := newMigratedStore(t, sqlstore.Options{})
 	i := instanceOn(t, s, db)
 	want := []string{"0190a5e2-7d0b-7c3e-8f00-0123456789ab", strings.Repeat("long", 200), "plain"}
-	if _, _, err := sqlsuite.Attempt(t, i, marks(t, s, want...)); err != nil {
+	if _, _, err := sqlsuite.Attempt(t, i, makeMarks(t, s, want...)); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := db.Query("select consumer, id, outcome from semel_markers_readable order by id")
@@ -167,7 +167,7 @@ func TestMarkersCanBeRead(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
-	s, db := migrated(t, sqlstore.Options{})
+	s, db := newMigratedStore(t, sqlstore.Options{})
 	t.Run("the_users_statements_run_once", func(t *testing.T) {
 		text := "create table accounts (id integer primary key, balance integer); insert into accounts values (1, 10); -- the end"
 		for _, want := range []bool{true, false} {

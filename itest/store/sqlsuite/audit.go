@@ -66,8 +66,8 @@ type forgery struct {
 	name string
 	does []string
 	want []string
-	// The field kept is true if only an end of the chain that was stored elsewhere reveals the forgery.
-	kept bool
+	// needsStoredEnd is true if only an end of the chain that was stored elsewhere reveals the forgery.
+	needsStoredEnd bool
 }
 
 // forgeries contains manipulations of an audit chain of ten lines. The table in.semel_acts contains the recorded
@@ -92,7 +92,7 @@ var forgeries = []forgery{
 	}, want: []string{"line 6, change 999: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
 	{name: "G6_lines_that_were_cut_off", does: []string{"delete from in.semel_seals where sequence > 7", "delete from in.semel_acts where number > 7"},
 		want: []string{"lines 8 to 10: cut off: the lines end before the end that the store has"}},
-	{name: "G6_lines_that_were_cut_off_with_the_end", kept: true, does: []string{"delete from in.semel_seals where sequence > 7", "delete from in.semel_acts where number > 7",
+	{name: "G6_lines_that_were_cut_off_with_the_end", needsStoredEnd: true, does: []string{"delete from in.semel_seals where sequence > 7", "delete from in.semel_acts where number > 7",
 		"update in.semel_seal_end set sequence = 7, hash = (select hash from in.semel_seals where sequence = 7)"},
 		want: []string{"lines 8 to 10: cut off: the lines end before the head that was kept"}},
 }
@@ -149,7 +149,7 @@ func forge(t *testing.T, w Forged, f forgery, key []byte) {
 		w.Exec(t, statement)
 	}
 	var kept []audit.Point
-	if f.kept {
+	if f.needsStoredEnd {
 		kept = append(kept, r.End)
 	}
 	found, _ = AuditFindings(t, w.Store, key, kept...)

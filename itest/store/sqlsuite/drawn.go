@@ -24,14 +24,14 @@ func (p place) String() string { return fmt.Sprintf("%c%d", 'a'+p.stream, p.vers
 // GoString returns a short text for the output of the library rapid.
 func (p place) GoString() string { return p.String() }
 
-// drawnMessage is a message with a version. A message that another producer sent has the same content but another
+// randomMessage is a message with a version. A message that another producer sent has the same content but another
 // identity.
-type drawnMessage struct {
+type randomMessage struct {
 	place
 	other bool
 }
 
-func (m drawnMessage) String() string {
+func (m randomMessage) String() string {
 	if m.other {
 		return m.place.String() + "'"
 	}
@@ -39,7 +39,7 @@ func (m drawnMessage) String() string {
 }
 
 // GoString returns a short text for the output of the library rapid.
-func (m drawnMessage) GoString() string { return m.String() }
+func (m randomMessage) GoString() string { return m.String() }
 
 // call is one handler call for a version. Calls are counted from 1.
 type call struct {
@@ -50,42 +50,42 @@ type call struct {
 // GoString returns a short text for the output of the library rapid.
 func (c call) GoString() string { return fmt.Sprintf("call %d of %v", c.nth, c.place) }
 
-// drawn is a random case: the messages of some streams, and faults.
-type drawn struct {
+// randomCase is a random case: the messages of some streams, and faults.
+type randomCase struct {
 	lengths []int
-	order   []drawnMessage
+	order   []randomMessage
 	// Versions that arrive after all other versions are processed.
 	late []place
-	// The field fails contains the handler calls that fail. The field discards contains the handler calls that discard
+	// failingCalls contains the handler calls that fail. discardingCalls contains the handler calls that discard
 	// the message.
-	fails    []call
-	discards []place
+	failingCalls    []call
+	discardingCalls []place
 	// For each of the first runs, the number of handler calls after which the run is stopped.
 	stops  []int
 	config consumer.Config
 	fetch  int
 }
 
-func draw(t *rapid.T) drawn {
-	d := drawn{lengths: rapid.SliceOfN(rapid.IntRange(1, 6), 1, 3).Draw(t, "lengths")}
+func draw(t *rapid.T) randomCase {
+	d := randomCase{lengths: rapid.SliceOfN(rapid.IntRange(1, 6), 1, 3).Draw(t, "lengths")}
 	var all []place
 	for s, length := range d.lengths {
 		for n := range length {
 			all = append(all, place{s, n + 1})
-			d.order = append(d.order, drawnMessage{place: place{s, n + 1}})
+			d.order = append(d.order, randomMessage{place: place{s, n + 1}})
 		}
 	}
 	one := rapid.SampledFrom(all)
 	for _, p := range rapid.SliceOfN(one, 0, 5).Draw(t, "twice") {
-		d.order = append(d.order, drawnMessage{place: p})
+		d.order = append(d.order, randomMessage{place: p})
 	}
 	for _, p := range rapid.SliceOfN(one, 0, 2).Draw(t, "by another") {
-		d.order = append(d.order, drawnMessage{p, true})
+		d.order = append(d.order, randomMessage{p, true})
 	}
 	d.order = rapid.Permutation(d.order).Draw(t, "order")
 	d.late = rapid.SliceOfN(one, 0, 1).Draw(t, "late")
-	d.fails = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call { return call{one.Draw(t, "of"), rapid.IntRange(1, 3).Draw(t, "nth")} }), 0, 5).Draw(t, "fails")
-	d.discards = rapid.SliceOfN(one, 0, 2).Draw(t, "discards")
+	d.failingCalls = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call { return call{one.Draw(t, "of"), rapid.IntRange(1, 3).Draw(t, "nth")} }), 0, 5).Draw(t, "fails")
+	d.discardingCalls = rapid.SliceOfN(one, 0, 2).Draw(t, "discards")
 	d.stops = rapid.SliceOfN(rapid.IntRange(1, 10), 0, 3).Draw(t, "stops")
 	d.fetch = rapid.IntRange(1, 20).Draw(t, "fetch")
 	d.config.Batch.MaxSize = rapid.IntRange(1, 20).Draw(t, "batch")
@@ -98,23 +98,23 @@ func draw(t *rapid.T) drawn {
 }
 
 // message returns the message that the source delivers.
-func (m drawnMessage) message(stream string) *semel.Message {
+func (m randomMessage) message(stream string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(m.String())}}, Body: fmt.Appendf(nil, `{"order":%q,"version":%d}`, stream, m.version)}
 }
 
-// The method wants returns the versions of a stream that must take effect: all versions before the first late version.
-func (d *drawn) wants(stream int, late []place) (all []int) {
+// expectedVersions returns the versions of a stream that must take effect: all versions before the first late version.
+func (d *randomCase) expectedVersions(stream int, late []place) (all []int) {
 	for n := 1; n <= d.lengths[stream] && !slices.Contains(late, place{stream, n}); n++ {
-		if !slices.Contains(d.discards, place{stream, n}) {
+		if !slices.Contains(d.discardingCalls, place{stream, n}) {
 			all = append(all, n)
 		}
 	}
 	return all
 }
 
-// drawnSource delivers in each run the messages that were not acked in earlier runs.
-type drawnSource struct {
-	once
+// randomSource delivers in each run the messages that were not acked in earlier runs.
+type randomSource struct {
+	singleSource
 	most int
 
 	mutex   sync.Mutex
@@ -123,13 +123,13 @@ type drawnSource struct {
 	next    int
 }
 
-func (s *drawnSource) add(m *semel.Message) {
+func (s *randomSource) add(m *semel.Message) {
 	s.all, s.settled = append(s.all, m), append(s.settled, false)
 }
 
-// The method again returns the source for the next run.
-func (s *drawnSource) again() *drawnSource {
-	left := &drawnSource{most: s.most}
+// restart returns the source for the next run.
+func (s *randomSource) restart() *randomSource {
+	left := &randomSource{most: s.most}
 	for i, m := range s.all {
 		if !s.settled[i] {
 			left.add(m)
@@ -138,7 +138,7 @@ func (s *drawnSource) again() *drawnSource {
 	return left
 }
 
-func (s *drawnSource) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
+func (s *randomSource) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
 	for i := range min(most.Messages, s.most, len(s.all)-s.next) {
 		all = append(all, source.Delivery{Message: s.all[s.next+i], Lane: onlyLane, Before: source.Unknown, Handle: s.next + i})
 	}
@@ -148,7 +148,7 @@ func (s *drawnSource) Fetch(ctx context.Context, most source.Bound) (all []sourc
 	return all, nil
 }
 
-func (s *drawnSource) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
+func (s *randomSource) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, one := range all {
@@ -157,12 +157,12 @@ func (s *drawnSource) Settle(_ context.Context, all []source.Settlement) ([]int,
 	return nil, nil
 }
 
-// played is a random case with the store on which it runs.
-type played[Tx any] struct {
+// caseRun is a random case with the store on which it runs.
+type caseRun[Tx any] struct {
 	Followed[Tx]
-	drawn
+	randomCase
 	name    string
-	source  *drawnSource
+	source  *randomSource
 	intents *consumer.Intents[Tx]
 
 	mutex  sync.Mutex
@@ -172,10 +172,10 @@ type played[Tx any] struct {
 }
 
 // stream returns the name of a stream. No other test case with the same store uses the same name.
-func (p *played[Tx]) stream(n int) string { return fmt.Sprintf("%s-%c", p.name, 'a'+n) }
+func (p *caseRun[Tx]) stream(n int) string { return fmt.Sprintf("%s-%c", p.name, 'a'+n) }
 
 // handle writes an effect and an intent, and fails if the random case requires it.
-func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
+func (p *caseRun[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
 	v, err := semel.JSON[step](m)
 	if err != nil {
 		return err
@@ -190,13 +190,13 @@ func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error 
 	if err := p.intents.Write(ctx, tx, m, semel.Intent{To: p.name + "-mail", Purpose: "told"}); err != nil {
 		return err
 	}
-	if slices.Contains(p.discards, at) {
+	if slices.Contains(p.discardingCalls, at) {
 		return semel.Discard("drawn")
 	}
 	if err := p.Append(ctx, tx, v.Order, v.Version); err != nil {
 		return err
 	}
-	if slices.Contains(p.fails, call{at, p.called[at]}) {
+	if slices.Contains(p.failingCalls, call{at, p.called[at]}) {
 		return errors.New("drawn")
 	}
 	return nil

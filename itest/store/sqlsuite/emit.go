@@ -49,14 +49,14 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 		sent := make([]int64, 2)
 		var both sync.WaitGroup
 		for i := range sent {
-			both.Go(func() { sent[i] = e.comes(t, copies, ending) })
+			both.Go(func() { sent[i] = e.deliverDuplicates(t, copies, ending) })
 		}
 		both.Wait()
 		if sent[0]+sent[1] != want {
 			t.Errorf("%v intents are sent again, want %d", sent, want)
 		}
 	}
-	e.comes(t, 1, source.EndApplied)
+	e.deliverDuplicates(t, 1, source.EndApplied)
 	comes(1, source.EndDuplicate, 0) // the intents were not sent yet
 	sends(2)
 	comes(3, source.EndDuplicate, 0)
@@ -73,9 +73,9 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 	}
 }
 
-// The method comes delivers duplicates of the message to a new consumer, as in a process of its own, and returns the
+// deliverDuplicates delivers duplicates of the message to a new consumer, as in a process of its own, and returns the
 // number of intents that are sent again.
-func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
+func (e Emission[Tx]) deliverDuplicates(t testing.TB, copies int, ending source.End) int64 {
 	t.Helper()
 	intents, err := consumer.NewIntents(e.Sender)
 	if err != nil {

@@ -81,13 +81,13 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 		}
 		wantShown(t, e.Open(t, CipherOf(t, 1), time.Time{}), marks, 4)
 	})
-	moved(t, e)
-	keyed(t, e)
+	testMovedRows(t, e)
+	testKeyedFingerprints(t, e)
 }
 
-// The function moved checks that a store rejects rows that a user without the encryption key has moved to another
+// testMovedRows checks that a store rejects rows that a user without the encryption key has moved to another
 // consumer or source.
-func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
+func testMovedRows[Tx any](t *testing.T, e Encrypting[Tx]) {
 	for _, to := range []struct{ from, consumer, source, set, says string }{
 		{"consumer", "audit", "shop", "scope = %[1]d, consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to something else"},
 		{"source", "billing", "web", "scope = %[1]d", "belongs to something else"},
@@ -158,7 +158,7 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 	into(parked, reasonname.Suppressed)
 	into(waits, reasonname.None)
 	must.OK(t, s.KeepResult(t.Context(), b.Tx(0), admin.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)))
-	committed(t, b)
+	commitBatch(t, b)
 }
 
 // stepHidden commits a step of the waiting message. The step has an output.

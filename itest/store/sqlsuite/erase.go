@@ -72,7 +72,7 @@ var traces = []struct {
 	{"a message that was edited", func(p *person, id string) {
 		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonExhausted, Message: p.message()})
 		for n := range 2 {
-			r := p.rows(id)[0]
+			r := p.readRows(id)[0]
 			p.must(p.s.Edit(p.t.Context(), r.Number, r.Revision, fmt.Appendf(nil, `{"mail":"%s","edit":%d}`, p.word, n), "", store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
 		}
 		p.discard(id)
@@ -102,7 +102,7 @@ var traces = []struct {
 		m := p.mark(id, 1)
 		b, _ := Begin(p.t, p.s, store.TxOptions{}, []store.Mark{m})
 		p.must(p.s.KeepResult(p.t.Context(), b.Tx(0), admin.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("made of "+p.word)))
-		committed(p.t, b)
+		commitBatch(p.t, b)
 	}},
 	{"the result of a leased key", func(p *person, id string) {
 		key, token := p.key(id), store.NewToken()
@@ -113,8 +113,8 @@ var traces = []struct {
 	{"an intent, its answer and what that caused", func(p *person, id string) {
 		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Message: &semel.Message{}})
 		p.discard(id)
-		first := p.causes(p.key(id), "sender", id+" intent")
-		p.causes(first, "second", id+" of the intent")
+		first := p.addIntent(p.key(id), "sender", id+" intent")
+		p.addIntent(first, "second", id+" of the intent")
 	}},
 }
 
@@ -153,7 +153,7 @@ func (p *person) put(m store.Mark, r store.Row) {
 	}
 }
 
-func (p *person) rows(id string) []store.StoredRow {
+func (p *person) readRows(id string) []store.StoredRow {
 	p.t.Helper()
 	rows, err := p.s.Rows(p.t.Context(), store.RowFilter{IDs: []string{id}, Bodies: true})
 	p.must(err)
@@ -163,7 +163,7 @@ func (p *person) rows(id string) []store.StoredRow {
 // discard discards all rows of an identity.
 func (p *person) discard(id string) {
 	p.t.Helper()
-	for _, r := range p.rows(id) {
+	for _, r := range p.readRows(id) {
 		p.must(errors.Join(p.s.Discard(p.t.Context(), store.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}, r.Seen())...))
 	}
 }
@@ -171,7 +171,7 @@ func (p *person) discard(id string) {
 // work claims the row of an identity in a batch, and ends the claim as the parameter e says.
 func (p *person) work(id string, e store.ClaimEnding) {
 	p.t.Helper()
-	claims, err := p.s.Claim(p.t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{p.rows(id)[0].Number}, Most: 1, Lease: time.Minute})
+	claims, err := p.s.Claim(p.t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{p.readRows(id)[0].Number}, Most: 1, Lease: time.Minute})
 	if err != nil || len(claims) != 1 {
 		p.t.Fatal(claims, err)
 	}
@@ -183,9 +183,9 @@ func (p *person) work(id string, e store.ClaimEnding) {
 	}
 }
 
-// The method causes writes an intent of a message, lets the sender of the intent store a result, and discards the
+// addIntent writes an intent of a message, lets the sender of the intent store a result, and discards the
 // intent.
-func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
+func (p *person) addIntent(cause semel.Key, sender, id string) semel.Key {
 	p.t.Helper()
 	scope, err := p.s.Scope(p.t.Context(), sender, "", 0)
 	p.must(err)
@@ -194,7 +194,7 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(store.All), []store.Mark{m}, []*semel.Message{p.message()}, reasonname.None)
 	p.must(err)
 	p.must(p.s.KeepResult(p.t.Context(), b.Tx(store.All), admin.ResultOf{Scope: scope, ID: m.ID}, []byte("answered "+p.word)))
-	committed(p.t, b)
+	commitBatch(p.t, b)
 	p.discard(id)
 	return semel.Key{Consumer: sender, ID: id}
 }
@@ -235,8 +235,8 @@ func NothingIsLeft(t *testing.T, open func(t testing.TB) Personal) {
 				t.Error("nothing is left of the other person")
 			}
 			for _, id := range ids {
-				ana.absorbs(id)
-				bo.stays(id + " other")
+				ana.expectAbsorbed(id)
+				bo.expectKept(id + " other")
 			}
 		}
 	})
@@ -278,14 +278,14 @@ func (p *person) erasedBy(id string) {
 	p.t.Helper()
 	acts, err := p.s.Erased(p.t.Context(), p.key(id))
 	p.must(err)
-	if without := len(p.rows(id)) == 0; without != (len(acts) == 1) || without && acts[0].Who != "ana" {
+	if without := len(p.readRows(id)) == 0; without != (len(acts) == 1) || without && acts[0].Who != "ana" {
 		p.t.Errorf("of %s these acts are found: %+v", id, acts)
 	}
 }
 
-// The method absorbs checks that a duplicate of a message has no effect. A message that has only a leased key is not
+// expectAbsorbed checks that a duplicate of a message has no effect. A message that has only a leased key is not
 // checked.
-func (p *person) absorbs(id string) {
+func (p *person) expectAbsorbed(id string) {
 	p.t.Helper()
 	_, there, err := p.s.Marker(p.t.Context(), p.key(id))
 	p.must(err)
@@ -297,10 +297,10 @@ func (p *person) absorbs(id string) {
 	}
 }
 
-// The method stays checks that the rows of an identity have not lost any data.
-func (p *person) stays(id string) {
+// expectKept checks that the rows of an identity have not lost any data.
+func (p *person) expectKept(id string) {
 	p.t.Helper()
-	for _, r := range p.rows(id) {
+	for _, r := range p.readRows(id) {
 		if r.Reason == reasonname.Erased || r.BodyRemoved {
 			p.t.Errorf("row %d of the other person is erased", r.Number)
 		}

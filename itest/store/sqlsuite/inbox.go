@@ -28,24 +28,24 @@ type Account[Tx any] struct {
 	OneWriter bool
 }
 
-// once is a source that delivers one message.
-type once struct {
+// singleSource is a source that delivers one message.
+type singleSource struct {
 	message *semel.Message
 	settled *atomic.Int64
 	fetched bool
 }
 
-func (s *once) Lanes(o source.LaneObserver) { o.Given(onlyLane) }
+func (s *singleSource) Lanes(o source.LaneObserver) { o.Given(onlyLane) }
 
 // Info implements source.Source.
-func (*once) Info() source.Info { return source.Info{} }
+func (*singleSource) Info() source.Info { return source.Info{} }
 
-func (s *once) Flow(source.Lane, bool)      {}
-func (s *once) Close(context.Context) error { return nil }
+func (s *singleSource) Flow(source.Lane, bool)      {}
+func (s *singleSource) Close(context.Context) error { return nil }
 
 var onlyLane = source.Lane{ID: "a", Epoch: 1}
 
-func (s *once) Fetch(ctx context.Context, _ source.Bound) ([]source.Delivery, error) {
+func (s *singleSource) Fetch(ctx context.Context, _ source.Bound) ([]source.Delivery, error) {
 	if s.fetched {
 		<-ctx.Done()
 		return nil, nil
@@ -54,7 +54,7 @@ func (s *once) Fetch(ctx context.Context, _ source.Bound) ([]source.Delivery, er
 	return []source.Delivery{{Message: s.message, Lane: onlyLane, Before: source.Unknown}}, nil
 }
 
-func (s *once) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
+func (s *singleSource) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.settled.Add(int64(len(all)))
 	return nil, nil
 }
@@ -84,7 +84,7 @@ func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *sem
 func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 	t.Run("trap_T14_a_message_whose_handler_fails_once_is_not_taken_for_handled", func(t *testing.T) {
 		a := open(t)
-		source, failed := &once{message: payment(), settled: &atomic.Int64{}}, false
+		source, failed := &singleSource{message: payment(), settled: &atomic.Int64{}}, false
 		c := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error {
 			if !failed {
 				failed = true
@@ -92,17 +92,17 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 			}
 			return a.Add(ctx, tx, 100)
 		}, source, idle)
-		runs(t, c)
-		a.wants(t, 100)
+		runConsumer(t, c)
+		a.expectBalance(t, 100)
 		if n := c.Counts(); n.Received != 1 || n.Inbox.Waiting != 1 || n.Inbox.Applied != 1 || source.settled.Load() != 1 {
 			t.Errorf("%+v, settled %d times", n, source.settled.Load())
 		}
-		again := a.billing(t, func(context.Context, Tx, *semel.Message) error { return errors.New("it ran") }, &once{message: payment(), settled: &atomic.Int64{}}, idle)
-		runs(t, again)
+		again := a.billing(t, func(context.Context, Tx, *semel.Message) error { return errors.New("it ran") }, &singleSource{message: payment(), settled: &atomic.Int64{}}, idle)
+		runConsumer(t, again)
 		if n := again.Counts(); n.Duplicates != 1 || n.Inbox.Claimed != 0 {
 			t.Errorf("delivered again: %+v", n)
 		}
-		a.wants(t, 100)
+		a.expectBalance(t, 100)
 	})
 	t.Run("law_3_an_effect_whose_handler_fails_twice_after_it_is_there_once", func(t *testing.T) {
 		a := open(t)
@@ -113,17 +113,17 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 				return err
 			}
 			return errors.New("the mail server is gone")
-		}, &once{message: payment(), settled: &atomic.Int64{}}, idle)
-		runs(t, c)
-		if a.wants(t, 100); tries != 3 {
+		}, &singleSource{message: payment(), settled: &atomic.Int64{}}, idle)
+		runConsumer(t, c)
+		if a.expectBalance(t, 100); tries != 3 {
 			t.Errorf("%d runs, want 3", tries)
 		}
 	})
-	t.Run("law_5_trap_T1_trap_T2_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.rescued(t) })
+	t.Run("law_5_trap_T1_trap_T2_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.testRescue(t) })
 }
 
-// The function runs runs a consumer until no more messages arrive.
-func runs[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
+// runConsumer runs a consumer until no more messages arrive.
+func runConsumer[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -132,17 +132,17 @@ func runs[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
 	}
 }
 
-func (a Account[Tx]) wants(t testing.TB, want int) {
+func (a Account[Tx]) expectBalance(t testing.TB, want int) {
 	t.Helper()
 	if got := a.Balance(t); got != want {
 		t.Errorf("the balance is %d, want %d", got, want)
 	}
 }
 
-// The method rescued freezes a worker for longer than its lease, and lets it continue after another worker has taken
+// testRescue freezes a worker for longer than its lease, and lets it continue after another worker has taken
 // over. If other transactions can work at the same time, the frozen worker has written its effect in an open
 // transaction.
-func (a Account[Tx]) rescued(t *testing.T) {
+func (a Account[Tx]) testRescue(t *testing.T) {
 	scope := must.Get(a.Store.Scope(t.Context(), "billing", "", 0))(t)
 	receipt := []store.Mark{{Scope: scope, ID: []byte("p1"), As: store.Waiting}}
 	b, _ := Begin(t, a.Store, store.TxOptions{}, receipt)
@@ -163,7 +163,7 @@ func (a Account[Tx]) rescued(t *testing.T) {
 		}
 		must.OK(t, a.Add(t.Context(), frozen.Tx(0), 100))
 	}
-	nothing := &once{fetched: true}
+	nothing := &singleSource{fetched: true}
 	rescuer := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error { return a.Add(ctx, tx, 100) }, nothing, time.Minute)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
@@ -182,7 +182,7 @@ func (a Account[Tx]) rescued(t *testing.T) {
 	}
 	for ; rescuer.Counts().Inbox.Applied == 0 && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {
 	}
-	a.wants(t, 100)
+	a.expectBalance(t, 100)
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

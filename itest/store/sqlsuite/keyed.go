@@ -17,21 +17,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The function keyed checks the fingerprints of an encrypted store. A person without the key must not be able to verify
+// testKeyedFingerprints checks the fingerprints of an encrypted store. A person without the key must not be able to verify
 // a guessed content with a stored hash. The store must still recognise contents.
-func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
+func testKeyedFingerprints[Tx any](t *testing.T, e Encrypting[Tx]) {
 	long := time.Now().Add(-time.Hour)
 	t.Run("P4_no_hash_of_a_content_is_kept_by_which_it_could_be_guessed", func(t *testing.T) {
 		pins := []string{"4711", "4712", "4713", "4714", "4715", "4716"}
 		keepPins[Tx](t, e.Open(t, CipherOf(t, 1), time.Time{}), "plain", pins)
-		if found := e.Where(t, hashes(t, pins)); len(found) == 0 {
+		if found := e.Where(t, allHashes(t, pins)); len(found) == 0 {
 			t.Fatal("the situation did not occur: no hash is found where encryption is not required")
 		}
 		for i := range pins {
 			pins[i] = "9" + pins[i]
 		}
 		keepPins[Tx](t, e.Open(t, CipherOf(t, 1), long), "keyed", pins)
-		if found := e.Where(t, hashes(t, pins)); len(found) > 0 {
+		if found := e.Where(t, allHashes(t, pins)); len(found) > 0 {
 			t.Errorf("hashes of %q can be found in %q", pins, found)
 		}
 	})
@@ -58,14 +58,14 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 			if o.before == nil { // this store does not have the encryption key of the other store
 				back = after
 			}
-			recognised(t, before, after, back)
+			testRecognised(t, before, after, back)
 		})
 	}
 	t.Run("law_10_without_the_key_they_are_not_compared_and_a_copy_is_a_duplicate", func(t *testing.T) {
 		before := e.Open(t, CipherOf(t, 1), long)
-		m := printed(Marks[Tx](t, before, "shop", "not compared")[0], "a")
+		m := withFingerprint(Marks[Tx](t, before, "shop", "not compared")[0], "a")
 		b, _ := Begin(t, before, store.TxOptions{}, []store.Mark{m})
-		committed(t, b)
+		commitBatch(t, b)
 		for name, s := range map[string]EncryptingStore[Tx]{"another key": e.Open(t, CipherOf(t, 2), long), "no key": e.Open(t, nil, time.Time{})} {
 			if v := Asked(t, s, m)[0]; !v.Already(store.Applied) {
 				t.Errorf("with %s a copy is %v", name, v)
@@ -74,17 +74,17 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	})
 }
 
-// The function printed returns the marker m with the fingerprint of a body.
-func printed(m store.Mark, body string) store.Mark {
+// withFingerprint returns the marker m with the fingerprint of a body.
+func withFingerprint(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m
 }
 
-// The function hashes returns all encodings in which a store could keep hashes of the given bodies.
-func hashes(t testing.TB, bodies []string) (all [][]byte) {
+// allHashes returns all encodings in which a store could keep hashes of the given bodies.
+func allHashes(t testing.TB, bodies []string) (all [][]byte) {
 	t.Helper()
 	for _, body := range bodies {
-		print, whole := printed(store.Mark{}, body).Fingerprint.Sum, sha256.Sum256([]byte(body))
+		print, whole := withFingerprint(store.Mark{}, body).Fingerprint.Sum, sha256.Sum256([]byte(body))
 		for _, sum := range [][]byte{print[:], whole[:]} {
 			all = append(all, Forms(string(sum))...)
 		}
@@ -99,7 +99,7 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	ids := []string{name + " 0", name + " 0", name + " 1", name + " 2"}
 	marks := Marks[Tx](t, s, "shop", ids...)
 	for i := range marks {
-		marks[i] = printed(marks[i], pins[i])
+		marks[i] = withFingerprint(marks[i], pins[i])
 	}
 	row := func(m store.Mark, r store.Row) {
 		r.Message = &semel.Message{Body: []byte("1")}
@@ -113,10 +113,10 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	row(marks[1], store.Row{State: store.StateParked, Conflict: true})
 	marks[2].Version = versions.Position{Stream: []byte(name), Number: 1, Asks: true}
 	b, _ := Begin(t, s, store.TxOptions{}, marks[2:3])
-	committed(t, b)
+	commitBatch(t, b)
 	row(marks[3], store.Row{State: store.StateReceived})
 	if keys, is := any(s).(keystore.Store); is {
-		claim := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: printed(store.Mark{}, pins[4]).Fingerprint, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
+		claim := keystore.Claim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: withFingerprint(store.Mark{}, pins[4]).Fingerprint, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 		must.Get(keys.ClaimKey(t.Context(), claim))(t)
 	}
 	if editor, is := any(s).(admin.Editor); is {
@@ -129,14 +129,14 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	}
 }
 
-// The function recognised stores contents with one store, and checks that another store recognises these contents.
+// testRecognised stores contents with one store, and checks that another store recognises these contents.
 // Equal contents must be duplicates, other contents must be conflicts, and a repeated conflict must be counted in its
 // row. The store back must recognise the contents that the other store wrote.
-func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
+func testRecognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	name := strings.ReplaceAll(t.Name(), "/", " ")
 	marks := Marks[Tx](t, before, "shop", name+" applied", name+" waits", name+" version")
-	applied, other, third := printed(marks[0], "a"), printed(marks[0], "b"), printed(marks[0], "c")
-	waits, version := printed(marks[1], "a"), printed(marks[2], "a")
+	applied, other, third := withFingerprint(marks[0], "a"), withFingerprint(marks[0], "b"), withFingerprint(marks[0], "c")
+	waits, version := withFingerprint(marks[1], "a"), withFingerprint(marks[2], "a")
 	waits.As = store.Waiting
 	version.Version = versions.Position{Stream: []byte(name), Number: 1, Asks: true}
 	b, _ := Begin(t, before, store.TxOptions{}, []store.Mark{applied, waits, version})

@@ -44,17 +44,17 @@ const (
 
 // Run checks that a store changes many rows with few statements, even if one of these rows cannot be changed.
 func (w ManyActs[Tx]) Run(t *testing.T) {
-	w.few(t, w.park(t, many))
-	w.lines(t)
-	w.one(t, "one_row_that_cannot_be_written_keeps_no_other_from_it", func(ctx context.Context, n int64) (context.Context, func()) {
+	w.testCommands(t, w.park(t, many))
+	w.testLanes(t)
+	w.testFailingRow(t, "one_row_that_cannot_be_written_keeps_no_other_from_it", func(ctx context.Context, n int64) (context.Context, func()) {
 		return ctx, w.Poison(t, n)
 	})
 	if w.Lose != nil {
-		w.unanswered(t, "an_error_of_the_server")
-		w.unanswered(t, "an_error_of_the_connection")
+		w.testUnanswered(t, "an_error_of_the_server")
+		w.testUnanswered(t, "an_error_of_the_connection")
 	}
 	if w.Hold != nil {
-		w.one(t, "one_row_that_is_locked_keeps_no_other_waiting", func(ctx context.Context, n int64) (context.Context, func()) {
+		w.testFailingRow(t, "one_row_that_is_locked_keeps_no_other_waiting", func(ctx context.Context, n int64) (context.Context, func()) {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			end := w.Hold(t, n)
 			return ctx, func() { cancel(); end() }
@@ -62,9 +62,9 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 	}
 }
 
-// The method unanswered changes rows while the answer of COMMIT is lost. The result must be an unknown outcome, and the
+// testUnanswered changes rows while the answer of COMMIT is lost. The result must be an unknown outcome, and the
 // store must not retry.
-func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
+func (w ManyActs[Tx]) testUnanswered(t *testing.T, by string) {
 	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer/"+by, func(t *testing.T) {
 		rows := w.park(t, 100)
 		seen := w.seen(t, rows)
@@ -83,8 +83,8 @@ func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	})
 }
 
-// The method few runs every command that does not concern lanes on all rows. At the end the rows are discarded.
-func (w ManyActs[Tx]) few(t *testing.T, rows []int64) {
+// testCommands runs every command that does not concern lanes on all rows. At the end the rows are discarded.
+func (w ManyActs[Tx]) testCommands(t *testing.T, rows []int64) {
 	t.Run("many_rows_take_few_statements", func(t *testing.T) {
 		w.act(t, rows, "retry", w.Store.Requeue, store.StateFailedRetryable)
 		w.doubt(t, rows)
@@ -122,7 +122,7 @@ func (w ManyActs[Tx]) act(t *testing.T, rows []int64, verb string, do func(conte
 	if sent > mostStatements {
 		t.Errorf("%s of %d rows took %d statements, want at most %d", verb, len(rows), sent, mostStatements)
 	}
-	for _, r := range w.rows(t, rows) {
+	for _, r := range w.readRows(t, rows) {
 		if r.State != want {
 			t.Fatalf("after %s row %d is %s", verb, r.Number, r.State)
 		}
@@ -145,14 +145,14 @@ func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
 	w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
 }
 
-// The method lines skips and discards rows that are each the first row of a lane. After each of the two commands, the
+// testLanes skips and discards rows that are each the first row of a lane. After each of the two commands, the
 // rows behind the first rows must no longer be blocked.
-func (w ManyActs[Tx]) lines(t *testing.T) {
+func (w ManyActs[Tx]) testLanes(t *testing.T) {
 	t.Run("many_first_rows_of_lines_take_few_statements", func(t *testing.T) {
 		first, behind := w.parkInLines(t, many)
 		w.act(t, first[:many/2], "skip", w.Store.Skip, store.StateParked)
 		w.act(t, first[many/2:], "discard", w.Store.Discard, store.StateDiscarded)
-		for _, r := range w.rows(t, behind) {
+		for _, r := range w.readRows(t, behind) {
 			if r.State != store.StateReceived {
 				t.Fatalf("row %d behind another is %s", r.Number, r.State)
 			}
@@ -162,8 +162,8 @@ func (w ManyActs[Tx]) lines(t *testing.T) {
 	})
 }
 
-// The method one runs commands on several rows; one of the rows cannot be changed.
-func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context, int64) (context.Context, func())) {
+// testFailingRow runs commands on several rows; one of the rows cannot be changed.
+func (w ManyActs[Tx]) testFailingRow(t *testing.T, name string, hinder func(context.Context, int64) (context.Context, func())) {
 	t.Run(name, func(t *testing.T) {
 		rows := w.park(t, 100)
 		seen, hindered := w.seen(t, rows), 40
@@ -176,7 +176,7 @@ func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context
 				t.Errorf("row %d of %d: %v, with %d acts, %v", i, len(rows), err, len(acts), actsErr)
 			}
 		}
-		if r := w.rows(t, rows[hindered:hindered+1])[0]; r.State != store.StateParked {
+		if r := w.readRows(t, rows[hindered:hindered+1])[0]; r.State != store.StateParked {
 			t.Errorf("the row is %s", r.State)
 		}
 		if errs := w.Store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ana", Why: "test"}, seen[hindered]); errs[0] != nil {
@@ -189,7 +189,7 @@ func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context
 func (w ManyActs[Tx]) park(t *testing.T, n int) []int64 {
 	t.Helper()
 	w.enter(t, n, store.StateParked)
-	return w.numbers(t, store.StateParked)
+	return w.rowNumbers(t, store.StateParked)
 }
 
 // parkInLines parks the first message of each of n lanes. In each lane, another message waits behind the parked
@@ -197,7 +197,7 @@ func (w ManyActs[Tx]) park(t *testing.T, n int) []int64 {
 func (w ManyActs[Tx]) parkInLines(t *testing.T, n int) (first, behind []int64) {
 	t.Helper()
 	w.enter(t, n, store.StateParked, store.StateBlocked)
-	return w.numbers(t, store.StateParked), w.numbers(t, store.StateBlocked)
+	return w.rowNumbers(t, store.StateParked), w.rowNumbers(t, store.StateBlocked)
 }
 
 // enter writes n lanes of rows with the given states. With a single state, the rows are in no lane.
@@ -225,8 +225,8 @@ func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
 	}
 }
 
-// The method numbers returns the numbers of all rows in a given state.
-func (w ManyActs[Tx]) numbers(t *testing.T, state store.RowState) (numbers []int64) {
+// rowNumbers returns the numbers of all rows in a given state.
+func (w ManyActs[Tx]) rowNumbers(t *testing.T, state store.RowState) (numbers []int64) {
 	t.Helper()
 	for after := int64(0); ; {
 		all := must.Get(w.Store.Rows(t.Context(), store.RowFilter{States: []store.RowState{state}, After: after}))(t)
@@ -239,7 +239,7 @@ func (w ManyActs[Tx]) numbers(t *testing.T, state store.RowState) (numbers []int
 	}
 }
 
-func (w ManyActs[Tx]) rows(t *testing.T, numbers []int64) []store.StoredRow {
+func (w ManyActs[Tx]) readRows(t *testing.T, numbers []int64) []store.StoredRow {
 	t.Helper()
 	rows, err := w.Store.Rows(t.Context(), store.RowFilter{Numbers: numbers, Limit: len(numbers)})
 	if err != nil || len(rows) != len(numbers) {
@@ -250,7 +250,7 @@ func (w ManyActs[Tx]) rows(t *testing.T, numbers []int64) []store.StoredRow {
 
 func (w ManyActs[Tx]) seen(t *testing.T, numbers []int64) (seen []store.RowRevision) {
 	t.Helper()
-	for _, r := range w.rows(t, numbers) {
+	for _, r := range w.readRows(t, numbers) {
 		seen = append(seen, r.Seen())
 	}
 	return seen

@@ -49,7 +49,7 @@ func (w *NewerRelease[Tx]) mark(id string, as store.Outcome) store.Mark {
 	return store.Mark{Scope: w.scope, ID: []byte(id), As: as}
 }
 
-func (w *NewerRelease[Tx]) asked(t testing.TB, marks ...store.Mark) []store.Verdict {
+func (w *NewerRelease[Tx]) askStore(t testing.TB, marks ...store.Mark) []store.Verdict {
 	t.Helper()
 	return Asked[Tx](t, w.store, marks...)
 }
@@ -58,7 +58,7 @@ func (w *NewerRelease[Tx]) asked(t testing.TB, marks ...store.Mark) []store.Verd
 // the present release nor change the marker.
 func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 	w.exec(t, fmt.Sprintf("update in.semel_markers set outcome = %d, version = 0", outcome))
-	v := w.asked(t, w.mark("c", store.Applied), w.mark("b", store.Applied), w.mark("a", store.Applied))
+	v := w.askStore(t, w.mark("c", store.Applied), w.mark("b", store.Applied), w.mark("a", store.Applied))
 	if v[0].Kind != store.Fresh || v[1].Kind != store.Newer || v[2].Kind != store.Newer {
 		t.Errorf("%v", v)
 	}
@@ -82,7 +82,7 @@ func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 // HoldsVersion is like HoldsOutcome, for a marker whose fingerprint has a later version.
 func (w *NewerRelease[Tx]) HoldsVersion(t *testing.T) {
 	w.exec(t, "update in.semel_markers set outcome = 1, version = 300")
-	if v := w.asked(t, w.mark("b", store.Applied)); v[0].Kind != store.Newer {
+	if v := w.askStore(t, w.mark("b", store.Applied)); v[0].Kind != store.Newer {
 		t.Errorf("%v", v)
 	}
 }
@@ -95,7 +95,7 @@ func (w *NewerRelease[Tx]) TellsMarks(t *testing.T) {
 		for _, print := range []semel.Fingerprint{{}, {Version: 1, Sum: [16]byte{1}}} {
 			held := w.mark("b", store.Applied)
 			held.Fingerprint = print
-			v := w.asked(t, w.mark("other", store.Applied), held)
+			v := w.askStore(t, w.mark("other", store.Applied), held)
 			if v[0].Kind != store.Fresh || v[1].Kind != store.Newer || outcome == 9 && v[1].Was != 9 {
 				t.Errorf("outcome %d: the verdicts are %v", outcome, v)
 			}

@@ -67,7 +67,7 @@ func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	}
 	for range times {
 		d.cases++
-		p := &played[Tx]{Followed: d.Open(), drawn: drawn, name: fmt.Sprint("drawn", d.cases), called: map[place]int{}}
+		p := &caseRun[Tx]{Followed: d.Open(), randomCase: drawn, name: fmt.Sprint("drawn", d.cases), called: map[place]int{}}
 		err := p.configure(d.Idle)
 		if err == nil {
 			err = p.play(r.Context(), t)
@@ -80,7 +80,7 @@ func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	}
 }
 
-func (p *played[Tx]) configure(idle time.Duration) (err error) {
+func (p *caseRun[Tx]) configure(idle time.Duration) (err error) {
 	c := &p.config
 	c.Name, c.IdleExit, c.Inbox.Poll = p.name, idle, idle/5
 	c.Identity, c.Logger = identity.By("header:id"), slog.New(slog.DiscardHandler)
@@ -91,20 +91,20 @@ func (p *played[Tx]) configure(idle time.Duration) (err error) {
 
 // play first delivers all messages except the late ones. After all other messages are processed, play delivers the late
 // messages.
-func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
-	p.source = &drawnSource{most: p.fetch}
-	late := func(m drawnMessage) bool { return slices.Contains(p.late, m.place) }
-	p.brings(func(m drawnMessage) bool { return !late(m) })
-	if err := cmp.Or(p.rests(ctx), p.effects(t, p.late), p.nothingIsDenied(ctx)); err != nil || len(p.late) == 0 {
+func (p *caseRun[Tx]) play(ctx context.Context, t testing.TB) error {
+	p.source = &randomSource{most: p.fetch}
+	late := func(m randomMessage) bool { return slices.Contains(p.late, m.place) }
+	p.deliverChosen(func(m randomMessage) bool { return !late(m) })
+	if err := cmp.Or(p.runUntilIdle(ctx), p.checkEffects(t, p.late), p.nothingIsDenied(ctx)); err != nil || len(p.late) == 0 {
 		return cmp.Or(err, p.nothingIsLeft(ctx))
 	}
-	p.brings(late)
-	return cmp.Or(p.rests(ctx), p.effects(t, nil), p.nothingIsDenied(ctx), p.nothingIsLeft(ctx))
+	p.deliverChosen(late)
+	return cmp.Or(p.runUntilIdle(ctx), p.checkEffects(t, nil), p.nothingIsDenied(ctx), p.nothingIsLeft(ctx))
 }
 
 // nothingIsDenied checks that rows, markers, streams and intents do not contradict each other, because they were
 // written in the same commits. If the store cannot check this, nothingIsDenied does nothing.
-func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
+func (p *caseRun[Tx]) nothingIsDenied(ctx context.Context) error {
 	store, can := p.Store.(interface {
 		Denials(ctx context.Context, consumer string, after int64, most int) (sqlstore.Looked, error)
 	})
@@ -127,7 +127,7 @@ func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	}
 	var effects int64
 	for s := range p.lengths {
-		effects += int64(len(p.wants(s, p.late)))
+		effects += int64(len(p.expectedVersions(s, p.late)))
 	}
 	if intents < effects {
 		return fmt.Errorf("%d intents were compared, and %d effects wrote one", intents, effects)
@@ -135,8 +135,8 @@ func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
 	return nil
 }
 
-// The method brings makes the source deliver the chosen messages.
-func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
+// deliverChosen makes the source deliver the chosen messages.
+func (p *caseRun[Tx]) deliverChosen(chosen func(randomMessage) bool) {
 	for _, m := range p.order {
 		if chosen(m) {
 			p.source.add(m.message(p.stream(m.stream)))
@@ -147,13 +147,13 @@ func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
 // The maximum number of runs. Only a case that hangs reaches this limit.
 const mostRuns = 30
 
-// The method rests runs one consumer after another until the source and the inbox are empty.
-func (p *played[Tx]) rests(ctx context.Context) error {
+// runUntilIdle runs one consumer after another until the source and the inbox are empty.
+func (p *caseRun[Tx]) runUntilIdle(ctx context.Context) error {
 	for range mostRuns {
-		if err := p.runs(ctx); err != nil {
+		if err := p.runOnce(ctx); err != nil {
 			return err
 		}
-		p.source = p.source.again()
+		p.source = p.source.restart()
 		pending, err := p.Store.(store.Inbox).Pending(ctx, p.name)
 		if err != nil || len(p.source.all) == 0 && pending.Due+pending.Later+pending.InProgress == 0 {
 			return err
@@ -162,9 +162,9 @@ func (p *played[Tx]) rests(ctx context.Context) error {
 	return errors.New("it does not come to rest")
 }
 
-// The method runs starts a consumer once. The run ends when the consumer is idle, or after a random number of handler
+// runOnce starts a consumer once. The run ends when the consumer is idle, or after a random number of handler
 // calls.
-func (p *played[Tx]) runs(ctx context.Context) error {
+func (p *caseRun[Tx]) runOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.cancel, p.calls = cancel, 0
@@ -179,10 +179,10 @@ func (p *played[Tx]) runs(ctx context.Context) error {
 	return c.Run(ctx)
 }
 
-// The method effects compares the written effects with the effects of the versions in their order.
-func (p *played[Tx]) effects(t testing.TB, late []place) error {
+// checkEffects compares the written effects with the effects of the versions in their order.
+func (p *caseRun[Tx]) checkEffects(t testing.TB, late []place) error {
 	for s := range p.lengths {
-		if got, want := p.Versions(t, p.stream(s)), p.wants(s, late); !slices.Equal(got, want) {
+		if got, want := p.Versions(t, p.stream(s)), p.expectedVersions(s, late); !slices.Equal(got, want) {
 			return fmt.Errorf("the stream %c took effect as %v, want %v", 'a'+s, got, want)
 		}
 	}
@@ -190,7 +190,7 @@ func (p *played[Tx]) effects(t testing.TB, late []place) error {
 }
 
 // nothingIsLeft checks that no row waits, and checks the position of each stream.
-func (p *played[Tx]) nothingIsLeft(ctx context.Context) error {
+func (p *caseRun[Tx]) nothingIsLeft(ctx context.Context) error {
 	rows, err := p.Store.(store.Inbox).Rows(ctx, store.RowFilter{Consumer: p.name})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
 	spoils, next := Marks(t, i.Store, "", "spoils"), Marks(t, i.Store, "", "next")
 	b, _ := Begin(t, i.Store, store.TxOptions{}, spoils)
 	must.OK(t, i.Send(t.Context(), b.Tx(0), "set session characteristics as transaction read only"))
-	committed(t, b)
+	commitBatch(t, b)
 	if b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, next); err == nil {
 		b.Rollback(t.Context())
 		t.Fatal("the situation did not occur: the connection writes")
@@ -59,10 +59,10 @@ func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
 	if err != nil {
 		t.Fatalf("the same connection was asked again: %v", err)
 	}
-	committed(t, b)
+	commitBatch(t, b)
 }
 
-func committed[Tx any](t testing.TB, b store.Batch[Tx]) {
+func commitBatch[Tx any](t testing.TB, b store.Batch[Tx]) {
 	t.Helper()
 	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{}); r.Outcome != store.Committed {
 		t.Fatalf("the commit says %+v", r)

@@ -103,7 +103,7 @@ func keepSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, atEnd 
 	} else if err := s.KeepResult(t.Context(), b.Tx(0), of, []byte("result")); err != nil {
 		return err
 	}
-	return ended(b, store.Ending{})
+	return commitError(b, store.Ending{})
 }
 
 func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, conflict bool) error {
@@ -114,11 +114,11 @@ func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, confli
 	}
 	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{mark})
 	defer b.Rollback(t.Context())
-	return ended(b, store.Ending{Rows: []store.Row{{Conflict: conflict, State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
+	return commitError(b, store.Ending{Rows: []store.Row{{Conflict: conflict, State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
 }
 
-// The function ended commits a batch, and returns nil if the batch was committed, otherwise the error.
-func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
+// commitError commits a batch, and returns nil if the batch was committed, otherwise the error.
+func commitError[Tx any](b store.Batch[Tx], e store.Ending) error {
 	r := b.Commit(context.Background(), e)
 	if r.Err != nil && r.Culprit != store.NoCulprit {
 		r.Err = errors.New("a message is to blame for what the database swallowed")

@@ -36,13 +36,13 @@ type step struct {
 	Version int    `json:"version"`
 }
 
-// several is a source that delivers a few messages and after these no further messages.
-type several struct {
-	once
+// listSource is a source that delivers a few messages and after these no further messages.
+type listSource struct {
+	singleSource
 	messages []*semel.Message
 }
 
-func (s *several) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
+func (s *listSource) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
 	if len(s.messages) == 0 {
 		<-ctx.Done()
 		return nil, nil
@@ -55,10 +55,10 @@ func (s *several) Fetch(ctx context.Context, most source.Bound) (all []source.De
 	return all, nil
 }
 
-func (s *several) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
+func (s *listSource) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// The function shuffled returns versions of streams, shuffled within a window. Some versions occur twice.
-func shuffled(random *rand.Rand, streams, length, window int) (all []*semel.Message) {
+// shuffleVersions returns versions of streams, shuffled within a window. Some versions occur twice.
+func shuffleVersions(random *rand.Rand, streams, length, window int) (all []*semel.Message) {
 	for n := range length {
 		for s := range streams {
 			m := &semel.Message{Headers: semel.Headers{{Name: "id", Value: fmt.Appendf(nil, "s%d-%d", s, n+1)}}, Body: fmt.Appendf(nil, `{"order":"s%d","version":%d}`, s, n+1)}
@@ -79,7 +79,7 @@ func Versions[Tx any](t *testing.T, f Followed[Tx]) {
 	t.Run("B4_B9_trap_T53_two_processes_apply_the_versions_of_each_stream_in_their_order", func(t *testing.T) {
 		const streams, length = 30, 20
 		random := rand.New(rand.NewPCG(1, 1))
-		all := shuffled(random, streams, length, 3*streams)
+		all := shuffleVersions(random, streams, length, 3*streams)
 		failing := map[string]bool{}
 		for _, m := range all {
 			if random.IntN(20) == 0 {
@@ -109,7 +109,7 @@ func Versions[Tx any](t *testing.T, f Followed[Tx]) {
 					mine = append(mine, m)
 				}
 			}
-			c := f.follower(t, handle, &several{messages: mine})
+			c := f.follower(t, handle, &listSource{messages: mine})
 			group.Go(func() {
 				if err := c.Run(t.Context()); err != nil {
 					t.Error(err)

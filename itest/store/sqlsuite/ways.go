@@ -61,16 +61,16 @@ func (w *Ways) Further() func(name string) bool {
 	if len(w.sent) == 0 || EveryWay() {
 		return nil
 	}
-	first, chosen := map[string]bool{}, w.fewest()
+	first, chosen := map[string]bool{}, w.selectCases()
 	for _, name := range w.cases {
 		first[name] = true
 	}
 	return func(name string) bool { return chosen[name] || !first[name] }
 }
 
-// The method fewest chooses cases greedily: in each step, fewest takes the case with the most statements that no chosen
+// selectCases chooses cases greedily: in each step, fewest takes the case with the most statements that no chosen
 // case sends, until the chosen cases send all statements. The caller holds the mutex.
-func (w *Ways) fewest() (chosen map[string]bool) {
+func (w *Ways) selectCases() (chosen map[string]bool) {
 	left := map[string]bool{}
 	for _, sent := range w.sent {
 		for what := range sent {

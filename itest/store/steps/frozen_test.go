@@ -29,7 +29,7 @@ func TestStepsOfTheFrozen(t *testing.T) {
 		t.Run("C11_law_5_frozen_past_its_lease_its_late_step_changes_nothing_"+c.what, func(t *testing.T) {
 			where, db, rows := place(t, c.store)
 			// The third batch of the frozen process runs the step "charge". The step "reserve" is done.
-			frozen := started(t, order{Store: c.store, Where: where, Point: c.point, N: 3, Consumers: []string{"orders"}, Leased: c.leased, Who: "frozen"})
+			frozen := startChild(t, order{Store: c.store, Where: where, Point: c.point, N: 3, Consumers: []string{"orders"}, Leased: c.leased, Who: "frozen"})
 			if err := frozen.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestStepsOfTheFrozen(t *testing.T) {
 			if c.leased { // a step without a transaction keeps its effect, although the step is not recorded
 				want["charge"] = []string{"frozen", "next"}
 			}
-			if got := effects(t, db, "orders"); !reflect.DeepEqual(got, want) {
+			if got := readEffects(t, db, "orders"); !reflect.DeepEqual(got, want) {
 				t.Errorf("effects for %v, want %v", got, want)
 			}
 		})

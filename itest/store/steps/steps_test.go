@@ -47,14 +47,14 @@ type order struct {
 	Who string
 }
 
-func TestMain(m *testing.M) { children.Main(m, live) }
+func TestMain(m *testing.M) { children.Main(m, runChild) }
 
 var names = []string{"reserve", "charge", "ship"}
 
 const record = "insert into done (step, id, who) values (%s)"
 
-// The function live runs the consumers until no work is left.
-func live(o order) error {
+// runChild runs the consumers until no work is left.
+func runChild(o order) error {
 	passed := 0
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
 		if p != o.Point {
@@ -75,12 +75,12 @@ func live(o order) error {
 		defer db.Close()
 		values := map[string]string{"sqlite": "?, ?, ?", "postgres": "$1, $2, $3"}[o.Store]
 		if o.Leased {
-			return work(ctx, o, leased(store, plan), func(ctx context.Context, _ consumer.Call, step, id string) error {
+			return work(ctx, o, withLeases(store, plan), func(ctx context.Context, _ consumer.Call, step, id string) error {
 				_, err := db.ExecContext(ctx, fmt.Sprintf(record, values), step, id, o.Who)
 				return err
 			})
 		}
-		return work(ctx, o, within(store, plan), func(ctx context.Context, tx *sql.Tx, step, id string) error {
+		return work(ctx, o, inTransactions(store, plan), func(ctx context.Context, tx *sql.Tx, step, id string) error {
 			_, err := tx.ExecContext(ctx, fmt.Sprintf(record, values), step, id, o.Who)
 			return err
 		})
@@ -95,12 +95,12 @@ func live(o order) error {
 		return err
 	}
 	if o.Store == "pgxstore_queue" {
-		return work(ctx, o, within(store.Queued(), plan), func(_ context.Context, q *pgxstore.Queue, step, id string) error {
+		return work(ctx, o, inTransactions(store.Queued(), plan), func(_ context.Context, q *pgxstore.Queue, step, id string) error {
 			q.Exec(fmt.Sprintf(record, "$1, $2, $3"), step, id, o.Who)
 			return nil
 		})
 	}
-	return work(ctx, o, within(store, plan), func(ctx context.Context, tx pgx.Tx, step, id string) error {
+	return work(ctx, o, inTransactions(store, plan), func(ctx context.Context, tx pgx.Tx, step, id string) error {
 		_, err := tx.Exec(ctx, fmt.Sprintf(record, "$1, $2, $3"), step, id, o.Who)
 		return err
 	})
@@ -109,15 +109,15 @@ func live(o order) error {
 // maker creates a consumer with steps.
 type maker[Tx any] func([]consumer.Step[Tx], consumer.Config) (*consumer.Consumer[Tx], error)
 
-// The function within returns a function that makes consumers whose steps run in transactions of the store.
-func within[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[Tx] {
+// inTransactions returns a function that makes consumers whose steps run in transactions of the store.
+func inTransactions[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[Tx] {
 	return func(steps []consumer.Step[Tx], c consumer.Config) (*consumer.Consumer[Tx], error) {
 		return consumer.NewSteps(st, steps, c, plan)
 	}
 }
 
-// The function leased returns a function that makes consumers whose steps run without a transaction.
-func leased[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[consumer.Call] {
+// withLeases returns a function that makes consumers whose steps run without a transaction.
+func withLeases[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[consumer.Call] {
 	return func(steps []consumer.Step[consumer.Call], c consumer.Config) (*consumer.Consumer[consumer.Call], error) {
 		return consumer.NewLeasedSteps(st, steps, c, plan)
 	}
@@ -184,9 +184,9 @@ type child struct {
 	out   *bufio.Reader
 }
 
-// The function started starts a child process, and waits until the child reports that it has reached the point of its
+// startChild starts a child process, and waits until the child reports that it has reached the point of its
 // order.
-func started(t *testing.T, o order) *child {
+func startChild(t *testing.T, o order) *child {
 	t.Helper()
 	c := &child{Cmd: children.Command(t.Context(), t, o)}
 	c.Stderr = os.Stderr
@@ -258,8 +258,8 @@ func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done
 	return all[0], len(all[0].Steps)
 }
 
-// The function effects returns, for each step of a message, the names of the processes in which the step took effect.
-func effects(t *testing.T, db *sql.DB, id string) map[string][]string {
+// readEffects returns, for each step of a message, the names of the processes in which the step took effect.
+func readEffects(t *testing.T, db *sql.DB, id string) map[string][]string {
 	t.Helper()
 	rows, err := db.Query("select step, who from done where id = '" + id + "'")
 	if err != nil {
@@ -286,9 +286,9 @@ type death struct {
 	n, done int
 }
 
-// The function deaths returns a death for each point of each batch. The first batch receives the message, and each
+// allDeaths returns a death for each point of each batch. The first batch receives the message, and each
 // further batch runs a step.
-func deaths() (all []death) {
+func allDeaths() (all []death) {
 	for done := range len(names) + 1 {
 		all = append(all, death{faults.AfterMark, done + 1, max(done-1, 0)}, death{faults.BeforeCommit, done + 1, max(done-1, 0)}, death{faults.AfterCommit, done + 1, done})
 		if done < len(names) {
@@ -303,7 +303,7 @@ func deaths() (all []death) {
 func finish(t *testing.T, o order, rows *sqlstore.Store) {
 	t.Helper()
 	for range 100 {
-		started(t, o).end(t)
+		startChild(t, o).end(t)
 		left := slices.DeleteFunc(slices.Clone(o.Consumers), func(name string) bool {
 			r, _ := row(t, rows, name)
 			return r.State == store.StateCompleted
@@ -320,15 +320,15 @@ func TestStepsUnderKills(t *testing.T) {
 			where, db, rows := place(t, st)
 			between := map[int]int{} // number of kills by the number of steps that were done
 			var all []string
-			for _, d := range deaths() {
+			for _, d := range allDeaths() {
 				name := fmt.Sprintf("%s-%d", d.point, d.n)
 				all = append(all, name)
-				c := started(t, order{Store: st, Where: where, Point: d.point, N: d.n, Consumers: []string{name}, Who: "killed"})
+				c := startChild(t, order{Store: st, Where: where, Point: d.point, N: d.n, Consumers: []string{name}, Who: "killed"})
 				_ = c.Process.Kill()
 				_ = c.Wait()
 				_, done := row(t, rows, name)
-				if done != d.done || len(effects(t, db, name)) != d.done {
-					t.Errorf("killed %s: %d steps are done, want %d; effects %v", name, done, d.done, effects(t, db, name))
+				if done != d.done || len(readEffects(t, db, name)) != d.done {
+					t.Errorf("killed %s: %d steps are done, want %d; effects %v", name, done, d.done, readEffects(t, db, name))
 				}
 				between[done]++
 			}
@@ -338,12 +338,12 @@ func TestStepsUnderKills(t *testing.T) {
 				}
 			}
 			finish(t, order{Store: st, Where: where, Consumers: all, Who: "next"}, rows)
-			for i, d := range deaths() {
+			for i, d := range allDeaths() {
 				r, done := row(t, rows, all[i])
 				if r.State != store.StateCompleted || done != len(names) {
 					t.Errorf("%s ended as %s with %d steps", all[i], r.State, done)
 				}
-				took := effects(t, db, all[i])
+				took := readEffects(t, db, all[i])
 				for n, step := range names {
 					who := "next"
 					if n < d.done {

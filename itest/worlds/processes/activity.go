@@ -50,7 +50,7 @@ func (a *Activity) Open(ctx context.Context, process string) (open bool, err err
 // statement. While the server runs the last statement of the process, which may be a COMMIT, Settled waits.
 func (a *Activity) Settled(ctx context.Context, process string, opening Opening) (bool, error) {
 	for range 50 {
-		active, open, err := a.sessions(ctx, process, opening)
+		active, open, err := a.querySessions(ctx, process, opening)
 		if err != nil || active == 0 {
 			return open, err
 		}
@@ -59,10 +59,10 @@ func (a *Activity) Settled(ctx context.Context, process string, opening Opening)
 	return false, nil
 }
 
-// The method sessions returns the number of active sessions of a process, and whether a session is idle in a
+// querySessions returns the number of active sessions of a process, and whether a session is idle in a
 // transaction after its opening statement. For a writing transaction, a session that has not written yet counts as
 // active, because its statement may be waiting for a lock.
-func (a *Activity) sessions(ctx context.Context, process string, opening Opening) (active int, open bool, err error) {
+func (a *Activity) querySessions(ctx context.Context, process string, opening Opening) (active int, open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
 		count(*) filter (where state = 'idle in transaction' and query like $2 and (backend_xid is not null or not $3)) > 0
 		from pg_stat_activity where application_name = $1`, process, opening.text, opening.writes).Scan(&active, &open)

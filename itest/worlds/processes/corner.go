@@ -79,7 +79,7 @@ func (a *Activity) cornerOnce(ctx context.Context, p *Process, name string, open
 	most, cancel := context.WithTimeout(ctx, answered)
 	defer cancel()
 	for most.Err() == nil {
-		active, open, err := a.sessions(most, name, opening)
+		active, open, err := a.querySessions(most, name, opening)
 		if err == nil && active == 0 {
 			if open {
 				return nil

@@ -47,9 +47,9 @@ func (d *SQLite) Effects(ctx context.Context) (int, error) {
 func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 	_, err := d.Conn.ExecContext(ctx, `begin immediate`)
 	switch {
-	case has(err, sqlite3.SQLITE_BUSY):
+	case hasCode(err, sqlite3.SQLITE_BUSY):
 		return true, nil
-	case has(err, sqlite3.SQLITE_PROTOCOL):
+	case hasCode(err, sqlite3.SQLITE_PROTOCOL):
 		return false, nil
 	case err != nil:
 		return false, err
@@ -67,13 +67,13 @@ func (d *SQLite) Catch(ctx context.Context, p *Process, _ string, random *rand.R
 	return catch(ctx, p, random, fileTries, blind, func() (bool, error) { return d.Writing(ctx) })
 }
 
-func has(err error, code int) bool {
+func hasCode(err error, code int) bool {
 	var coded *sqlite.Error
 	return errors.As(err, &coded) && coded.Code()&0xff == code
 }
 
 func unlessBusy(err error) error {
-	if has(err, sqlite3.SQLITE_BUSY) {
+	if hasCode(err, sqlite3.SQLITE_BUSY) {
 		return nil
 	}
 	return err

@@ -32,7 +32,7 @@ type call struct {
 	charge    int // number of the charge whose receipt is the answer; 0 if the answer has no receipt
 	status    int // status of an answer without a receipt
 	reference *reference
-	known     *known // state of the call's key; nil without a key
+	known     *keyRecord // state of the call's key; nil without a key
 }
 
 func (p *Provider) charge(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func (p *Provider) begin(c *call) error {
 	if c.status = c.refusal(); c.status != 0 {
 		entry.Status = c.status
 	} else {
-		c.fate = p.order.Fates.of(c.payment.Reference, c.reference, now, p.order.Window)
+		c.fate = p.order.Fates.nextFate(c.payment.Reference, c.reference, now, p.order.Window)
 		entry.Fate = c.fate
 		c.reference.calls++
 		if c.known != nil && c.known.charge != 0 {
@@ -82,7 +82,7 @@ func (p *Provider) begin(c *call) error {
 		return err
 	}
 	c.mark(true)
-	if c.charge != 0 || !c.fate.charges() {
+	if c.charge != 0 || !c.fate.chargesPayment() {
 		return nil
 	}
 	return p.take(c, now)

@@ -28,8 +28,8 @@ const (
 // The fates that Fates.PerMille covers, all with the same probability.
 var common = []Fate{Silent, ChargedSilent, Cut, ChargedCut, Refused, ChargedFailed, TooMany, ChargedGarbage}
 
-// The method charges reports whether a call with this fate charges the payment.
-func (f Fate) charges() bool {
+// chargesPayment reports whether a call with this fate charges the payment.
+func (f Fate) chargesPayment() bool {
 	switch f {
 	case Well, ChargedSilent, ChargedCut, ChargedFailed, ChargedGarbage, StubbornFirst:
 		return true
@@ -71,22 +71,22 @@ const (
 	stubbornKinds
 )
 
-// The method stubborn reports whether all calls of a reference are cut (see Fates.Stubborn), and the kind of the
+// isStubborn reports whether all calls of a reference are cut (see Fates.Stubborn), and the kind of the
 // reference.
-func (f Fates) stubborn(reference string) (kind uint64, is bool) {
+func (f Fates) isStubborn(reference string) (kind uint64, is bool) {
 	n := f.draw(reference, 0)
 	return n / 1_000_000 % stubbornKinds, n%1_000_000 < f.Stubborn
 }
 
 // Mute reports whether the provider answers a query about the reference with "unknown".
 func (f Fates) Mute(reference string) bool {
-	kind, is := f.stubborn(reference)
+	kind, is := f.isStubborn(reference)
 	return is && kind&stubbornMute != 0
 }
 
-// The method of returns the fate of the next call for a reference.
-func (f Fates) of(name string, r *reference, now time.Time, window time.Duration) Fate {
-	if kind, is := f.stubborn(name); is && !r.asked && now.Sub(r.first) < window {
+// nextFate returns the fate of the next call for a reference.
+func (f Fates) nextFate(name string, r *reference, now time.Time, window time.Duration) Fate {
+	if kind, is := f.isStubborn(name); is && !r.asked && now.Sub(r.first) < window {
 		if kind&stubbornCharged != 0 && r.calls == 0 {
 			return StubbornFirst
 		}

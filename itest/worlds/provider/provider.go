@@ -69,13 +69,13 @@ type Provider struct {
 	log   *journal
 
 	mutex      sync.Mutex // mutex guards the fields below
-	keys       map[string]*known
+	keys       map[string]*keyRecord
 	references map[string]*reference
 	charges    int
 }
 
-// known is the data that the provider remembers about a key.
-type known struct {
+// keyRecord is the data that the provider remembers about a key.
+type keyRecord struct {
 	since     time.Time
 	body      [sha256.Size]byte
 	reference string
@@ -101,7 +101,7 @@ func Open(o Order, now func() time.Time) (*Provider, error) {
 	if now == nil {
 		now = time.Now
 	}
-	p := &Provider{order: o, now: now, keys: map[string]*known{}, references: map[string]*reference{}}
+	p := &Provider{order: o, now: now, keys: map[string]*keyRecord{}, references: map[string]*reference{}}
 	var err error
 	p.log, err = openJournal(o.Log, p.remember)
 	return p, err
@@ -138,10 +138,10 @@ func (p *Provider) referenceOf(name string, at time.Time) *reference {
 }
 
 // keyOf returns the state of a key. A key whose window has ended gets a new state.
-func (p *Provider) keyOf(name string, at time.Time) *known {
+func (p *Provider) keyOf(name string, at time.Time) *keyRecord {
 	k := p.keys[name]
 	if k == nil || at.Sub(k.since) >= p.order.Window {
-		k = &known{since: at}
+		k = &keyRecord{since: at}
 		p.keys[name] = k
 	}
 	return k

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/itest/must"
 )
 
-// bench is a provider with a clock that the test controls.
-type bench struct {
+// fixture is a provider with a clock that the test controls.
+type fixture struct {
 	Client
 	*Provider
 	t    *testing.T
@@ -23,8 +23,8 @@ type bench struct {
 	stop func()
 }
 
-func open(t *testing.T, o Order) *bench {
-	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+func open(t *testing.T, o Order) *fixture {
+	b := &fixture{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if o.Log == "" {
 		o.Log = filepath.Join(t.TempDir(), "log")
 	}
@@ -41,7 +41,7 @@ func open(t *testing.T, o Order) *bench {
 	return b
 }
 
-func (b *bench) pay(key, reference string, cents int64) (charge, status int, err error) {
+func (b *fixture) pay(key, reference string, cents int64) (charge, status int, err error) {
 	receipt, err := b.Charge(b.t.Context(), key, Payment{Reference: reference, Card: "4242", Cents: cents})
 	var refused *StatusError
 	if errors.As(err, &refused) {
@@ -50,7 +50,7 @@ func (b *bench) pay(key, reference string, cents int64) (charge, status int, err
 	return receipt.Charge, http.StatusOK, err
 }
 
-func (b *bench) charges(reference string) int {
+func (b *fixture) countCharges(reference string) int {
 	i, err := b.Ask(b.t.Context(), reference)
 	if err != nil {
 		b.t.Error(err)
@@ -63,21 +63,21 @@ func TestAKeyTakesMoneyOnceUntilItIsForgotten(t *testing.T) {
 	defer b.stop()
 	first, _, _ := b.pay("k", "order-1", 100)
 	b.now = b.now.Add(time.Hour - time.Second)
-	if again, _, err := b.pay("k", "order-1", 100); again != first || err != nil || b.charges("order-1") != 1 {
+	if again, _, err := b.pay("k", "order-1", 100); again != first || err != nil || b.countCharges("order-1") != 1 {
 		t.Errorf("charge %d, then %d, %v", first, again, err)
 	}
 	if _, status, _ := b.pay("k", "order-1", 200); status != http.StatusUnprocessableEntity {
 		t.Errorf("another body under the key: %d", status)
 	}
 	b.now = b.now.Add(time.Second)
-	if third, _, err := b.pay("k", "order-1", 100); third == first || err != nil || b.charges("order-1") != 2 {
-		t.Errorf("a forgotten key: charge %d, %v, %d in all", third, err, b.charges("order-1"))
+	if third, _, err := b.pay("k", "order-1", 100); third == first || err != nil || b.countCharges("order-1") != 2 {
+		t.Errorf("a forgotten key: charge %d, %v, %d in all", third, err, b.countCharges("order-1"))
 	}
 	if _, _, err := b.pay("", "order-2", 100); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := b.pay("", "order-2", 100); err != nil || b.charges("order-2") != 2 {
-		t.Errorf("without a key each call takes money: %d, %v", b.charges("order-2"), err)
+	if _, _, err := b.pay("", "order-2", 100); err != nil || b.countCharges("order-2") != 2 {
+		t.Errorf("without a key each call takes money: %d, %v", b.countCharges("order-2"), err)
 	}
 	if _, status, _ := b.pay("k3", "", 100); status != http.StatusBadRequest {
 		t.Errorf("without a reference: %d", status)
@@ -128,7 +128,7 @@ func TestWhatWasAnsweredIsKnownAfterAKill(t *testing.T) {
 	_ = torn.Close()
 	anew := open(t, Order{Log: log})
 	again, _, err := anew.pay("k", "order-1", 100)
-	if again != first || err != nil || anew.charges("order-1") != 1 {
+	if again != first || err != nil || anew.countCharges("order-1") != 1 {
 		t.Errorf("charge %d, after the kill %d, %v", first, again, err)
 	}
 	if _, status, _ := anew.pay("k", "order-1", 1); status != http.StatusUnprocessableEntity {
@@ -163,7 +163,7 @@ func TestWhateverTheFateACallUnderTheSameKeyTakesMoneyOnce(t *testing.T) {
 				t.Fatalf("%s is never answered: %v", reference, err)
 			}
 		}
-		if got := b.charges(reference); got != 1 {
+		if got := b.countCharges(reference); got != 1 {
 			t.Errorf("%s: %d charges", reference, got)
 		}
 	}
@@ -184,7 +184,7 @@ func TestAStubbornReferenceIsCutUntilSomebodyHasAsked(t *testing.T) {
 	kinds := map[uint64]bool{}
 	for n := range 20 {
 		reference := "order-" + strconv.Itoa(n)
-		kind, _ := fates.stubborn(reference)
+		kind, _ := fates.isStubborn(reference)
 		kinds[kind] = true
 		for range 3 {
 			if _, _, err := b.pay(reference, reference, 100); err == nil {

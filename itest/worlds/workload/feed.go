@@ -47,9 +47,9 @@ func (f *Feed) IDs() iter.Seq[string] {
 	}
 }
 
-// The method next returns the end of the block that begins at the message number from, or false if this block will
+// nextBlock returns the end of the block that begins at the message number from, or false if this block will
 // never be delivered.
-func (f *Feed) next(from int) (end int, ok bool) {
+func (f *Feed) nextBlock(from int) (end int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if from >= f.issued {
@@ -104,7 +104,7 @@ func (s *Source) Fetch(_ context.Context, most source.Bound) ([]source.Delivery,
 	var taken []source.Delivery
 	for len(taken) < most.Messages {
 		if len(s.pending) == 0 {
-			end, ok := s.feed.next(s.at)
+			end, ok := s.feed.nextBlock(s.at)
 			if !ok {
 				return taken, source.ErrEnd
 			}

@@ -29,8 +29,8 @@ const MostWas = 4
 
 const prefix = "semel-"
 
-// The function ours reports whether Semel adds a header with the given name to dead letters.
-func ours(name string) bool {
+// isOwnHeader reports whether Semel adds a header with the given name to dead letters.
+func isOwnHeader(name string) bool {
 	switch name {
 	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, semelheader.Length:
 		return true
@@ -44,7 +44,7 @@ func OfLetter(name string) (back int, of bool) {
 	for ; strings.HasPrefix(name, HeaderWas); back++ {
 		name = prefix + strings.TrimPrefix(name, HeaderWas)
 	}
-	return back, ours(name)
+	return back, isOwnHeader(name)
 }
 
 // inLetter returns the name that a header of a record gets in the dead letter. The result is false if the

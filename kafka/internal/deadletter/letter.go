@@ -33,7 +33,7 @@ func New(topic, consumer string, raw *kgo.Record, v *source.Settlement) *kgo.Rec
 		}
 	}
 	for _, h := range []struct{ name, value string }{
-		{HeaderReason, string(v.Reason)}, {HeaderError, shortened(text)}, {HeaderAttempts, strconv.Itoa(v.Attempts)},
+		{HeaderReason, string(v.Reason)}, {HeaderError, shorten(text)}, {HeaderAttempts, strconv.Itoa(v.Attempts)},
 		{HeaderConsumer, consumer}, {HeaderTopic, raw.Topic}, {HeaderPartition, strconv.Itoa(int(raw.Partition))},
 		{HeaderOffset, strconv.FormatInt(raw.Offset, 10)}, {HeaderTime, raw.Timestamp.UTC().Format(time.RFC3339Nano)},
 	} {
@@ -42,7 +42,7 @@ func New(topic, consumer string, raw *kgo.Record, v *source.Settlement) *kgo.Rec
 	return &kgo.Record{Topic: topic, Key: raw.Key, Value: raw.Value, Headers: headers}
 }
 
-func shortened(text string) string {
+func shorten(text string) string {
 	if len(text) > MostError {
 		text = text[:MostError] + "…"
 	}
@@ -53,7 +53,7 @@ func shortened(text string) string {
 func Headers(raw *kgo.Record) map[string]string {
 	said := map[string]string{}
 	for _, h := range raw.Headers {
-		if ours(h.Key) {
+		if isOwnHeader(h.Key) {
 			said[h.Key] = string(h.Value)
 		}
 	}
@@ -103,9 +103,9 @@ func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	case len(old.Value) > keptValue:
 		record.Value = old.Value[:keptValue]
 	case len(old.Value) > 0:
-	case len(old.Key) > 0 || slices.ContainsFunc(old.Headers, notOurs):
+	case len(old.Key) > 0 || slices.ContainsFunc(old.Headers, isForeignHeader):
 		record.Key = nil
-		record.Headers = slices.DeleteFunc(slices.Clone(record.Headers), notOurs)
+		record.Headers = slices.DeleteFunc(slices.Clone(record.Headers), isForeignHeader)
 	default:
 		return nil
 	}
@@ -125,4 +125,4 @@ func lengthOf(r *kgo.Record) int {
 	return n
 }
 
-func notOurs(h kgo.RecordHeader) bool { return !ours(h.Key) }
+func isForeignHeader(h kgo.RecordHeader) bool { return !isOwnHeader(h.Key) }

@@ -18,7 +18,7 @@ type Budget struct {
 	// The maximum size of the records in memory, in bytes. The consumer sets it to its limit for unacked messages.
 	most atomic.Int64
 	// The size of the records that were polled from the client and are not acked yet.
-	held atomic.Int64
+	heldBytes atomic.Int64
 	// The client of the current member; nil before the first member.
 	client atomic.Pointer[kgo.Client]
 	// The decompressor refuses batches of more than Config.MaxBatch bytes.
@@ -29,9 +29,9 @@ type Budget struct {
 	mu sync.Mutex
 	// The responses that the client is reading, by broker. The batches of a response in this map are decompressed, but
 	// the client does not yet count the records as buffered.
-	responses map[int32]decompressed
+	responses map[int32]decompressedRecords
 	// The size of decompressed data whose broker is not known yet.
-	unattributed decompressed
+	unattributed decompressedRecords
 	// For each partition, the broker that last sent records of this partition.
 	from map[partition]int32
 }
@@ -42,8 +42,8 @@ type partition struct {
 	number int32
 }
 
-// decompressed is the size of a response as far as it is decompressed, and the time of its last batch.
-type decompressed struct {
+// decompressedRecords is the size of a response as far as it is decompressed, and the time of its last batch.
+type decompressedRecords struct {
 	bytes int64
 	at    time.Time
 }
@@ -63,11 +63,11 @@ const PerRecord = 512
 
 // NewBudget returns a Budget. Call Use and Raise before the first batch.
 func NewBudget() *Budget {
-	return &Budget{responses: map[int32]decompressed{}, from: map[partition]int32{}}
+	return &Budget{responses: map[int32]decompressedRecords{}, from: map[partition]int32{}}
 }
 
-// The method buffered returns the size of the records that the client has decompressed and the source has not polled.
-func (o *Budget) buffered() int64 {
+// bufferedBytes returns the size of the records that the client has decompressed and the source has not polled.
+func (o *Budget) bufferedBytes() int64 {
 	c := o.client.Load()
 	if c == nil {
 		return 0
@@ -84,18 +84,18 @@ func (o *Budget) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte,
 	for _, r := range o.responses {
 		underway += r.since(now)
 	}
-	ready, most := o.buffered()+underway, o.most.Load()
-	if ready > 0 && (ready >= most/shareReady || o.held.Load()+ready >= most) {
+	ready, most := o.bufferedBytes()+underway, o.most.Load()
+	if ready > 0 && (ready >= most/shareReady || o.heldBytes.Load()+ready >= most) {
 		return nil, ErrOverBudget
 	}
 	out, err := o.decompressor.Decompress(src, codec)
 	if err == nil {
-		o.unattributed = decompressed{o.unattributed.since(now) + int64(len(out)), now}
+		o.unattributed = decompressedRecords{o.unattributed.since(now) + int64(len(out)), now}
 	}
 	return out, err
 }
 
-func (r decompressed) since(now time.Time) int64 {
+func (r decompressedRecords) since(now time.Time) int64 {
 	if now.Sub(r.at) > readingTime {
 		return 0
 	}
@@ -119,8 +119,8 @@ func (o *Budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, numbe
 	defer o.mu.Unlock()
 	now := time.Now()
 	o.from[partition{topic, number}] = broker.NodeID
-	o.responses[broker.NodeID] = decompressed{o.responses[broker.NodeID].since(now) + o.unattributed.since(now) + PerRecord*int64(batch.NumRecords), now}
-	o.unattributed = decompressed{}
+	o.responses[broker.NodeID] = decompressedRecords{o.responses[broker.NodeID].since(now) + o.unattributed.since(now) + PerRecord*int64(batch.NumRecords), now}
+	o.unattributed = decompressedRecords{}
 }
 
 // OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered. The client calls the method when it has read a whole
@@ -142,7 +142,7 @@ func (o *Budget) Use(d kgo.Decompressor) {
 }
 
 // Hold counts bytes that were polled from the client. A negative number means bytes of acked records.
-func (o *Budget) Hold(bytes int64) { o.held.Add(bytes) }
+func (o *Budget) Hold(bytes int64) { o.heldBytes.Add(bytes) }
 
 // Most returns the limit in bytes.
 func (o *Budget) Most() int64 { return o.most.Load() }
@@ -151,8 +151,8 @@ func (o *Budget) Most() int64 { return o.most.Load() }
 // bytes are ready and a quarter of the limit is free. The result one is true if a single lane may read one batch,
 // because the client has no records ready.
 func (o *Budget) Fits() (all, one bool) {
-	ready, most := o.buffered(), o.most.Load()
-	return ready <= most/shareReady/2 && o.held.Load()+ready <= most/4*3, ready == 0
+	ready, most := o.bufferedBytes(), o.most.Load()
+	return ready <= most/shareReady/2 && o.heldBytes.Load()+ready <= most/4*3, ready == 0
 }
 
 // Raise sets the limit to the parameter bytes, if the limit is lower.
@@ -169,7 +169,7 @@ func (o *Budget) Polls(messages int, bytes int64) int {
 	if c == nil || c.BufferedFetchRecords() == 0 {
 		return max(1, messages)
 	}
-	each := o.buffered() / max(1, c.BufferedFetchRecords())
+	each := o.bufferedBytes() / max(1, c.BufferedFetchRecords())
 	return int(max(1, min(int64(messages), bytes/max(1, each))))
 }
 

@@ -22,11 +22,11 @@ type Logger struct {
 // Warnings stores the client's recent warnings.
 type Warnings struct {
 	mu    sync.Mutex
-	lines map[string]*repeated // guarded by mu; the key is the text with the broker
+	lines map[string]*repeatedWarning // guarded by mu; the key is the text with the broker
 }
 
-// repeated is a warning that may occur again.
-type repeated struct {
+// repeatedWarning is a warning that may occur again.
+type repeatedWarning struct {
 	logged time.Time
 	since  int // repetitions since the last log line
 }
@@ -43,7 +43,7 @@ func (l Logger) Level() kgo.LogLevel { return kgo.LogLevelWarn }
 
 // Log implements kgo.Logger.
 func (l Logger) Log(_ kgo.LogLevel, text string, values ...any) {
-	again, tell := l.Warnings.tell(text+"\x00"+about(values), time.Now())
+	again, tell := l.Warnings.tell(text+"\x00"+brokerOf(values), time.Now())
 	if !tell {
 		return
 	}
@@ -61,9 +61,9 @@ func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	line := s.lines[what]
 	if line == nil {
 		if s.lines == nil || len(s.lines) >= mostWarnings {
-			s.lines = map[string]*repeated{}
+			s.lines = map[string]*repeatedWarning{}
 		}
-		s.lines[what] = &repeated{logged: now}
+		s.lines[what] = &repeatedWarning{logged: now}
 		return 0, true
 	}
 	if now.Sub(line.logged) < warnEvery {
@@ -74,8 +74,8 @@ func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	return again, true
 }
 
-// The function `about` finds the broker in the values of a warning, and returns "" if the values contain no broker.
-func about(values []any) string {
+// brokerOf finds the broker in the values of a warning, and returns "" if the values contain no broker.
+func brokerOf(values []any) string {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] == "broker" {
 			return fmt.Sprint(values[i+1])

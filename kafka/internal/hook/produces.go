@@ -30,16 +30,16 @@ func (p *Produces) Dial(dial Dialer, config *tls.Config) Dialer {
 			return nil, err
 		}
 		if config != nil {
-			if conn, err = encrypted(ctx, conn, config, address); err != nil {
+			if conn, err = startTLS(ctx, conn, config, address); err != nil {
 				return nil, err
 			}
 		}
-		return counted{conn, p}, nil
+		return countedConn{conn, p}, nil
 	}
 }
 
-// The function encrypted starts TLS on a connection, and closes the connection if TLS fails.
-func encrypted(ctx context.Context, plain net.Conn, config *tls.Config, address string) (net.Conn, error) {
+// startTLS starts TLS on a connection, and closes the connection if TLS fails.
+func startTLS(ctx context.Context, plain net.Conn, config *tls.Config, address string) (net.Conn, error) {
 	config = config.Clone()
 	if config.ServerName == "" {
 		host, _, err := net.SplitHostPort(address)
@@ -57,14 +57,14 @@ func encrypted(ctx context.Context, plain net.Conn, config *tls.Config, address 
 	return conn, nil
 }
 
-// counted is a connection that counts write requests. The client writes each request with one call; the data
+// countedConn is a connection that counts write requests. The client writes each request with one call; the data
 // begins with the length and the kind of the request.
-type counted struct {
+type countedConn struct {
 	net.Conn
 	produces *Produces
 }
 
-func (c counted) Write(b []byte) (int, error) {
+func (c countedConn) Write(b []byte) (int, error) {
 	const length, kind = 4, 2
 	if len(b) >= length+kind && binary.BigEndian.Uint16(b[length:]) == uint16(kmsg.Produce) {
 		c.produces.begun.Add(1)

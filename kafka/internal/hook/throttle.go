@@ -55,13 +55,13 @@ func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, wai
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
 	}
-	if d := p.answered(broker.NodeID, err == nil && waited < p.atOnce); d > 0 {
+	if d := p.recordAnswer(broker.NodeID, err == nil && waited < p.atOnce); d > 0 {
 		timing.Wait(p.open, d)
 	}
 }
 
-// The method answered stores the properties of an answer, and returns how long to delay the answer.
-func (p *Throttle) answered(broker int32, quick bool) time.Duration {
+// recordAnswer stores the properties of an answer, and returns how long to delay the answer.
+func (p *Throttle) recordAnswer(broker int32, quick bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.brokers[broker]

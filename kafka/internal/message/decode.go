@@ -27,8 +27,8 @@ const Kept = 64 << 10
 type Decoder struct {
 	// The length of the longest value, in bytes, that is read as a message.
 	maxRecord int
-	// The field events is true if a record may contain a CloudEvent in structured mode.
-	events bool
+	// mayBeEvent is true if a record may contain a CloudEvent in structured mode.
+	mayBeEvent bool
 	// A cache of converted header names: CloudEvents have the prefix ce_ on Kafka and ce- in a message.
 	names map[string]string
 }
@@ -36,7 +36,7 @@ type Decoder struct {
 // NewDecoder returns a decoder for values of at most maxRecord bytes. If events is true, records may contain
 // CloudEvents in structured mode.
 func NewDecoder(maxRecord int, events bool) *Decoder {
-	return &Decoder{maxRecord: maxRecord, events: events, names: map[string]string{}}
+	return &Decoder{maxRecord: maxRecord, mayBeEvent: events, names: map[string]string{}}
 }
 
 // Read fills the message of the delivery d from a record. The parameter id becomes the message's Origin.BrokerID.
@@ -58,7 +58,7 @@ func (c *Decoder) Read(raw *kgo.Record, id string, d *source.Delivery) {
 		m.Headers = append(m.Headers, semel.Header{Name: semelheader.Length, Value: strconv.AppendInt(nil, int64(length), 10)})
 		d.Refused = semel.ReasonTooLarge
 		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, c.maxRecord)
-	case c.events && raw.Value != nil && eventInside(m.Headers):
+	case c.mayBeEvent && raw.Value != nil && eventInside(m.Headers):
 		d.Undecoded = &event{}
 	}
 }

@@ -47,12 +47,12 @@ func headersFor(m *semel.Message, topic string) []kgo.RecordHeader {
 	h := &recordHeaders{values: attributes(m, topic)}
 	if !isOwnID(m) {
 		for _, c := range m.Causation() {
-			h.instead(strings.ToLower(c.Name), string(c.Value))
+			h.override(strings.ToLower(c.Name), string(c.Value))
 		}
 	}
 	if kind, ok := m.Headers.Get("ce-datacontenttype"); ok {
-		h.instead("ce-datacontenttype", "") // with Kafka, the header content-type has this attribute
-		h.instead("content-type", string(kind))
+		h.override("ce-datacontenttype", "") // with Kafka, the header content-type has this attribute
+		h.override("content-type", string(kind))
 	}
 	return h.copy(m).rest().all
 }
@@ -93,8 +93,8 @@ type recordHeaders struct {
 	all    []kgo.RecordHeader
 }
 
-// The method instead sets a header to a value that differs from the message's value.
-func (h *recordHeaders) instead(name, value string) {
+// override sets a header to a value that differs from the message's value.
+func (h *recordHeaders) override(name, value string) {
 	h.values = append(h.values, attribute{name, value})
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// kept is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a field for the
+// keptOption is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a field for the
 // option. The field why is the reason.
-type kept struct {
+type keptOption struct {
 	option any
 	name   string
 	why    string
@@ -25,8 +25,8 @@ const (
 )
 
 // keptOptions returns the options that Check rejects.
-func keptOptions() []kept {
-	return []kept{
+func keptOptions() []keptOption {
+	return []keptOption{
 		{kgo.DisableAutoCommit, "DisableAutoCommit", whyCommits}, {kgo.GreedyAutoCommit, "GreedyAutoCommit", whyCommits},
 		{kgo.AutoCommitMarks, "AutoCommitMarks", whyCommits}, {kgo.AutoCommitInterval, "AutoCommitInterval", whyCommits},
 		{kgo.AutoCommitCallback, "AutoCommitCallback", whyCommits},
@@ -70,16 +70,16 @@ func Check(options []kgo.Opt) error {
 	}
 	defer with.Close()
 	for _, k := range keptOptions() {
-		if !same(plain.OptValues(k.option), with.OptValues(k.option)) {
+		if !isSame(plain.OptValues(k.option), with.OptValues(k.option)) {
 			return fmt.Errorf("kafka: Options contains %s, which must not be set (%s); remove it", k.name, k.why)
 		}
 	}
 	return nil
 }
 
-// The function same reports whether the value of an option is unchanged. Each client has a new decompressor, so same
+// isSame reports whether the value of an option is unchanged. Each client has a new decompressor, so same
 // compares only the types of decompressors.
-func same(a, b []any) bool {
+func isSame(a, b []any) bool {
 	if len(a) == 1 && len(b) == 1 {
 		if _, is := a[0].(kgo.Decompressor); is {
 			return reflect.TypeOf(a[0]) == reflect.TypeOf(b[0])

@@ -13,9 +13,9 @@ type Current struct {
 	make       func(spent func(*Producer)) (*Producer, error)
 	background *worker.Group
 
-	mu     sync.Mutex // guards the fields below; not held during blocking calls
-	now    *Producer  // nil before the first record
-	closed bool
+	mu       sync.Mutex // guards the fields below; not held during blocking calls
+	producer *Producer  // nil before the first record
+	closed   bool
 }
 
 // NewCurrent returns a Current that creates producers with the function make. A producer that can no longer write is
@@ -32,18 +32,18 @@ func (c *Current) Open() (*Producer, error) {
 		return nil, kgo.ErrClientClosed
 	}
 	var err error
-	if c.now == nil {
-		c.now, err = c.make(c.replace)
+	if c.producer == nil {
+		c.producer, err = c.make(c.replace)
 	}
-	return c.now, err
+	return c.producer, err
 }
 
 // replace makes the next call of Open create a producer, if the producer spent is still in use.
 func (c *Current) replace(spent *Producer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now == spent && !c.closed {
-		c.now = nil
+	if c.producer == spent && !c.closed {
+		c.producer = nil
 		c.background.Go(spent.Close)
 	}
 }
@@ -54,5 +54,5 @@ func (c *Current) Shut() (last *Producer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first, c.closed = !c.closed, true
-	return c.now, first
+	return c.producer, first
 }

@@ -14,8 +14,8 @@ import (
 // Producer writes records through two clients of its own. A Producer may have to be replaced, because a client whose
 // user may write to no topic gets no producer id, and does not request the id again later.
 type Producer struct {
-	// The function spent is called when the clients can no longer write.
-	spent func(*Producer)
+	// onUnusable is called when the clients can no longer write.
+	onUnusable func(*Producer)
 	// Batches writes batches of the size that the topic accepts, if that size is known. If a broker refuses a
 	// batch because of its size, Alone writes the records of the batch, one record at a time.
 	Batches, Alone *kgo.Client
@@ -68,14 +68,14 @@ func New(common func() []kgo.Opt, batch int, spent func(*Producer)) (*Producer, 
 		batches.Close()
 		return nil, err
 	}
-	return &Producer{spent: spent, Batches: batches, Alone: alone}, nil
+	return &Producer{onUnusable: spent, Batches: batches, Alone: alone}, nil
 }
 
 // Write writes a record in a batch. If the brokers refuse the batch because of its size, Write writes the
 // record alone.
 func (w *Producer) Write(o *Record) {
 	w.Batches.Produce(o.Ctx, o.Record, func(_ *kgo.Record, err error) {
-		w.wrote(w.Batches, o, err)
+		w.handleResult(w.Batches, o, err)
 		if errors.Is(err, kerr.MessageTooLarge) {
 			w.writeAlone(o)
 			return
@@ -92,7 +92,7 @@ func (w *Producer) writeAlone(o *Record) {
 	for _, one := range over {
 		one.Answer(one.Ctx.Err())
 	}
-	w.next()
+	w.writeNext()
 }
 
 // takeOver removes the records whose Ctx has ended from the queue, and returns these records. Without takeOver, the
@@ -110,9 +110,9 @@ func (w *Producer) takeOver() []*Record {
 	return over
 }
 
-// The method next writes the next record of the queue if no record is in progress. The client could put two records in
+// writeNext writes the next record of the queue if no record is in progress. The client could put two records in
 // progress into one batch.
-func (w *Producer) next() {
+func (w *Producer) writeNext() {
 	w.mu.Lock()
 	if w.active || len(w.queue) == 0 {
 		w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *Producer) next() {
 	w.queue = w.queue[1:]
 	w.active = true
 	w.mu.Unlock()
-	w.Alone.Produce(o.Ctx, Unsent(o.Record), func(_ *kgo.Record, err error) { w.wroteAlone(o, err) })
+	w.Alone.Produce(o.Ctx, Unsent(o.Record), func(_ *kgo.Record, err error) { w.handleAloneResult(o, err) })
 }
 
 // Unsent returns a copy of a record without the fields that a client has set.
@@ -130,9 +130,9 @@ func Unsent(r *kgo.Record) *kgo.Record {
 	return &kgo.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers}
 }
 
-func (w *Producer) wroteAlone(o *Record, err error) {
-	w.wrote(w.Alone, o, err)
-	again := errors.Is(err, kerr.MessageTooLarge) && o.cut()
+func (w *Producer) handleAloneResult(o *Record, err error) {
+	w.handleResult(w.Alone, o, err)
+	again := errors.Is(err, kerr.MessageTooLarge) && o.shrink()
 	if !again {
 		if err == nil && o.cuts > 0 {
 			o.WasCut(o.Record)
@@ -145,11 +145,11 @@ func (w *Producer) wroteAlone(o *Record, err error) {
 		w.queue = append([]*Record{o}, w.queue...)
 	}
 	w.mu.Unlock()
-	w.next()
+	w.writeNext()
 }
 
-// The method cut makes the record smaller, and reports whether the record could be smaller.
-func (o *Record) cut() bool {
+// shrink makes the record smaller, and reports whether the record could be smaller.
+func (o *Record) shrink() bool {
 	if o.Cut == nil {
 		return false
 	}
@@ -162,14 +162,14 @@ func (o *Record) cut() bool {
 	return true
 }
 
-// The method wrote handles the errors after which a client can no longer write, or after which a record must be written
+// handleResult handles the errors after which a client can no longer write, or after which a record must be written
 // alone.
-func (w *Producer) wrote(client *kgo.Client, o *Record, err error) {
+func (w *Producer) handleResult(client *kgo.Client, o *Record, err error) {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created again, with another id
 		client.PurgeTopicsFromProducing(o.Record.Topic)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		w.spent(w)
+		w.onUnusable(w)
 	}
 }
 

@@ -24,7 +24,7 @@ func MakeDays(ctx context.Context, db *database.DB) error {
 	}
 	d := db.Days
 	for made := ""; ; {
-		w, err := wanted(ctx, d, db.Pool)
+		w, err := firstMissing(ctx, d, db.Pool)
 		if err != nil || w == nil {
 			return err
 		}
@@ -47,8 +47,8 @@ type day struct {
 	from, to   []byte
 }
 
-// The function wanted returns the first missing partition; nil if none is missing.
-func wanted(ctx context.Context, d *database.Days, db database.Queryer) (*day, error) {
+// firstMissing returns the first missing partition; nil if none is missing.
+func firstMissing(ctx context.Context, d *database.Days, db database.Queryer) (*day, error) {
 	var w day
 	err := db.QueryRowContext(ctx, d.SQL.Wanted).Scan(&w.name, &w.from, &w.to, &w.next)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -62,11 +62,11 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 	if _, err := tx.ExecContext(ctx, d.SQL.Keeping); err != nil {
 		return err
 	}
-	stand, err := standing(ctx, d, tx)
+	stand, err := listPartitions(ctx, d, tx)
 	if err != nil {
 		return err
 	}
-	if covered(stand, w) {
+	if isCovered(stand, w) {
 		return nil // another process, or an operator, has created the partition
 	}
 	names := strings.NewReplacer("{day}", w.name, "{from}", `\x`+hex.EncodeToString(w.from), "{to}", `\x`+hex.EncodeToString(w.to))
@@ -78,13 +78,13 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 	return nil
 }
 
-// The function covered reports whether the existing partitions cover a day.
-func covered(stand []day, w *day) bool {
+// isCovered reports whether the existing partitions cover a day.
+func isCovered(stand []day, w *day) bool {
 	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
 
-// The function standing returns the existing partitions, ordered by their begin.
-func standing(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) {
+// listPartitions returns the existing partitions, ordered by their begin.
+func listPartitions(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) {
 	return database.List(ctx, tx, d.SQL.Days, func(rows *sql.Rows) (day, error) {
 		var p day
 		err := rows.Scan(&p.name, &p.from, &p.to)
@@ -238,7 +238,7 @@ func dueDays(ctx context.Context, d *database.Days, tx *sql.Tx) (due []day, err 
 	if _, err := tx.ExecContext(ctx, d.SQL.Hexadecimal); err != nil {
 		return nil, err
 	}
-	all, err := standing(ctx, d, tx)
+	all, err := listPartitions(ctx, d, tx)
 	for _, p := range all {
 		if bytes.Compare(p.to, low) <= 0 {
 			due = append(due, p)

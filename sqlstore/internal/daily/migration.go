@@ -71,9 +71,9 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 	return m, m.load()
 }
 
-// since is a position of the copy: the markers of all transactions with a number below the field next are copied. The
+// copyPosition is a position of the copy: the markers of all transactions with a number below the field next are copied. The
 // markers of later transactions have at least the time of the field at.
-type since struct{ next, at int64 }
+type copyPosition struct{ next, at int64 }
 
 // end copies in rounds until few markers are left, and copies the rest while the writing of markers is
 // blocked.
@@ -83,7 +83,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 			return err
 		}
 	}
-	var from since
+	var from copyPosition
 	for patience := firstPatience; ; patience = min(2*patience, longestPatience) {
 		for {
 			var found int64
@@ -117,7 +117,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 
 // round waits until all currently open transactions have ended, and copies the markers that were written since
 // from. round returns the position for the next round, and the number of markers that it examined.
-func (m *move) round(ctx context.Context, from since, done *Moved) (next since, found int64, err error) {
+func (m *move) round(ctx context.Context, from copyPosition, done *Moved) (next copyPosition, found int64, err error) {
 	db := m.DB.Pool
 	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
 		return from, 0, err
@@ -131,7 +131,7 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 		}
 	}
 	var kept []day
-	if err = m.DB.Write(ctx, func(tx *sql.Tx) error { kept, err = m.all(ctx, tx); return err }); err != nil {
+	if err = m.DB.Write(ctx, func(tx *sql.Tx) error { kept, err = m.ensurePartitions(ctx, tx); return err }); err != nil {
 		return from, 0, err
 	}
 	found, copied, err := m.copyAll(ctx, db, from, kept, func(slice func(tx *sql.Tx) error) error { return m.DB.Write(ctx, slice) })
@@ -141,7 +141,7 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 
 // copyAll copies the consumer's markers from a position on, each portion in a transaction of the function in. The
 // results are the number of examined markers and the number of written markers.
-func (m *move) copyAll(ctx context.Context, db database.Queryer, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
+func (m *move) copyAll(ctx context.Context, db database.Queryer, from copyPosition, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	scopes, err := m.scopesOf(ctx, db)
 	for i := 0; i < len(scopes) && err == nil; i++ {
 		var looked, wrote int64
@@ -151,7 +151,7 @@ func (m *move) copyAll(ctx context.Context, db database.Queryer, from since, kep
 	return found, copied, err
 }
 
-func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
+func (m *move) copyScope(ctx context.Context, scope int64, from copyPosition, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	low, high := kept[0].from, kept[len(kept)-1].to
 	at, id := sql.NullInt64{Int64: from.at}, []byte{}
 	for looked := int64(movedAtOnce); looked == movedAtOnce && err == nil; found += looked {
@@ -169,11 +169,11 @@ func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []da
 
 // finish ends the move in one transaction. The transaction of finish waits for other transactions that write markers,
 // and then blocks new transactions.
-func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
+func (m *move) finish(ctx context.Context, tx *sql.Tx, from copyPosition, done *Moved) error {
 	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
 		return err
 	}
-	kept, err := m.all(ctx, tx)
+	kept, err := m.ensurePartitions(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) 
 
 // takeNames gives the table and its partitions their final names.
 func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
-	days, err := standing(ctx, m.Days, tx)
+	days, err := listPartitions(ctx, m.Days, tx)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 		return err
 	}
 	for _, scope := range scopes {
-		if err := m.clear(ctx, scope, done); err != nil {
+		if err := m.clearMarkers(ctx, scope, done); err != nil {
 			return err
 		}
 	}
@@ -283,9 +283,9 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 	return false, nil
 }
 
-// The method clear removes the markers of a scope (a consumer, source and generation) from the table that all consumers
+// clearMarkers removes the markers of a scope (a consumer, source and generation) from the table that all consumers
 // share.
-func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
+func (m *move) clearMarkers(ctx context.Context, scope int64, done *Moved) error {
 	for looked := int64(movedAtOnce); looked == movedAtOnce; {
 		err := m.DB.Write(ctx, func(tx *sql.Tx) error {
 			var gone int64

@@ -73,7 +73,7 @@ func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
 // makeAll creates those of the wanted partitions that do not exist.
 func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) error {
 	for i := range wanted {
-		if covered(stand, &wanted[i]) {
+		if isCovered(stand, &wanted[i]) {
 			continue
 		}
 		if err := createDay(ctx, m.Days, tx, &wanted[i]); err != nil {
@@ -93,13 +93,13 @@ func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, e
 	}, first, m.Back)
 }
 
-// The method all returns the partitions from the first existing partition up to three days after today. Missing
+// ensurePartitions returns the partitions from the first existing partition up to three days after today. Missing
 // partitions are created.
-func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
+func (m *move) ensurePartitions(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	if _, err := tx.ExecContext(ctx, m.SQL.Hexadecimal); err != nil {
 		return nil, err
 	}
-	stand, err := standing(ctx, m.Days, tx)
+	stand, err := listPartitions(ctx, m.Days, tx)
 	if err != nil {
 		return nil, err
 	}

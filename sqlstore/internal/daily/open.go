@@ -137,7 +137,7 @@ func moveNow(ctx context.Context, d *database.Days, tx *sql.Tx) error {
 		return fmt.Errorf("consumer %q has %d markers whose ids differ in case from the spelling in a table of days, so that their duplicates would count as fresh; do not move them: %w", d.Consumer, odd, semel.ErrState)
 	}
 	for {
-		w, err := wanted(ctx, d, tx)
+		w, err := firstMissing(ctx, d, tx)
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ type DB struct {
 	File     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // number of errors because of outdated plans
-	Prepared prepared
+	Prepared preparedList
 
 	mu     sync.Mutex
 	scopes map[Scope]int64 // guarded by mu; see Remember
@@ -126,7 +126,7 @@ func open(db *sql.DB, d *Dialect, o Options) (*DB, error) {
 	if o.Prefix == "" {
 		o.Prefix = "semel_"
 	}
-	names, err := d.names(o)
+	names, err := d.nameReplacer(o)
 	if err != nil {
 		return nil, err
 	}

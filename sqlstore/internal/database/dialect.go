@@ -35,9 +35,9 @@ type Dialect struct {
 	Now string
 	// Isolation is the isolation level of transactions without handlers.
 	Isolation sql.IsolationLevel
-	// The function handle finds functions of a driver's connection that database/sql does not have; nil if the dialect
+	// handleOf finds functions of a driver's connection that database/sql does not have; nil if the dialect
 	// needs no such functions.
-	handle func(conn any) handle
+	handleOf func(conn any) handle
 	// The field commitHook is true if the store sets the commit hook of a driver's connection, provided that the
 	// connection has a commit hook.
 	commitHook bool
@@ -48,12 +48,12 @@ type Dialect struct {
 	Believes bool
 	// classify returns the class of an error by its code; 0 if the error has no code.
 	classify func(err error) store.Class
-	// The function exonerates reports whether an error means that another transaction holds a lock, or that the
+	// isStoreFault reports whether an error means that another transaction holds a lock, or that the
 	// database lacks a resource that every transaction needs.
-	exonerates func(err error) bool
-	// The function outdated reports whether an error comes from an outdated connection, so that a new connection helps;
+	isStoreFault func(err error) bool
+	// isOutdated reports whether an error comes from an outdated connection, so that a new connection helps;
 	// nil if the dialect has no such errors.
-	outdated func(err error) bool
+	isOutdated func(err error) bool
 	// The function remedy returns advice for an operator about an error; empty if there is no advice.
 	remedy func(err error) string
 	// The function ownRemedy returns advice for an operator about an error of the store's own statements. For other
@@ -110,9 +110,9 @@ func (d *Dialect) Exact(names *strings.Replacer, text string) (string, error) {
 	return strings.ReplaceAll(known.(string), anySchema, schema), nil
 }
 
-// The method names returns the replacements for placeholders in a dialect's SQL: {prefix} is the prefix of every name
+// nameReplacer returns the replacements for placeholders in a dialect's SQL: {prefix} is the prefix of every name
 // of a table, view or function, and {name} the prefix of every name that cannot have a schema.
-func (d *Dialect) names(o Options) (*strings.Replacer, error) {
+func (d *Dialect) nameReplacer(o Options) (*strings.Replacer, error) {
 	if !prefixForm.MatchString(o.Prefix) {
 		return nil, fmt.Errorf("sqlstore: table prefix %q: use a letter or underscore, then at most 31 letters, digits or underscores", o.Prefix)
 	}

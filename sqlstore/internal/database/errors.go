@@ -30,9 +30,9 @@ var ErrDry = errors.New("nothing was to be removed")
 // ErrElsewhere means that another process is removing old data of the consumer.
 var ErrElsewhere = errors.New("another process reaps")
 
-// The function readable returns err if its methods can be called safely, as errors.As does. If a method of err panics,
-// readable returns a new error with a description. An *Error in err keeps its class.
-func readable(err error) error {
+// safeError returns err if its methods can be called safely, as errors.As does. If a method of err panics,
+// safeError returns a new error with a description. An *Error in err keeps its class.
+func safeError(err error) error {
 	return legible.Error(err, func(decided *Error, r error) error { return &Error{decided.Doing, decided.Class, r} })
 }
 
@@ -123,8 +123,8 @@ func IsOver(err error) bool { return errors.Is(err, sql.ErrTxDone) }
 // statements. After an error of an outdated statement, the connections of open batches are closed, so that the next
 // attempt prepares the statement again.
 func (s *DB) Classify(err error) store.Class {
-	err = readable(err)
-	if s.Dialect.outdated != nil && s.Dialect.outdated(err) {
+	err = safeError(err)
+	if s.Dialect.isOutdated != nil && s.Dialect.isOutdated(err) {
 		s.outdated.Add(1)
 	}
 	var own *Error
@@ -146,11 +146,11 @@ func (s *DB) Classify(err error) store.Class {
 
 // IsStoreFault implements store.TxStore. IsStoreFault returns true for lock timeouts, full disks, lack of memory, and
 // files that cannot be read or written.
-func (s *DB) IsStoreFault(err error) bool { return s.Dialect.exonerates(readable(err)) }
+func (s *DB) IsStoreFault(err error) bool { return s.Dialect.isStoreFault(safeError(err)) }
 
 // Violates reports whether err means that a given unique constraint rejected a row; see sqlstore.Violates.
 func Violates(err error, constraint string) bool {
-	err = readable(err)
+	err = safeError(err)
 	switch SQLState(err) {
 	case sqlstate.UniqueViolation, sqlstate.ExclusionViolation:
 		return constraint != "" && constraintOf(err) == constraint

@@ -51,7 +51,7 @@ func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
 		return nil
 	}
 	b := of(s)
-	missing, _, err := s.unindexed(ctx, b)
+	missing, _, err := s.checkIndex(ctx, b)
 	if err != nil {
 		return s.Blameless("check", err)
 	}
@@ -61,9 +61,9 @@ func (s *DB) Indexed(ctx context.Context, of func(*DB) ExtraIndex) error {
 	return nil
 }
 
-// The method unindexed reports whether an index is missing or not valid. The result broken is true if the index exists
+// checkIndex reports whether an index is missing or not valid. The result broken is true if the index exists
 // but its build was interrupted.
-func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool, err error) {
+func (s *DB) checkIndex(ctx context.Context, b ExtraIndex) (missing, broken bool, err error) {
 	err = s.Pool.QueryRowContext(ctx, b.missing).Scan(&broken)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, false, nil
@@ -75,7 +75,7 @@ func (s *DB) unindexed(ctx context.Context, b ExtraIndex) (missing, broken bool,
 // removes the incomplete index.
 func (s *DB) Index(ctx context.Context) error {
 	for _, b := range s.ExtraIndexes() {
-		missing, broken, err := s.unindexed(ctx, b)
+		missing, broken, err := s.checkIndex(ctx, b)
 		if err != nil {
 			return err
 		}

@@ -88,9 +88,9 @@ func appendElement(text []byte, v any) []byte {
 	}
 }
 
-// prepared has the statements with lists, prepared for each list length of the dialect. SQLite takes twice as long to
+// preparedList has the statements with lists, prepared for each list length of the dialect. SQLite takes twice as long to
 // parse a list of 500 tuples as to execute it.
-type prepared struct {
+type preparedList struct {
 	ByLength atomic.Pointer[map[ofLength]*sql.Stmt]
 	busy     atomic.Bool
 }
@@ -101,7 +101,7 @@ type ofLength struct {
 }
 
 // Of returns the prepared statement for lists of n tuples; nil if the statement is not prepared for this length.
-func (p *prepared) Of(statement string, n int) *sql.Stmt {
+func (p *preparedList) Of(statement string, n int) *sql.Stmt {
 	if all := p.ByLength.Load(); all != nil {
 		return (*all)[ofLength{statement, n}]
 	}

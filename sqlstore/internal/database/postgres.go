@@ -42,16 +42,16 @@ func OpenPostgres(db *sql.DB, files fs.FS, o Options) (*DB, error) {
 func postgresDialect(files fs.FS) *Dialect {
 	return &Dialect{
 		Name: "postgres", Files: files, fill: postgresFill, Text: sqltext.Postgres(), Bind: "$", Now: "pg_catalog.clock_timestamp()", Moment: "pg_catalog.to_timestamp(?::bigint::float8 / 1000::float8)",
-		Isolation: sql.LevelReadCommitted, handle: postgresHandle,
-		classify:   postgresClass,
-		exonerates: postgresExonerates,
-		outdated:   postgresOutdated,
-		Coded:      func(err error) bool { return SQLState(err) != "" },
-		remedy:     func(err error) string { return postgresRemedies[SQLState(err)] },
-		ownRemedy:  postgresOwnRemedy,
-		RolledBack: func(err error) bool { return sqlstate.RolledBack(SQLState(err)) },
-		Ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
-		Old:        postgresOld,
+		Isolation: sql.LevelReadCommitted, handleOf: postgresHandle,
+		classify:     postgresClass,
+		isStoreFault: postgresExonerates,
+		isOutdated:   postgresOutdated,
+		Coded:        func(err error) bool { return SQLState(err) != "" },
+		remedy:       func(err error) string { return postgresRemedies[SQLState(err)] },
+		ownRemedy:    postgresOwnRemedy,
+		RolledBack:   func(err error) bool { return sqlstate.RolledBack(SQLState(err)) },
+		Ids:          []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
+		Old:          postgresOld,
 	}
 }
 
@@ -206,8 +206,8 @@ type handle struct {
 	Status func() byte
 	// Closed reports whether the connection is lost. Status returns the last status even if the connection is lost.
 	Closed func() bool
-	// The function cut closes the connection. Any goroutine may call cut, also during a statement and more than once.
-	cut func()
+	// closeNow closes the connection. Any goroutine may call cut, also during a statement and more than once.
+	closeNow func()
 	// The function close ends the connection. The driver must not return the connection to a pool of its own.
 	close func(context.Context) error
 }
@@ -233,7 +233,7 @@ func postgresHandle(conn any) handle {
 		}
 		if c, ok := conn.(interface{ Conn() net.Conn }); ok {
 			if socket := c.Conn(); socket != nil {
-				h.cut = func() { _ = socket.Close() }
+				h.closeNow = func() { _ = socket.Close() }
 			}
 		}
 		if c, ok := conn.(interface{ Close(context.Context) error }); ok && h.close == nil {

@@ -27,7 +27,7 @@ func TestCachedTextsFitEachSchema(t *testing.T) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	for _, o := range []Options{{Schema: "public", Prefix: "semel_"}, {Schema: "row", Prefix: "semel_"}, {Schema: "Case 1", Prefix: "semel_"}, {Schema: "Case 1", Prefix: "other_"}, {Schema: "schema", Prefix: "name"}} {
-		names, err := d.names(o)
+		names, err := d.nameReplacer(o)
 		if err != nil {
 			t.Fatal(err)
 		}

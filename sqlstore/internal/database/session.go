@@ -22,15 +22,15 @@ type Session struct {
 	release func() // frees the writer's slot (the right to write); may be called twice
 	Killed  atomic.Bool
 	plans   int64 // value of DB.outdated at the beginning of the session
-	// The field hooked is true if the commit hook rejects every commit while the field commits is false.
-	hooked  bool
-	commits atomic.Bool
-	// The field spoiled is true if the store's own statements may fail because of the state of the connection.
-	spoiled bool
+	// hasCommitHook is true if the commit hook rejects every commit while the field commits is false.
+	hasCommitHook bool
+	commits       atomic.Bool
+	// unreliable is true if the store's own statements may fail because of the state of the connection.
+	unreliable bool
 
-	mu      sync.Mutex
-	gone    bool // guarded by mu; true after the connection was released
-	wounded bool // guarded by mu; true after cut
+	mu       sync.Mutex
+	released bool // guarded by mu; true after the connection was released
+	aborted  bool // guarded by mu; true after cut
 }
 
 // Open waits until this process may write (SQLite allows one writer at a time), and begins a transaction. The context
@@ -47,13 +47,13 @@ func (s *DB) Open(ctx context.Context, level sql.IsolationLevel) (*Session, erro
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &Session{DB: s, conn: conn, cancel: cancel, release: release, plans: s.outdated.Load()}
-	if s.Dialect.handle != nil {
-		_ = conn.Raw(func(c any) error { e.Handle = s.Dialect.handle(c); return nil })
+	if s.Dialect.handleOf != nil {
+		_ = conn.Raw(func(c any) error { e.Handle = s.Dialect.handleOf(c); return nil })
 	}
 	if s.Dialect.commitHook {
-		_ = conn.Raw(func(c any) error { e.hooked = hookCommits(c, e.commits.Load); return nil })
+		_ = conn.Raw(func(c any) error { e.hasCommitHook = hookCommits(c, e.commits.Load); return nil })
 	}
-	err = e.within(ctx, func() (err error) {
+	err = e.doOrAbort(ctx, func() (err error) {
 		e.InTx, err = conn.BeginTx(own, &sql.TxOptions{Isolation: level})
 		return err
 	})
@@ -73,28 +73,28 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	return s.Pool.Conn(ctx)
 }
 
-// The method within calls the function do, and closes the connection if ctx ends before do returns. Use within for
+// doOrAbort calls the function do, and closes the connection if ctx ends before do returns. Use within for
 // functions of database/sql that take no context. With SQLite nothing is closed, because functions of SQLite never wait
 // for a network.
-func (e *Session) within(ctx context.Context, do func() error) error {
-	if e.DB.Dialect.handle != nil {
-		defer context.AfterFunc(ctx, e.cut)()
+func (e *Session) doOrAbort(ctx context.Context, do func() error) error {
+	if e.DB.Dialect.handleOf != nil {
+		defer context.AfterFunc(ctx, e.abort)()
 	}
 	return do()
 }
 
-// The method cut ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access
+// abort ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access
 // to the connection, cut closes the connection.
-func (e *Session) cut() {
+func (e *Session) abort() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone {
+	if e.released {
 		return
 	}
-	e.wounded = true
+	e.aborted = true
 	e.cancel()
-	if e.Handle.cut != nil {
-		e.Handle.cut()
+	if e.Handle.closeNow != nil {
+		e.Handle.closeNow()
 	}
 }
 
@@ -120,13 +120,13 @@ const closeTimeout = time.Second
 // connection is not the cause, the only cost of closing it is a new connection.
 func (e *Session) Suspect(ctx context.Context, err error) {
 	class := e.DB.Classify(err)
-	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
+	e.unreliable = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
 }
 
 // Doubt is like Suspect, for an error that a handler may have caused. The connection is closed only if the error means
 // that the store is down.
 func (e *Session) Doubt(err error) {
-	e.spoiled = e.spoiled || e.DB.Classify(err) == store.ClassDown
+	e.unreliable = e.unreliable || e.DB.Classify(err) == store.ClassDown
 }
 
 // close closes the driver's connection itself, below database/sql.
@@ -140,18 +140,18 @@ func (e *Session) close() {
 // connection.
 func (e *Session) Release(clean bool) {
 	e.mu.Lock()
-	e.gone = true
-	wounded := e.wounded
-	clean = clean && !e.wounded && !e.spoiled && e.plans == e.DB.outdated.Load()
+	e.released = true
+	wounded := e.aborted
+	clean = clean && !e.aborted && !e.unreliable && e.plans == e.DB.outdated.Load()
 	e.mu.Unlock()
-	if e.hooked {
+	if e.hasCommitHook {
 		_ = e.conn.Raw(func(c any) error { unhookCommits(c); return nil })
 	}
 	switch {
 	case e.Handle.close == nil:
 	case wounded: // the driver may not know yet that the connection is closed, or may be using the connection
 		_ = e.conn.Raw(func(any) error { e.close(); return nil })
-	case e.spoiled:
+	case e.unreliable:
 		e.close()
 	}
 	if !clean {
@@ -166,7 +166,7 @@ func (e *Session) Release(clean bool) {
 // commit may be lost with the file, so CommitTx reports an unknown outcome.
 func (e *Session) CommitTx(ctx context.Context) error {
 	e.commits.Store(true)
-	if err := e.within(ctx, e.InTx.Commit); err != nil {
+	if err := e.doOrAbort(ctx, e.InTx.Commit); err != nil {
 		return err
 	}
 	return e.DB.File.Check()
@@ -174,14 +174,14 @@ func (e *Session) CommitTx(ctx context.Context) error {
 
 // RollbackTx rolls back the transaction and releases the connection.
 func (e *Session) RollbackTx(ctx context.Context) {
-	e.Release(e.within(ctx, e.InTx.Rollback) == nil)
+	e.Release(e.doOrAbort(ctx, e.InTx.Rollback) == nil)
 }
 
 // KillTx ends the transaction. Any goroutine may call KillTx. After KillTx, no further statement of the transaction
 // runs. Other transactions can begin to write after the database has rolled back.
 func (e *Session) KillTx() {
 	e.Killed.Store(true)
-	e.cut()
+	e.abort()
 	e.release()
 }
 

@@ -27,12 +27,12 @@ func TestSessions(t *testing.T) {
 	t.Run("a_connection_goes_back_to_the_pool_unless_it_was_cut", func(t *testing.T) {
 		for _, cut := range []bool{false, true} {
 			e := session()
-			if err := e.within(t.Context(), e.InTx.Commit); err != nil {
+			if err := e.doOrAbort(t.Context(), e.InTx.Commit); err != nil {
 				t.Fatal(err)
 			}
 			want := 1
 			if cut {
-				e.cut()
+				e.abort()
 				want = 0
 			}
 			e.Release(true)
@@ -44,11 +44,11 @@ func TestSessions(t *testing.T) {
 	t.Run("trap_97_one_that_was_cut_at_its_end_is_closed_also_where_the_driver_would_give_it_to_a_pool_of_its_own", func(t *testing.T) {
 		e := session()
 		closed := 0
-		e.Handle.cut, e.Handle.close = func() {}, func(context.Context) error { closed++; return nil }
-		if err := e.within(t.Context(), e.InTx.Commit); err != nil {
+		e.Handle.closeNow, e.Handle.close = func() {}, func(context.Context) error { closed++; return nil }
+		if err := e.doOrAbort(t.Context(), e.InTx.Commit); err != nil {
 			t.Fatal(err)
 		}
-		e.cut()
+		e.abort()
 		if e.Release(true); closed != 1 {
 			t.Errorf("it was closed %d times", closed)
 		}
@@ -56,7 +56,7 @@ func TestSessions(t *testing.T) {
 	t.Run("a_session_that_is_over_cuts_nobodys_connection", func(t *testing.T) {
 		e := session()
 		cuts := 0
-		e.Handle.cut = func() { cuts++ }
+		e.Handle.closeNow = func() { cuts++ }
 		e.RollbackTx(t.Context())
 		e.KillTx()
 		if cuts != 0 {
@@ -66,9 +66,9 @@ func TestSessions(t *testing.T) {
 	t.Run("a_call_is_cut_off_when_its_context_ends", func(t *testing.T) {
 		e := session()
 		cut := make(chan struct{})
-		e.Handle.cut = func() { close(cut) }
+		e.Handle.closeNow = func() { close(cut) }
 		ctx, cancel := context.WithCancel(t.Context())
-		err := e.within(ctx, func() error {
+		err := e.doOrAbort(ctx, func() error {
 			cancel()
 			<-cut
 			return context.Canceled

@@ -54,7 +54,7 @@ func sqliteDialect(files fs.FS, code func(error) (int, bool)) *Dialect {
 			}
 			return 0
 		},
-		exonerates: func(err error) bool {
+		isStoreFault: func(err error) bool {
 			n, ok := code(err)
 			return ok && sqliteExonerates(n)
 		},

@@ -35,8 +35,8 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	}
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		done = admin.Erased{}
-		e := &erasing{store: s.db, tx: tx, o: &o}
-		if err := overwriting(ctx, s.db, tx, func() error { return e.slice(ctx, &done) }); err != nil {
+		e := &eraseCall{store: s.db, tx: tx, o: &o}
+		if err := withOverwrite(ctx, s.db, tx, func() error { return e.slice(ctx, &done) }); err != nil {
 			return err
 		}
 		if o.DryRun {
@@ -53,10 +53,10 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	return done, s.db.Answer("erase", err)
 }
 
-// The function overwriting prepares the transaction of an erasure and calls the function do. In PostgreSQL, overwriting
+// withOverwrite prepares the transaction of an erasure and calls the function do. In PostgreSQL, overwriting
 // limits the time for which the transaction waits for locks. In SQLite, overwriting makes the connection overwrite
 // deleted data.
-func overwriting(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
+func withOverwrite(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
 	if db.Postgres != nil {
 		var settings [3]sql.NullString
 		if err := tx.QueryRowContext(ctx, db.Postgres.EraseTurn).Scan(&settings[0], &settings[1], &settings[2]); err != nil {
@@ -101,26 +101,26 @@ func (s *Store) Scrub(ctx context.Context, whole bool) error {
 	return nil
 }
 
-// erasing is the state of one call of Erase.
-type erasing struct {
+// eraseCall is the state of one call of Erase.
+type eraseCall struct {
 	store *database.DB
 	tx    *sql.Tx
 	o     *admin.Erasing
 }
 
-// found is an identity that the erasure filter has selected by a row, a result or a leased key.
-type found struct {
+// match is an identity that the erasure filter has selected by a row, a result or a leased key.
+type match struct {
 	key admin.ErasureMark // the row, result or leased key
 	id  erasure.Identity
 	at  time.Time // time of the marker; zero if it must be looked up
-	// The field readable is true if the store has the id itself and not only a hash of the id.
-	readable bool
+	// hasPlainID is true if the store has the id itself and not only a hash of the id.
+	hasPlainID bool
 }
 
 // slice erases the next identities that a part (rows, results or keys) selects.
-func (e *erasing) slice(ctx context.Context, done *admin.Erased) error {
-	read := map[admin.ErasurePart]func(context.Context) ([]found, error){
-		admin.ErasureRows: e.rows, admin.ErasureResults: e.results, admin.ErasureKeys: e.keys,
+func (e *eraseCall) slice(ctx context.Context, done *admin.Erased) error {
+	read := map[admin.ErasurePart]func(context.Context) ([]match, error){
+		admin.ErasureRows: e.nextRows, admin.ErasureResults: e.nextResults, admin.ErasureKeys: e.nextKeys,
 	}[e.o.After.Part]
 	if read == nil {
 		done.Next = admin.ErasureMark{Part: admin.ErasureDone}
@@ -133,7 +133,7 @@ func (e *erasing) slice(ctx context.Context, done *admin.Erased) error {
 	walk := erasure.Walk{Erasing: e.o, Held: e, Done: done}
 	for i := range all {
 		f := &all[i]
-		if !f.readable {
+		if !f.hasPlainID {
 			done.Left = append(done.Left, admin.ErasureLeft{Key: f.id.Key, Row: f.rowNumber(), Why: admin.ErasureUnreadable})
 			continue
 		}
@@ -153,7 +153,7 @@ func (e *erasing) slice(ctx context.Context, done *admin.Erased) error {
 	return nil
 }
 
-func (f *found) rowNumber() int64 {
+func (f *match) rowNumber() int64 {
 	if f.key.Part == admin.ErasureRows {
 		return f.key.Number
 	}
@@ -167,7 +167,7 @@ func identityOf(consumer, source, id, long []byte) (erasure.Identity, bool) {
 }
 
 // markedAt returns the time of a message's marker; zero if the message has no marker.
-func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, err error) {
+func (e *eraseCall) markedAt(ctx context.Context, key semel.Key) (at time.Time, err error) {
 	own := e.store
 	if own.Postgres != nil && own.Days == nil {
 		number, kind, err := daily.Dated(ctx, own, e.tx, key.Consumer)
@@ -186,7 +186,7 @@ func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, er
 }
 
 // Generations implements erasure.Held.
-func (e *erasing) Generations(ctx context.Context, consumer string) (numbers []int64, err error) {
+func (e *eraseCall) Generations(ctx context.Context, consumer string) (numbers []int64, err error) {
 	return database.List(ctx, e.tx, e.store.SQL.Generations, func(rows *sql.Rows) (int64, error) {
 		var number int64
 		var skipped any
@@ -196,17 +196,17 @@ func (e *erasing) Generations(ctx context.Context, consumer string) (numbers []i
 }
 
 // Rows implements erasure.Held.
-func (e *erasing) Rows(ctx context.Context, of erasure.Identity) ([]erasure.Row, error) {
+func (e *eraseCall) Rows(ctx context.Context, of erasure.Identity) ([]erasure.Row, error) {
 	id, _ := sqlform.ID([]byte(of.Key.ID))
 	return e.identityRows(ctx, e.store.SQL.IdentityRows, []byte(of.Key.Consumer), []byte(of.Key.Source), id, sqlform.AsideKey(id))
 }
 
 // Caused implements erasure.Held.
-func (e *erasing) Caused(ctx context.Context, cause []byte) ([]erasure.Row, error) {
+func (e *eraseCall) Caused(ctx context.Context, cause []byte) ([]erasure.Row, error) {
 	return e.identityRows(ctx, e.store.SQL.CausedRows, cause)
 }
 
-func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (all []erasure.Row, err error) {
+func (e *eraseCall) identityRows(ctx context.Context, text string, args ...any) (all []erasure.Row, err error) {
 	return database.List(ctx, e.tx, text, func(rows *sql.Rows) (erasure.Row, error) {
 		r := erasure.Row{StoredRow: store.StoredRow{Message: &semel.Message{}}}
 		var consumer, source, id, long []byte
@@ -230,7 +230,7 @@ func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (a
 }
 
 // Lock implements erasure.Held.
-func (e *erasing) Lock(ctx context.Context, number int64) (bool, error) {
+func (e *eraseCall) Lock(ctx context.Context, number int64) (bool, error) {
 	var state string
 	err := e.tx.QueryRowContext(ctx, e.store.SQL.LockRow, number).Scan(&state)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -240,14 +240,14 @@ func (e *erasing) Lock(ctx context.Context, number int64) (bool, error) {
 }
 
 // EraseRow implements erasure.Held.
-func (e *erasing) EraseRow(ctx context.Context, r *erasure.Row) error {
+func (e *eraseCall) EraseRow(ctx context.Context, r *erasure.Row) error {
 	left, err := sqlform.Sealed(&semel.Message{Topic: r.Message.Topic, Attributes: semel.Attributes{Type: r.Message.Type()}})
 	if err != nil {
 		return err
 	}
-	n, err := e.changed(ctx, e.store.SQL.EraseRow, r.Number, string(left))
+	n, err := e.execCount(ctx, e.store.SQL.EraseRow, r.Number, string(left))
 	if err == nil && n == 1 {
-		_, err = e.changed(ctx, e.store.SQL.EraseEdits, r.Number)
+		_, err = e.execCount(ctx, e.store.SQL.EraseEdits, r.Number)
 	} else if err == nil {
 		err = fmt.Errorf("row %d was not written: a trigger or a rule prevents it; find it with semel migrate status", r.Number)
 	}
@@ -255,20 +255,20 @@ func (e *erasing) EraseRow(ctx context.Context, r *erasure.Row) error {
 }
 
 // EraseKept implements erasure.Held.
-func (e *erasing) EraseKept(ctx context.Context, of erasure.Identity) (results, keys int64, err error) {
+func (e *eraseCall) EraseKept(ctx context.Context, of erasure.Identity) (results, keys int64, err error) {
 	id, _ := sqlform.ID([]byte(of.Key.ID))
-	results, err = e.changed(ctx, e.store.SQL.EraseResults, []byte(of.Key.Consumer), []byte(of.Key.Source), id)
+	results, err = e.execCount(ctx, e.store.SQL.EraseResults, []byte(of.Key.Consumer), []byte(of.Key.Source), id)
 	if err == nil {
-		keys, err = e.changed(ctx, e.store.SQL.EraseKey, sqlform.KeySum(of.Key))
+		keys, err = e.execCount(ctx, e.store.SQL.EraseKey, sqlform.KeySum(of.Key))
 	}
 	return results, keys, err
 }
 
 // Record implements erasure.Held.
-func (e *erasing) Record(ctx context.Context, number int64, result string) error {
+func (e *eraseCall) Record(ctx context.Context, number int64, result string) error {
 	return e.store.Record(ctx, e.tx, e.o.Act, number, result)
 }
 
-func (e *erasing) changed(ctx context.Context, statement string, args ...any) (int64, error) {
+func (e *eraseCall) execCount(ctx context.Context, statement string, args ...any) (int64, error) {
 	return database.Affected(e.tx.ExecContext(ctx, statement, args...))
 }

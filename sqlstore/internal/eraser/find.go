@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/inbox"
 )
 
-// The method rows returns the next rows that match the filter, without a comparison of headers.
-func (e *erasing) rows(ctx context.Context) (all []found, err error) {
+// nextRows returns the next rows that match the filter, without a comparison of headers.
+func (e *eraseCall) nextRows(ctx context.Context) (all []match, err error) {
 	f := &e.o.Filter
 	c := &inbox.Conditions{Dialect: e.store.Dialect, Args: []any{e.o.After.Number, e.o.Most}}
-	erasable(c, f, "i.id", func(id string) []any {
+	addConditions(c, f, "i.id", func(id string) []any {
 		stored, _ := sqlform.ID([]byte(id))
 		return []any{stored, sqlform.AsideKey(stored)}
 	})
@@ -34,31 +34,31 @@ func (e *erasing) rows(ctx context.Context) (all []found, err error) {
 	if !f.Before.IsZero() {
 		c.And("i.received_at < "+c.Dialect.Moment, f.Before.UnixMilli())
 	}
-	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableRows), func(rows *sql.Rows) (found, error) {
+	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableRows), func(rows *sql.Rows) (match, error) {
 		var consumer, source, id, long []byte
-		one := found{at: time.UnixMilli(0)}
+		one := match{at: time.UnixMilli(0)}
 		one.key.Part = admin.ErasureRows
 		err := rows.Scan(&one.key.Number, &consumer, &source, &id, &long)
-		one.id, one.readable = identityOf(consumer, source, id, long)
+		one.id, one.hasPlainID = identityOf(consumer, source, id, long)
 		return one, err
 	}, c.Args...)
 }
 
-// The method results returns the next results that match the filter, without a comparison of times.
-func (e *erasing) results(ctx context.Context) (all []found, err error) {
+// nextResults returns the next results that match the filter, without a comparison of times.
+func (e *eraseCall) nextResults(ctx context.Context) (all []match, err error) {
 	after := e.o.After
 	c := &inbox.Conditions{Dialect: e.store.Dialect, Args: []any{after.Number, database.NotNil(after.ID), e.o.Most}}
-	erasable(c, &e.o.Filter, "r.id", func(id string) []any {
+	addConditions(c, &e.o.Filter, "r.id", func(id string) []any {
 		stored, _ := sqlform.ID([]byte(id))
 		return []any{stored}
 	})
-	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableResults), func(rows *sql.Rows) (found, error) {
+	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableResults), func(rows *sql.Rows) (match, error) {
 		var consumer, source, long []byte
 		var at sql.NullInt64
-		var one found
+		var one match
 		one.key.Part = admin.ErasureResults
 		err := rows.Scan(&one.key.Number, &one.key.ID, &consumer, &source, &long, &at)
-		one.id, one.readable = identityOf(consumer, source, one.key.ID, long)
+		one.id, one.hasPlainID = identityOf(consumer, source, one.key.ID, long)
 		if at.Valid {
 			one.at = time.UnixMilli(at.Int64)
 		}
@@ -66,14 +66,14 @@ func (e *erasing) results(ctx context.Context) (all []found, err error) {
 	}, c.Args...)
 }
 
-// The method keys returns the next leased keys that match the filter, without a comparison of times.
-func (e *erasing) keys(ctx context.Context) (all []found, err error) {
+// nextKeys returns the next leased keys that match the filter, without a comparison of times.
+func (e *eraseCall) nextKeys(ctx context.Context) (all []match, err error) {
 	c := &inbox.Conditions{Dialect: e.store.Dialect, Args: []any{database.NotNil(e.o.After.ID), e.o.Most}}
-	erasable(c, &e.o.Filter, "s.id", func(id string) []any { return []any{[]byte(id)} })
-	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableKeys), func(rows *sql.Rows) (found, error) {
+	addConditions(c, &e.o.Filter, "s.id", func(id string) []any { return []any{[]byte(id)} })
+	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableKeys), func(rows *sql.Rows) (match, error) {
 		var consumer, source, id []byte
 		var first int64
-		one := found{readable: true}
+		one := match{hasPlainID: true}
 		one.key.Part = admin.ErasureKeys
 		err := rows.Scan(&one.key.ID, &consumer, &source, &id, &first)
 		one.id.Key.Consumer, one.id.Key.Source, one.id.Key.ID = string(consumer), string(source), string(id)
@@ -82,9 +82,9 @@ func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 	}, c.Args...)
 }
 
-// The function erasable adds the filter's conditions on identities. The function forms returns the formats in which an
+// addConditions adds the filter's conditions on identities. The function forms returns the formats in which an
 // id may be stored.
-func erasable(c *inbox.Conditions, f *admin.ErasureFilter, column string, forms func(id string) []any) {
+func addConditions(c *inbox.Conditions, f *admin.ErasureFilter, column string, forms func(id string) []any) {
 	if len(f.Consumers) > 0 {
 		c.In("s.consumer", inbox.Blobs(f.Consumers))
 	}

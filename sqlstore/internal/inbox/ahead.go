@@ -17,21 +17,21 @@ const MostAhead = 1000
 // changed, so that it does not block other writers without need.
 func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by time.Duration, err error) {
 	if s.Postgres != nil {
-		return cut(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, only))
+		return scanChange(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, only))
 	}
 	if err := s.File.Check(); err != nil {
 		return 0, 0, err
 	}
-	if rows, by, err = cut(s.Pool.QueryRowContext(ctx, s.SQLite.DatedAhead, only)); err != nil || rows == 0 {
+	if rows, by, err = scanChange(s.Pool.QueryRowContext(ctx, s.SQLite.DatedAhead, only)); err != nil || rows == 0 {
 		return 0, 0, err
 	}
 	err = s.Exec(ctx, s.SQL.CutAhead, only)
 	return rows, by, err
 }
 
-// The function cut reads the result of a statement: the number of changed rows, and the largest time by which the clock
+// scanChange reads the result of a statement: the number of changed rows, and the largest time by which the clock
 // was ahead.
-func cut(row *sql.Row) (rows int, by time.Duration, err error) {
+func scanChange(row *sql.Row) (rows int, by time.Duration, err error) {
 	var ms int64
 	err = row.Scan(&rows, &ms)
 	return rows, time.Duration(ms) * time.Millisecond, err

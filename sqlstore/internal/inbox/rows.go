@@ -79,9 +79,9 @@ func (c *cells) integer(what string) int64 {
 	return n
 }
 
-// The method bytes reads a column of bytes; NULL becomes nil. If the parameter what is not empty, NULL is a fault of
+// readBytes reads a column of bytes; NULL becomes nil. If the parameter what is not empty, NULL is a fault of
 // the row.
-func (c *cells) bytes(what string) []byte {
+func (c *cells) readBytes(what string) []byte {
 	switch v := c.take(what).(type) {
 	case []byte:
 		if v == nil { // one SQLite driver returns a typed nil for empty bytes, and an untyped nil for NULL
@@ -98,7 +98,7 @@ func (c *cells) bytes(what string) []byte {
 	}
 }
 
-func (c *cells) text(what string) string { return string(c.bytes(what)) }
+func (c *cells) text(what string) string { return string(c.readBytes(what)) }
 
 // mayTime reads a column with a time; NULL becomes the zero time.
 func (c *cells) mayTime() time.Time {
@@ -134,14 +134,14 @@ func ScanRow(db *database.DB, rows *sql.Rows, more ...any) (store.StoredRow, err
 func (c *cells) row() store.StoredRow {
 	r := store.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
 	r.Key.Consumer, r.Key.Source = c.text("consumer"), c.text("source")
-	id, long := c.bytes("id"), c.bytes("")
+	id, long := c.readBytes("id"), c.readBytes("")
 	var ok bool
 	if r.Key.ID, ok = sqlform.OriginalID(id, long); !ok {
 		c.fault("id", "has an unknown form")
 	}
-	r.Conflict = len(c.bytes("conflict")) > 0
+	r.Conflict = len(c.readBytes("conflict")) > 0
 	version := c.integer("fingerprint version")
-	r.Fingerprint = c.crypt.ReadPrint(sqlform.PrintOfID, sqlform.InnerKey(id), version, c.bytes(""))
+	r.Fingerprint = c.crypt.ReadPrint(sqlform.PrintOfID, sqlform.InnerKey(id), version, c.readBytes(""))
 	r.Surrogate = c.integer("surrogate") != 0
 	r.State, r.Reason = c.state(), semel.Reason(c.text("reason"))
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
@@ -156,25 +156,25 @@ func (c *cells) row() store.StoredRow {
 	case r.State.Outcome() == store.Waiting:
 		r.DueAt = due
 	}
-	r.Stream = string(c.bytes(""))
+	r.Stream = string(c.readBytes(""))
 	r.Version, _ = c.take("").(int64)
-	r.Line = string(c.bytes(""))
+	r.Line = string(c.readBytes(""))
 	r.Place, _ = c.take("").(int64)
 	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
 	r.CalledAt = c.mayTime()
 	if r.State == store.StateCompleted || r.State == store.StateDiscarded {
 		c.crypt = c.crypt.Lenient()
 	}
-	r.Steps = c.steps(r.Number)
+	r.Steps = c.readSteps(r.Number)
 	r.Message, r.Size = c.message(r.Key)
 	r.BodyRemoved = c.integer("whether the body was removed") != 0
 	return r
 }
 
-// The method steps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
+// readSteps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
 // returns one empty step to show that the row has steps.
-func (c *cells) steps(row int64) []store.StepDone {
-	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))
+func (c *cells) readSteps(row int64) []store.StepDone {
+	done, err := sqlform.ReadSteps(c.crypt, row, c.readBytes(""))
 	if err != nil {
 		c.fault("steps", "are broken: "+err.Error())
 		return []store.StepDone{{}}
@@ -196,11 +196,11 @@ func (c *cells) message(of semel.Key) (*semel.Message, int) {
 	m := &semel.Message{Topic: c.text("topic")}
 	m.Origin.Partition, m.Origin.Offset = int32(c.integer("partition")), c.integer("offset")
 	m.Origin.BrokerID = c.text("broker id")
-	m.Key = c.bytes("")
+	m.Key = c.readBytes("")
 	m.Attributes.Type = c.text("type")
-	envelope := c.bytes("envelope")
+	envelope := c.readBytes("envelope")
 	size, _ := c.take("").(int64)
-	m.Body = c.bytes("")
+	m.Body = c.readBytes("")
 	if envelope != nil {
 		kept := *m
 		m.Attributes.Type = ""

@@ -96,22 +96,22 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 	if found.Rows == 0 {
 		return found, nil
 	}
-	err = uncaused(ctx, own, consumer, after, most, &found)
+	err = findUncaused(ctx, own, consumer, after, most, &found)
 	return found, err
 }
 
-// intended is an intent of a consumer, with its cause: the message that wrote the intent.
-type intended struct {
+// intentRow is an intent of a consumer, with its cause: the message that wrote the intent.
+type intentRow struct {
 	store.StoredRow
 	cause semel.Key
-	// The field was is the outcome of the cause's marker, or 0 if the cause has no marker. The field done is true if
+	// markerOutcome is the outcome of the cause's marker, or 0 if the cause has no marker. The field done is true if
 	// the intent agrees with its cause.
-	was  store.Outcome
-	done bool
+	markerOutcome store.Outcome
+	done          bool
 }
 
-// The function uncaused finds, among the examined rows, the intents of a consumer whose causes have not taken effect.
-func uncaused(ctx context.Context, db *database.DB, consumer string, after int64, most int, found *Looked) error {
+// findUncaused finds, among the examined rows, the intents of a consumer whose causes have not taken effect.
+func findUncaused(ctx context.Context, db *database.DB, consumer string, after int64, most int, found *Looked) error {
 	all, marks, of, err := readIntents(ctx, db, consumer, after, most, found.Last)
 	if err != nil || len(all) == 0 {
 		return err
@@ -122,7 +122,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 	}
 	for i, v := range verdicts {
 		in := &all[of[i]]
-		in.was = max(in.was, v.Was)
+		in.markerOutcome = max(in.markerOutcome, v.Was)
 		in.done = in.done || v.Kind != store.Fresh && (v.Kind != store.Seen || v.Was == store.Applied)
 	}
 	// The times of removal are read last, so that they cover all markers that were removed until now.
@@ -139,7 +139,7 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 		if denied, err := deniesIntent(ctx, db, in); err != nil {
 			return err
 		} else if denied {
-			found.Denied = append(found.Denied, Mismatch{Row: in.Number, State: in.State, By: MismatchCause, Marker: in.was, Cause: in.cause})
+			found.Denied = append(found.Denied, Mismatch{Row: in.Number, State: in.State, By: MismatchCause, Marker: in.markerOutcome, Cause: in.cause})
 		}
 	}
 	return nil
@@ -147,9 +147,9 @@ func uncaused(ctx context.Context, db *database.DB, consumer string, after int64
 
 // readIntents returns the intents of a consumer among the examined rows. The result marks contains the possible markers
 // of the intents' causes, one for each generation. The result of contains the index of the intent for each marker.
-func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intended, marks []store.Mark, of []int, err error) {
+func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intentRow, marks []store.Mark, of []int, err error) {
 	from := []byte(url.PathEscape(consumer))
-	causes, err := causes(ctx, db, from, after, last)
+	causes, err := loadCauses(ctx, db, from, after, last)
 	if err != nil || len(causes) == 0 {
 		return nil, nil, nil, err
 	}
@@ -167,7 +167,7 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 		for _, sc := range scopes {
 			if cause := (semel.Key{Consumer: consumer, Source: sc.source, ID: string(id)}); bytes.Equal(intents.Cause(cause), causes[rows[i].Number]) {
 				if len(marks) == before {
-					all = append(all, intended{StoredRow: rows[i], cause: cause})
+					all = append(all, intentRow{StoredRow: rows[i], cause: cause})
 				}
 				marks, of = append(marks, store.Mark{Scope: sc.number, ID: id}), append(of, len(all)-1)
 			}
@@ -176,8 +176,8 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 	return all, marks, of, err
 }
 
-// The function causes returns the stored causes of intents, by row number.
-func causes(ctx context.Context, db *database.DB, from []byte, after, last int64) (map[int64][]byte, error) {
+// loadCauses returns the stored causes of intents, by row number.
+func loadCauses(ctx context.Context, db *database.DB, from []byte, after, last int64) (map[int64][]byte, error) {
 	all := map[int64][]byte{}
 	err := database.EachRow(ctx, db.Pool, db.SQL.Causes, func(rows *sql.Rows) error {
 		var row int64
@@ -192,15 +192,15 @@ func causes(ctx context.Context, db *database.DB, from []byte, after, last int64
 	return all, nil
 }
 
-// numbered is the number of a scope (consumer, source and generation), with its source.
-type numbered struct {
+// numberedRow is the number of a scope (consumer, source and generation), with its source.
+type numberedRow struct {
 	number int64
 	source string
 }
 
-func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numbered, err error) {
-	all, err = database.List(ctx, db.Pool, db.SQL.Scopes, func(rows *sql.Rows) (numbered, error) {
-		var n numbered
+func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numberedRow, err error) {
+	all, err = database.List(ctx, db.Pool, db.SQL.Scopes, func(rows *sql.Rows) (numberedRow, error) {
+		var n numberedRow
 		var source []byte
 		err := rows.Scan(&n.number, &source)
 		n.source = string(source)
@@ -212,15 +212,15 @@ func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numb
 // deniesIntent reports whether an intent contradicts the marker of its cause. Two kinds of intents contradict nothing.
 // A failed message keeps the intents that its earlier steps wrote. A message that ran again may have taken effect
 // earlier, which its row shows. If the message no longer has a row, the cause of the intent is unknown.
-func deniesIntent(ctx context.Context, db *database.DB, in *intended) (bool, error) {
-	if in.was == 0 {
+func deniesIntent(ctx context.Context, db *database.DB, in *intentRow) (bool, error) {
+	if in.markerOutcome == 0 {
 		return true, nil
 	}
 	rows, err := New(db).RowsOf(ctx, in.cause.Consumer, in.cause.ID, false)
 	if err != nil {
 		return false, err
 	}
-	denied := in.was == store.Waiting || in.was == store.Parked
+	denied := in.markerOutcome == store.Waiting || in.markerOutcome == store.Parked
 	for i := range rows {
 		if r := &rows[i]; r.Key.Source == in.cause.Source && !r.Conflict {
 			if len(r.Steps) > 0 || r.CallsStarted > 0 {

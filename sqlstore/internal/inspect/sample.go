@@ -49,7 +49,7 @@ var sampleFewer = []int{MostSampled, MostSampled / 5, MostSampled / 25}
 // SampleRows counts the rows in a state, up to MostSampled. If counting takes more than 50 ms, SampleRows counts fewer
 // rows. Later calls also count fewer rows, until counting is fast enough for more rows.
 func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampled, err error) {
-	err = s.counting(ctx, state, func(most int) (err error) {
+	err = s.countWithLimit(ctx, state, func(most int) (err error) {
 		out, err = s.sampleRows(ctx, state, most)
 		return err
 	})
@@ -64,9 +64,9 @@ type sampledTo struct{ level, quick int }
 // its cache, so the time for these rows says little about the time for more rows.
 const quickSamples = 40
 
-// The method counting calls the function count with the limit that was fast enough before. If count takes too long,
-// counting continues with lower limits.
-func (s *Store) counting(ctx context.Context, state store.RowState, count func(most int) error) error {
+// countWithLimit calls the function count with the limit that was fast enough before. If count takes too long,
+// countWithLimit continues with lower limits.
+func (s *Store) countWithLimit(ctx context.Context, state store.RowState, count func(most int) error) error {
 	s.mu.Lock()
 	to := s.sampled[state]
 	s.mu.Unlock()

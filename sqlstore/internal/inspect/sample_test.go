@@ -18,8 +18,8 @@ import (
 // The SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// The function slow simulates a database that takes the time aRow for each row and stops after 50 ms.
-func slow(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error {
+// slowCount simulates a database that takes the time aRow for each row and stops after 50 ms.
+func slowCount(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error {
 	return func(most int) error {
 		*asked = append(*asked, most)
 		takes := time.NewTimer(time.Duration(most) * aRow)
@@ -52,7 +52,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 				s := &Store{}
 				for n, want := range c.asked {
 					var asked []int
-					err := s.counting(t.Context(), store.StateReceived, slow(t.Context(), c.aRow, &asked))
+					err := s.countWithLimit(t.Context(), store.StateReceived, slowCount(t.Context(), c.aRow, &asked))
 					if !slices.Equal(asked, want) || (err != nil) != c.fails {
 						t.Errorf("sample %d asked for %v, not %v: %v", n, asked, want, err)
 					}
@@ -64,7 +64,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, asked := &Store{}, []int(nil)
 			ask := func(aRow time.Duration) {
-				if err := s.counting(t.Context(), store.StateParked, slow(t.Context(), aRow, &asked)); err != nil {
+				if err := s.countWithLimit(t.Context(), store.StateParked, slowCount(t.Context(), aRow, &asked)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -86,7 +86,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 			s, asked := &Store{}, []int(nil)
 			ask := func(times int, aRow time.Duration) {
 				for range times {
-					if err := s.counting(t.Context(), store.StateParked, slow(t.Context(), aRow, &asked)); err != nil {
+					if err := s.countWithLimit(t.Context(), store.StateParked, slowCount(t.Context(), aRow, &asked)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -112,7 +112,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 				if state == store.StateReceived {
 					aRow = 100 * time.Microsecond
 				}
-				if err := s.counting(t.Context(), state, slow(t.Context(), aRow, &asked)); err != nil {
+				if err := s.countWithLimit(t.Context(), state, slowCount(t.Context(), aRow, &asked)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -132,7 +132,7 @@ func TestSamplesCountAsManyRowsAsTimeAllows(t *testing.T) {
 		var asked []int
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := (&Store{}).counting(ctx, store.StateParked, slow(ctx, time.Second, &asked)); err == nil || len(asked) != 1 {
+		if err := (&Store{}).countWithLimit(ctx, store.StateParked, slowCount(ctx, time.Second, &asked)); err == nil || len(asked) != 1 {
 			t.Errorf("it asked for %v: %v", asked, err)
 		}
 	})

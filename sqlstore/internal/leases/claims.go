@@ -21,9 +21,9 @@ import (
 
 // Store implements store.Leases.
 type Store struct {
-	db    *database.DB
-	mu    sync.Mutex
-	ahead time.Time // time of the next search of cutAhead in all rows; guarded by mu
+	db              *database.DB
+	mu              sync.Mutex
+	nextAheadSearch time.Time // time of the next search of cutAhead in all rows; guarded by mu
 }
 
 // New returns the Store of a database.
@@ -53,9 +53,9 @@ func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	cancel()
 	if only == "" {
 		s.mu.Lock()
-		s.ahead = time.Now().Add(max(aheadEvery, aheadShare*time.Since(began)))
+		s.nextAheadSearch = time.Now().Add(max(aheadEvery, aheadShare*time.Since(began)))
 		if err == nil && rows >= inbox.MostAhead {
-			s.ahead = time.Time{} // the next claim examines the remaining rows
+			s.nextAheadSearch = time.Time{} // the next claim examines the remaining rows
 		}
 		s.mu.Unlock()
 	}
@@ -69,10 +69,10 @@ func (s *Store) cutsAhead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if now.Before(s.ahead) {
+	if now.Before(s.nextAheadSearch) {
 		return false
 	}
-	s.ahead = now.Add(aheadEvery)
+	s.nextAheadSearch = now.Add(aheadEvery)
 	return true
 }
 

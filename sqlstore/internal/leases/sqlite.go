@@ -126,7 +126,7 @@ func (sqliteClaims) extend(ctx context.Context, s *database.DB, claims []store.C
 		}
 		return lost, nil
 	}
-	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (bool, error) {
+	return forEachClaim(ctx, s, len(claims), func(tx *sql.Tx, i int) (bool, error) {
 		return database.ChangedIn(ctx, tx, s.SQL.Extend, lease.Milliseconds(), claims[i].Number, int64(claims[i].Token))
 	})
 }
@@ -146,13 +146,13 @@ func writerIsFree(ctx context.Context, db *database.DB) bool {
 }
 
 func (sqliteClaims) start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error) {
-	return each(ctx, s, len(claims), func(tx *sql.Tx, i int) (bool, error) {
+	return forEachClaim(ctx, s, len(claims), func(tx *sql.Tx, i int) (bool, error) {
 		return database.ChangedIn(ctx, tx, s.SQLite.StartClaim, claims[i].Number, int64(claims[i].Token))
 	})
 }
 
 func (sqliteClaims) end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error) {
-	return each(ctx, s, len(endings), func(tx *sql.Tx, i int) (bool, error) {
+	return forEachClaim(ctx, s, len(endings), func(tx *sql.Tx, i int) (bool, error) {
 		stood, err := endClaim(ctx, s, tx, &endings[i])
 		if err == nil {
 			err = ordering.LeaveLines(ctx, s, tx, lines.Leaving(endings[i:i+1]))
@@ -161,9 +161,9 @@ func (sqliteClaims) end(ctx context.Context, s *database.DB, endings []store.Cla
 	})
 }
 
-// The function each calls the function do for n claims, in one transaction. The function do reports whether a claim is
+// forEachClaim calls the function do for n claims, in one transaction. The function do reports whether a claim is
 // valid. The result contains the indexes of the claims that are not valid.
-func each(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (bool, error)) (lost []int, err error) {
+func forEachClaim(ctx context.Context, db *database.DB, n int, do func(tx *sql.Tx, i int) (bool, error)) (lost []int, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		lost = nil
 		for i := range n {

@@ -100,9 +100,9 @@ func (l Lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 // one scope.
 const scopesAtOnce = 1000
 
-// The method lows returns, by scope (consumer, source and generation), the times up to which markers were removed. Only
+// loadLows returns, by scope (consumer, source and generation), the times up to which markers were removed. Only
 // the times that the markers of the batch need are read.
-func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
+func (l Lists) loadLows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
 		return nil, nil
@@ -132,7 +132,7 @@ func (l Lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.
 // the statement that writes the markers. The statement that writes the markers may have waited for the commit of a
 // process that removed markers, and a statement that began earlier would not see this commit.
 func (l Lists) JudgeAges(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
-	lows, err := l.lows(ctx, marks)
+	lows, err := l.loadLows(ctx, marks)
 	if err == nil {
 		sqlform.JudgeAges(marks, lows, verdicts)
 	}

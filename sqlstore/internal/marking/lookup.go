@@ -26,20 +26,20 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 		order[i], verdicts[i].Kind = i, store.Fresh
 	}
 	for chunk := range s.db.Dialect.Chunks(order) {
-		if err := seen(ctx, s.db, all, chunk, verdicts); err != nil {
+		if err := lookUpMarkers(ctx, s.db, all, chunk, verdicts); err != nil {
 			return nil, s.db.Blameless("look", err)
 		}
 	}
 	return verdicts, nil
 }
 
-// The function seen looks up markers outside of a transaction, and sets the verdicts of the messages that have a
+// lookUpMarkers looks up markers outside of a transaction, and sets the verdicts of the messages that have a
 // marker.
-func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict) error {
+func lookUpMarkers(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict) error {
 	if len(chunk) == 0 {
 		return nil
 	}
-	text, args := s.Bulk(s.SQL.Judge, 4, judged(s.Crypt, marks, chunk))
+	text, args := s.Bulk(s.SQL.Judge, 4, judgeArgs(s.Crypt, marks, chunk))
 	return database.EachRow(ctx, s.Pool, text, func(rows *sql.Rows) error {
 		i, there, err := scanJudged(rows)
 		if err == nil {
@@ -115,7 +115,7 @@ func preview(ctx context.Context, s *database.DB, consumer string, generation in
 	}
 	marks := sqlform.Marks(plain)
 	for chunk := range s.Dialect.Chunks(known) {
-		if err := seen(ctx, s, marks, chunk, verdicts); err != nil {
+		if err := lookUpMarkers(ctx, s, marks, chunk, verdicts); err != nil {
 			return nil, err
 		}
 	}

@@ -117,7 +117,7 @@ func (l Lists) Insert(ctx context.Context, statement string, marks []sqlform.Mar
 	if err != nil {
 		return err
 	}
-	written, err := written(rows, len(chunk))
+	written, err := readWritten(rows, len(chunk))
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ type markerKey struct {
 	id    string
 }
 
-func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
+func readWritten(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 	defer rows.Close()
 	written := make(map[markerKey]bool, most)
 	for rows.Next() {
@@ -152,7 +152,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 
 // judge sets the verdicts of the messages whose marker existed already.
 func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []store.Verdict) error {
-	rows, err := l.query(ctx, l.DB.SQL.Judge, 4, judged(l.DB.Crypt, marks, chunk))
+	rows, err := l.query(ctx, l.DB.SQL.Judge, 4, judgeArgs(l.DB.Crypt, marks, chunk))
 	if err != nil {
 		return err
 	}
@@ -174,9 +174,9 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 	return rows.Err()
 }
 
-// The function judged returns the arguments of the statement Judge for some marks. If the key of a conflict may have
+// judgeArgs returns the arguments of the statement Judge for some marks. If the key of a conflict may have
 // several formats, the mark is repeated for each format.
-func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
+func judgeArgs(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	args := make([]any, 0, 4*len(chunk))
 	var room [4][]byte
 	for _, i := range chunk {

@@ -23,7 +23,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 // that are not cached, and one transaction writes the missing scopes.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := s.db.Remembered(consumer, sources, generation)
-	if missing := unnumbered(numbers); len(missing) > 0 {
+	if missing := missingNumbers(numbers); len(missing) > 0 {
 		if err := intern(ctx, s.db, consumer, sources, generation, numbers); err != nil {
 			return nil, s.db.Blameless("scope", err)
 		}
@@ -32,8 +32,8 @@ func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, g
 	return numbers, nil
 }
 
-// The function unnumbered returns the indexes of the sources whose number is not known. The number 0 is never used.
-func unnumbered(numbers []int64) (missing []int) {
+// missingNumbers returns the indexes of the sources whose number is not known. The number 0 is never used.
+func missingNumbers(numbers []int64) (missing []int) {
 	for i, n := range numbers {
 		if n == 0 {
 			missing = append(missing, i)
@@ -45,7 +45,7 @@ func unnumbered(numbers []int64) (missing []int) {
 // ScopeIn implements store.CallerTx.
 func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string, generation int64) (n int64, err error) {
 	key := database.Scope{Consumer: consumer, Source: source, Generation: generation}
-	if err = admits(s.db, key); err == nil {
+	if err = checkScope(s.db, key); err == nil {
 		err = daily.NotDated(ctx, s.db, tx, consumer)
 	}
 	if err == nil {
@@ -57,8 +57,8 @@ func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string
 	return n, nil
 }
 
-// The function admits returns an error if the store must not create a scope (consumer, source and generation).
-func admits(db *database.DB, key database.Scope) error {
+// checkScope returns an error if the store must not create a scope (consumer, source and generation).
+func checkScope(db *database.DB, key database.Scope) error {
 	if err := db.Foreign.Admit(key.Consumer, key.Source, key.Generation); err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func admits(db *database.DB, key database.Scope) error {
 // intern sets the numbers of scopes (consumer, source and generation) that are not known, and writes the missing
 // scopes.
 func intern(ctx context.Context, db *database.DB, consumer string, sources []string, generation int64, numbers []int64) error {
-	for _, i := range unnumbered(numbers) {
-		if err := admits(db, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}); err != nil {
+	for _, i := range missingNumbers(numbers) {
+		if err := checkScope(db, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func intern(ctx context.Context, db *database.DB, consumer string, sources []str
 	if err := findScopes(ctx, db, db.Pool, consumer, sources, generation, numbers); err != nil {
 		return err
 	}
-	missing := unnumbered(numbers)
+	missing := missingNumbers(numbers)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func intern(ctx context.Context, db *database.DB, consumer string, sources []str
 			return err
 		}
 		err := findScopes(ctx, db, tx, consumer, sources, generation, numbers)
-		if left := unnumbered(numbers); err == nil && len(left) > 0 {
+		if left := missingNumbers(numbers); err == nil && len(left) > 0 {
 			err = fmt.Errorf("source %q of consumer %q has no row in %sscopes although it was just written: something prevents writes to that table, such as a trigger; semel migrate status names it", sources[left[0]], consumer, db.Prefix)
 		}
 		return err
@@ -112,7 +112,7 @@ func newScopes(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string
 
 // findScopes sets the numbers of the scopes (consumer, source and generation) that exist.
 func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consumer string, sources []string, generation int64, numbers []int64) error {
-	missing := unnumbered(numbers)
+	missing := missingNumbers(numbers)
 	if s.Postgres != nil {
 		return database.EachRow(ctx, db, s.Postgres.SourceScopes, func(rows *sql.Rows) error {
 			var k int

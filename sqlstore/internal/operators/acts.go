@@ -28,9 +28,9 @@ func New(db *database.DB) *Store { return &Store{db} }
 // The largest number of rows that a command changes in one transaction.
 const mostActed = 500
 
-// acting is an operator's change of any number of rows. Each statement of a transaction changes all rows of
+// rowChange is an operator's change of any number of rows. Each statement of a transaction changes all rows of
 // the transaction.
-type acting struct {
+type rowChange struct {
 	verb string // the name of the change in errors
 	act  store.Act
 	rows []store.RowRevision
@@ -44,8 +44,8 @@ type acting struct {
 	change func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error
 }
 
-// The method none returns a list with the error err for each row.
-func (a *acting) none(err error) []error {
+// repeatError returns a list with the error err for each row.
+func (a *rowChange) repeatError(err error) []error {
 	errs := make([]error, len(a.rows))
 	for i := range errs {
 		errs[i] = err
@@ -53,23 +53,23 @@ func (a *acting) none(err error) []error {
 	return errs
 }
 
-// carry makes an operator's change, and returns an error or nil for each row.
-func (a *acting) carry(ctx context.Context, s *database.DB) []error {
+// apply makes an operator's change, and returns an error or nil for each row.
+func (a *rowChange) apply(ctx context.Context, s *database.DB) []error {
 	a.errs = make([]error, len(a.rows))
 	stores, err := daily.OfRows(ctx, s, a.rows)
 	if err != nil {
-		return a.none(err)
+		return a.repeatError(err)
 	}
 	for own, places := range stores {
 		for some := range slices.Chunk(places, mostActed) {
-			a.some(ctx, own, some)
+			a.changeRows(ctx, own, some)
 		}
 	}
 	return a.errs
 }
 
 // fail sets the error err for the given rows, unless a row already has an error.
-func (a *acting) fail(places []int, err error) {
+func (a *rowChange) fail(places []int, err error) {
 	for _, i := range places {
 		if a.errs[i] == nil {
 			a.errs[i] = err
@@ -77,10 +77,10 @@ func (a *acting) fail(places []int, err error) {
 	}
 }
 
-// The method some changes the rows with the given indexes in one transaction. If the transaction fails because of one
+// changeRows changes the rows with the given indexes in one transaction. If the transaction fails because of one
 // row, the method tries each half of the rows separately, so that one row cannot prevent the change of other rows.
-func (a *acting) some(ctx context.Context, s *database.DB, places []int) {
-	t := &actsTogether{acting: a, store: s, places: places}
+func (a *rowChange) changeRows(ctx context.Context, s *database.DB, places []int) {
+	t := &rowTransaction{rowChange: a, store: s, indexes: places}
 	err := s.Write(ctx, func(tx *sql.Tx) error { return t.run(ctx, tx) })
 	switch {
 	case err == nil:
@@ -88,35 +88,35 @@ func (a *acting) some(ctx context.Context, s *database.DB, places []int) {
 		a.fail(places, s.Answer(a.verb, err))
 		return
 	default:
-		a.some(ctx, s, places[:len(places)/2])
-		a.some(ctx, s, places[len(places)/2:])
+		a.changeRows(ctx, s, places[:len(places)/2])
+		a.changeRows(ctx, s, places[len(places)/2:])
 		return
 	}
-	if len(t.twins) > 0 {
-		a.some(ctx, s, t.twins)
+	if len(t.duplicates) > 0 {
+		a.changeRows(ctx, s, t.duplicates)
 	}
 	for _, i := range t.busy {
-		a.some(ctx, s, []int{i})
+		a.changeRows(ctx, s, []int{i})
 	}
 }
 
-// actsTogether is one transaction of an operator's change.
-type actsTogether struct {
-	*acting
-	store  *database.DB
-	places []int
+// rowTransaction is one transaction of an operator's change.
+type rowTransaction struct {
+	*rowChange
+	store   *database.DB
+	indexes []int
 	// The field began is true after the transaction has begun. A later error may be caused by a single row.
 	began bool
-	// The field twins contains the indexes of rows that have the same identity as an earlier row of the transaction;
+	// duplicates contains the indexes of rows that have the same identity as an earlier row of the transaction;
 	// these rows are changed after the commit. The field busy contains the indexes of rows that are locked or do not
 	// exist. Each busy row gets a transaction of its own, so that a transaction that waits for a lock holds no other
 	// lock.
-	twins, busy []int
+	duplicates, busy []int
 }
 
 // mayBeOfOne reports whether a single row may have caused an error, so that the other rows can be changed
 // without that row. After a COMMIT with an unknown outcome the result is false, and nothing is tried again.
-func (t *actsTogether) mayBeOfOne(ctx context.Context, err error) bool {
+func (t *rowTransaction) mayBeOfOne(ctx context.Context, err error) bool {
 	var unknown *database.UnknownError
 	if !t.began || ctx.Err() != nil || errors.As(err, &unknown) {
 		return false
@@ -125,13 +125,13 @@ func (t *actsTogether) mayBeOfOne(ctx context.Context, err error) bool {
 }
 
 // run checks the rows, changes the rows that the command may change, and writes the audit records.
-func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
-	t.began, t.twins, t.busy = true, nil, nil
-	found, err := lookAll(ctx, t.store, tx, t.numbers(), len(t.places) > 1)
+func (t *rowTransaction) run(ctx context.Context, tx *sql.Tx) error {
+	t.began, t.duplicates, t.busy = true, nil, nil
+	found, err := lookAll(ctx, t.store, tx, t.numbers(), len(t.indexes) > 1)
 	if err != nil {
 		return err
 	}
-	rows := t.chosen(found)
+	rows := t.chooseRows(found)
 	if err := ReadTwins(ctx, t.store, tx, rows...); err != nil {
 		return err
 	}
@@ -148,34 +148,34 @@ func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
 	return t.store.RecordOn(ctx, tx, t.act, cmp.Or(t.result, "done"), numbersOf(rows)...)
 }
 
-func (t *actsTogether) numbers() []int64 {
-	all := make([]int64, len(t.places))
-	for k, i := range t.places {
+func (t *rowTransaction) numbers() []int64 {
+	all := make([]int64, len(t.indexes))
+	for k, i := range t.indexes {
 		all[k] = t.rows[i].Number
 	}
 	return all
 }
 
-// The method chosen returns the rows that this transaction changes. For other rows, chosen stores the reason why they
+// chooseRows returns the rows that this transaction changes. For other rows, chosen stores the reason why they
 // are not changed.
-func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
+func (t *rowTransaction) chooseRows(found map[int64]*actedRow) (rows []*actedRow) {
 	type identity struct {
 		scope int64
 		id    string
 	}
 	had := map[identity]bool{}
-	for _, i := range t.places {
+	for _, i := range t.indexes {
 		r := found[t.rows[i].Number]
 		t.errs[i] = nil
 		switch {
-		case r == nil && len(t.places) > 1:
+		case r == nil && len(t.indexes) > 1:
 			t.busy = append(t.busy, i)
 			continue
 		case r == nil || r.revision != t.rows[i].Revision:
 			t.errs[i] = fmt.Errorf("row %d: %w", t.rows[i].Number, semel.ErrChanged)
 			continue
 		case had[identity{r.scope, string(r.id)}]:
-			t.twins = append(t.twins, i)
+			t.duplicates = append(t.duplicates, i)
 			continue
 		case r.unread != nil:
 			t.errs[i] = r.unread
@@ -199,8 +199,8 @@ func ActedRows(rows ...*actedRow) string {
 
 // turn is a change of a row's marker.
 type turn struct {
-	row *actedRow
-	to  sqlform.Marker
+	row    *actedRow
+	marker sqlform.Marker
 }
 
 type turnArg struct {
@@ -220,7 +220,7 @@ func turnMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, turns ...turn
 	var numbers []int64
 	for _, t := range turns {
 		if r := t.row; r.Owns && r.Outcome != store.Applied {
-			all = append(all, turnArg{database.ActedArg{K: len(all), N: r.Number, R: r.revision}, t.to.Outcome, t.to.Version, hexOf(t.to.Sum),
+			all = append(all, turnArg{database.ActedArg{K: len(all), N: r.Number, R: r.revision}, t.marker.Outcome, t.marker.Version, hexOf(t.marker.Sum),
 				r.Marker.Outcome, r.Marker.Version, hexOf(r.Marker.Sum)})
 			numbers = append(numbers, r.Number)
 		}

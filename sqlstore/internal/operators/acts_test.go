@@ -13,19 +13,19 @@ import (
 
 var errRefused = errors.New("the server shuts down")
 
-// refusing is a driver that returns errRefused for each statement.
-type refusing struct{ mute.Conn }
+// refusingConn is a driver that returns errRefused for each statement.
+type refusingConn struct{ mute.Conn }
 
-func (r refusing) Connect(context.Context) (driver.Conn, error) { return r, nil }
+func (r refusingConn) Connect(context.Context) (driver.Conn, error) { return r, nil }
 
 // ExecContext implements driver.ExecerContext.
-func (refusing) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+func (refusingConn) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
 	return nil, errRefused
 }
 
 // After semel.ErrChanged, an operator would search the change of the row although nobody changed the row.
 func TestAFailedStatementIsNotReportedAsErrChanged(t *testing.T) {
-	db := sql.OpenDB(refusing{})
+	db := sql.OpenDB(refusingConn{})
 	defer func() { _ = db.Close() }()
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {

@@ -25,9 +25,9 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, k
 		if err != nil {
 			return err
 		}
-		row, stepped := r.stored(), false
+		row, stepped := r.toStoredRow(), false
 		var kept []byte
-		var in enclosed
+		var in encryptionColumns
 		if err := tx.QueryRowContext(ctx, db.SQL.Editable, number).Scan(&row.Surrogate, &stepped, &kept, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.S
 	all, err := database.List(ctx, s.db.Pool, s.db.SQL.Edits, func(rows *sql.Rows) (e admin.StoredEdit, err error) {
 		var at int64
 		var before, after, kept []byte
-		var in enclosed
+		var in encryptionColumns
 		if err := rows.Scan(&e.Number, &at, &e.Who, &e.Removed, &kept, &before, &e.SizeBefore, &after, &e.SizeAfter, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
 			return e, err
 		}
@@ -100,26 +100,26 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.S
 	return all, nil
 }
 
-// enclosed contains the columns for the encryption of a row's body: whether the body is encrypted, and the identity to
+// encryptionColumns contains the columns for the encryption of a row's body: whether the body is encrypted, and the identity to
 // which the encryption is bound.
-type enclosed struct{ key, long, consumer, source, envelope []byte }
+type encryptionColumns struct{ key, long, consumer, source, envelope []byte }
 
-func (e *enclosed) of() semel.Key {
+func (e *encryptionColumns) of() semel.Key {
 	id, _ := sqlform.OriginalID(e.key, e.long)
 	return semel.Key{Consumer: string(e.consumer), Source: string(e.source), ID: id}
 }
 
-func (e *enclosed) hide(s *database.DB, body []byte) ([]byte, error) {
+func (e *encryptionColumns) hide(s *database.DB, body []byte) ([]byte, error) {
 	return s.Crypt.Body(e.of(), e.envelope, body)
 }
 
-func (e *enclosed) show(s *database.DB, kept []byte) ([]byte, error) {
+func (e *encryptionColumns) show(s *database.DB, kept []byte) ([]byte, error) {
 	return s.Crypt.ShowBody(e.of(), e.envelope, kept)
 }
 
 // retype stores the type of a row whose edit changes the type, and describes the change. If kind is empty, the row keeps
 // its type.
-func (e *enclosed) retype(ctx context.Context, db *database.DB, tx *sql.Tx, r *actedRow, kind string, c *admin.Change) error {
+func (e *encryptionColumns) retype(ctx context.Context, db *database.DB, tx *sql.Tx, r *actedRow, kind string, c *admin.Change) error {
 	if kind == "" {
 		return nil
 	}

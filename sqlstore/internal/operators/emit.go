@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// caused is a row that a certain message caused.
-type caused struct {
+// causedRow is a row that a certain message caused.
+type causedRow struct {
 	calls.Sent
 	number, revision int64
 }
@@ -42,7 +42,7 @@ func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitte
 }
 
 // causedBy returns the rows that the given causes caused, ordered by number.
-func causedBy(ctx context.Context, db *database.DB, causes [][]byte) (rows []caused, err error) {
+func causedBy(ctx context.Context, db *database.DB, causes [][]byte) (rows []causedRow, err error) {
 	each := make([]int, len(causes))
 	for i := range each {
 		each[i] = i
@@ -64,10 +64,10 @@ func causedBy(ctx context.Context, db *database.DB, causes [][]byte) (rows []cau
 	return rows, nil
 }
 
-func readCaused(ctx context.Context, s *database.DB, causes []any) ([]caused, error) {
+func readCaused(ctx context.Context, s *database.DB, causes []any) ([]causedRow, error) {
 	text, args := s.Bulk(s.SQL.Caused, 1, causes)
-	return database.List(ctx, s.Pool, text, func(rows *sql.Rows) (caused, error) {
-		var c caused
+	return database.List(ctx, s.Pool, text, func(rows *sql.Rows) (causedRow, error) {
+		var c causedRow
 		var sender []byte
 		var since, ended int64
 		err := rows.Scan(&c.number, &c.revision, &sender, &c.State, &c.Started, &c.Finished, &since, &ended, &c.BodyRemoved)
@@ -78,7 +78,7 @@ func readCaused(ctx context.Context, s *database.DB, causes []any) ([]caused, er
 
 // emit schedules a row to run again, if the row's marker has the outcome Applied and the row was not changed after it
 // was read.
-func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error) {
+func emit(ctx context.Context, db *database.DB, c *causedRow) (admin.Emitted, error) {
 	db, err := daily.OfRow(ctx, db, c.number)
 	if err != nil {
 		return admin.Emitted{}, err

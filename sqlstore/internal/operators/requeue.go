@@ -17,18 +17,18 @@ import (
 
 // Requeue implements admin.Requeuer.
 func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return again(ctx, s.db, "retry", admin.RowRetried, a, rows)
+	return requeueNow(ctx, s.db, "retry", admin.RowRetried, a, rows)
 }
 
 // Release implements admin.Requeuer.
 func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	return again(ctx, s.db, "release", admin.RowReleased, a, rows)
+	return requeueNow(ctx, s.db, "release", admin.RowReleased, a, rows)
 }
 
-// again schedules rows to run now.
-func again(ctx context.Context, db *database.DB, verb string, e admin.RowEvent, a store.Act, rows []store.RowRevision) []error {
+// requeueNow schedules rows to run now.
+func requeueNow(ctx context.Context, db *database.DB, verb string, e admin.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	judge := func(r *actedRow) error {
-		if err := admin.MayAct(e, r.stored(), r.due); err != nil {
+		if err := admin.MayAct(e, r.toStoredRow(), r.due); err != nil {
 			return err
 		}
 		return r.mayTakeMarker(r.Others)
@@ -42,14 +42,14 @@ func again(ctx context.Context, db *database.DB, verb string, e admin.RowEvent, 
 			return string(next)
 		})
 	}
-	of := acting{verb: verb, act: a, rows: rows, judge: judge, change: change}
-	return of.carry(ctx, db)
+	of := rowChange{verb: verb, act: a, rows: rows, judge: judge, change: change}
+	return of.apply(ctx, db)
 }
 
-// The method stored converts the row for functions of package admin that check operators' changes.
-func (r *actedRow) stored() *store.StoredRow {
+// toStoredRow converts the row for functions of package admin that check operators' changes.
+func (r *actedRow) toStoredRow() *store.StoredRow {
 	row := &store.StoredRow{Number: r.Number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
-		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}
+		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.lanePosition}
 	if r.unknown {
 		row.CallsStarted = 1
 	}
@@ -58,19 +58,19 @@ func (r *actedRow) stored() *store.StoredRow {
 
 // Reopen implements admin.Requeuer.
 func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	of := acting{verb: "reopen", act: a, rows: rows, change: reopen, judge: func(r *actedRow) error {
-		if err := admin.MayAct(admin.RowReopened, r.stored(), r.due); err != nil {
+	of := rowChange{verb: "reopen", act: a, rows: rows, change: reopen, judge: func(r *actedRow) error {
+		if err := admin.MayAct(admin.RowReopened, r.toStoredRow(), r.due); err != nil {
 			return err
 		}
 		if err := r.mayRun(r.Others); err != nil {
 			return err
 		}
 		if !r.Marked && len(r.conflict) == 0 {
-			return noMarker(r.Number)
+			return noMarkerError(r.Number)
 		}
 		return nil
 	}}
-	return of.carry(ctx, s.db)
+	return of.apply(ctx, s.db)
 }
 
 func reopen(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
@@ -89,10 +89,10 @@ func reopen(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) e
 // errNoMarker is the error for a row whose identity has no marker, so that the row must not be processed.
 var errNoMarker = fmt.Errorf("it has no marker, so the outcome of its identity is unknown: %w", semel.ErrConflict)
 
-func noMarker(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
+func noMarkerError(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
 
-// The method waits reports whether a row waits, and its identity has a waiting marker that belongs to the row.
-func (r *actedRow) waits() bool {
+// isWaiting reports whether a row waits, and its identity has a waiting marker that belongs to the row.
+func (r *actedRow) isWaiting() bool {
 	return r.state.Outcome() == store.Waiting && r.Owns && r.Outcome == store.Waiting
 }
 
@@ -105,14 +105,14 @@ func (r *actedRow) formerConflict() bool {
 // mayTakeMarker returns an error if the row must not get a waiting marker because of the other rows of its
 // identity; see admin.MayRun.
 func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
-	if r.waits() {
+	if r.isWaiting() {
 		return nil
 	}
 	if err := r.mayRun(others); err != nil {
 		return err
 	}
 	if !r.Marked && !r.formerConflict() {
-		return noMarker(r.Number)
+		return noMarkerError(r.Number)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 	var marked, bare []*actedRow
 	for _, r := range rows {
 		switch {
-		case r.waits():
+		case r.isWaiting():
 			continue
 		case r.Marked:
 			marked = append(marked, r)
@@ -149,22 +149,22 @@ func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*acte
 
 // Suppress implements admin.Requeuer.
 func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	judge := func(r *actedRow) error { return admin.MayAct(admin.RowSuppressed, r.stored(), r.due) }
+	judge := func(r *actedRow) error { return admin.MayAct(admin.RowSuppressed, r.toStoredRow(), r.due) }
 	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
 		if err := setAll(ctx, tx, rows, s.SQL.SuppressRows, string(reasonname.Suppressed)); err != nil {
 			return err
 		}
 		return turnAll(ctx, s, tx, rows, store.Parked)
 	}
-	of := acting{verb: "suppress", act: a, rows: rows, judge: judge, change: change}
-	return of.carry(ctx, s.db)
+	of := rowChange{verb: "suppress", act: a, rows: rows, judge: judge, change: change}
+	return of.apply(ctx, s.db)
 }
 
 // Discard implements store.Inbox.
 func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	judge := func(r *actedRow) error { return admin.MayAct(admin.RowDiscarded, r.stored(), r.due) }
-	of := acting{verb: "discard", act: a, rows: rows, judge: judge, change: discard}
-	return of.carry(ctx, s.db)
+	judge := func(r *actedRow) error { return admin.MayAct(admin.RowDiscarded, r.toStoredRow(), r.due) }
+	of := rowChange{verb: "discard", act: a, rows: rows, judge: judge, change: discard}
+	return of.apply(ctx, s.db)
 }
 
 // discard closes rows and their markers, and unblocks the next rows in their lanes.
@@ -174,7 +174,7 @@ func discard(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) 
 	}
 	turns := make([]turn, len(rows))
 	for k, r := range rows {
-		turns[k] = r.closed()
+		turns[k] = r.closedTurn()
 	}
 	if err := turnMarkers(ctx, s, tx, turns...); err != nil {
 		return err

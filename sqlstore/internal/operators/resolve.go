@@ -21,12 +21,12 @@ import (
 
 // Resolve implements admin.Resolver.
 func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
-	of := acting{verb: "resolve", act: a, result: found.String(), rows: rows}
+	of := rowChange{verb: "resolve", act: a, result: found.String(), rows: rows}
 	if err := found.Fits(); err != nil {
-		return of.none(err)
+		return of.repeatError(err)
 	}
 	of.judge = func(r *actedRow) error {
-		if err := admin.MayAct(admin.RowResolved, r.stored(), r.due); err != nil {
+		if err := admin.MayAct(admin.RowResolved, r.toStoredRow(), r.due); err != nil {
 			return err
 		}
 		if found == admin.ResolvedDone {
@@ -43,7 +43,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		}
 		return callAnew(ctx, s, tx, rows)
 	}
-	return of.carry(ctx, s.db)
+	return of.apply(ctx, s.db)
 }
 
 // complete ends rows whose effects exist, and the markers of these rows. The markers must belong to the rows.
@@ -68,22 +68,22 @@ func callAnew(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow
 
 // Skip implements admin.Lines.
 func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	judge := func(r *actedRow) error { return admin.MaySkip(r.stored()) }
+	judge := func(r *actedRow) error { return admin.MaySkip(r.toStoredRow()) }
 	change := func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error {
 		if err := setAll(ctx, tx, rows, s.SQL.SkipRows); err != nil {
 			return err
 		}
 		return ordering.LeaveLines(ctx, s, tx, firstOfLines(rows))
 	}
-	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
+	of := rowChange{verb: "skip", act: a, rows: rows, judge: judge, change: change}
 	for some := range slices.Chunk(rows, mostActed) {
 		// A row that was written while the clock was ahead may wait too long, so Skip first shortens the wait of the
 		// row.
 		if _, _, err := inbox.CutAhead(ctx, s.db, sqlform.JSON(database.NumbersSeen(some))); err != nil {
-			return of.none(s.db.Answer("skip", err))
+			return of.repeatError(s.db.Answer("skip", err))
 		}
 	}
-	return of.carry(ctx, s.db)
+	return of.apply(ctx, s.db)
 }
 
 // SkipTo implements admin.Streams.

@@ -25,7 +25,7 @@ type actedRow struct {
 	// The field due is true if the row can be claimed. The field unknown is true if a call for the row has an unknown
 	// outcome. The field bodiless is true if the body was removed.
 	due, unknown, bodiless bool
-	place                  int64 // position in the row's lane, 0 if the row is in no lane
+	lanePosition           int64 // position in the row's lane, 0 if the row is in no lane
 	stream                 []byte
 	// Marked is true if the identity has a marker, and Marker is the content of this marker. Others contains the other
 	// rows of the identity. Owns is true if the marker belongs to this row; ReadTwins sets Owns.
@@ -65,7 +65,7 @@ func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, 
 		found := sqlform.Acted{Inbox: db.SQL.Inbox, Markers: db.SQL.Markers, Outcome: int64(store.Parked)}
 		var outcome, version sql.NullInt64
 		err := rows.Scan(&r.Number, &r.revision, &found.State, &r.scope, &r.id, &r.conflict, &r.version, &r.sum, &r.due,
-			&r.reason, &r.unknown, &r.line, &r.place, &r.stream, &r.bodiless, &outcome, &version, &r.Marker.Sum)
+			&r.reason, &r.unknown, &r.line, &r.lanePosition, &r.stream, &r.bodiless, &outcome, &version, &r.Marker.Sum)
 		if r.Marked = outcome.Valid; r.Marked {
 			found.Outcome, r.Marker.Version = outcome.Int64, version.Int64
 		}
@@ -115,9 +115,9 @@ func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	return admin.MayRun(r.Number, said, r.Owns, sqlform.StoredTwins(others))
 }
 
-// The method closed returns the change of the marker when a row is closed without an effect. If the row is a conflict
+// closedTurn returns the change of the marker when a row is closed without an effect. If the row is a conflict
 // that has the marker, the marker goes back to the row with the first content.
-func (r *actedRow) closed() turn {
+func (r *actedRow) closedTurn() turn {
 	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}
 	if len(r.conflict) > 0 {
 		to = sqlform.Returned(to, r.Others)

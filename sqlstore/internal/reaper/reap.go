@@ -29,7 +29,7 @@ func (s *Store) Reap(ctx context.Context, o store.Reaping) (done store.Reaped, e
 	own := s.db
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		done = store.Reaped{}
-		if err := patience(ctx, s.db, tx, o.Consumer); err != nil {
+		if err := lockConsumer(ctx, s.db, tx, o.Consumer); err != nil {
 			return err
 		}
 		var r store.Retention
@@ -91,9 +91,9 @@ func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapin
 	return err
 }
 
-// patience makes this process the only process that removes old data of the consumer, or returns database.ErrElsewhere.
-// patience also sets the time for which the transaction waits for locks.
-func patience(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) error {
+// lockConsumer makes this process the only process that removes old data of the consumer, or returns database.ErrElsewhere.
+// lockConsumer also sets the time for which the transaction waits for locks.
+func lockConsumer(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) error {
 	if db.Postgres != nil {
 		var alone bool
 		settings := make([]sql.NullString, 8)
@@ -161,7 +161,7 @@ func reapMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapi
 
 // sqliteReap removes markers after a position, and returns the number of examined markers.
 func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (looked int64, err error) {
-	ids, looked, err := part(ctx, db, tx, after, most, done)
+	ids, looked, err := readPart(ctx, db, tx, after, most, done)
 	if err != nil {
 		return 0, err
 	}
@@ -181,9 +181,9 @@ func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.Re
 	return looked, nil
 }
 
-// The function part reads some markers that are older than their retention. The results are the ids of the markers that
+// readPart reads some markers that are older than their retention. The results are the ids of the markers that
 // may be removed, and the number of examined markers.
-func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (ids [][]byte, looked int64, err error) {
+func readPart(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (ids [][]byte, looked int64, err error) {
 	err = database.EachRow(ctx, tx, db.SQLite.Part, func(rows *sql.Rows) error {
 		var id []byte
 		var goes bool
@@ -239,7 +239,7 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 	if at.Left > 0 {
 		// The position of the scan is stored before markers are removed, because once a marker is removed, duplicates
 		// of its message wait for the commit.
-		if err := walked(ctx, db, tx, o, &at); err != nil {
+		if err := savePosition(ctx, db, tx, o, &at); err != nil {
 			return err
 		}
 		if err := walkOn(ctx, db, tx, o, &at, done); err != nil {
@@ -254,12 +254,12 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 	if at.Left < 0 { // no scan was needed
 		return nil
 	}
-	return walked(ctx, db, tx, o, &at)
+	return savePosition(ctx, db, tx, o, &at)
 }
 
-// The function walked stores the position of the scan. After a complete scan, walked also stores the time up to which
+// savePosition stores the position of the scan. After a complete scan, walked also stores the time up to which
 // markers were removed.
-func walked(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark) error {
+func savePosition(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark) error {
 	if at.ID != "" { // the stored position covers these blocks already
 		return nil
 	}

@@ -29,7 +29,7 @@ const mostSealed = 1000
 // exists.
 func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostSealed)
-	acts, _, err := unsealed(ctx, s.db, s.db.Pool, o.Whole, 1)
+	acts, _, err := nextUnsealed(ctx, s.db, s.db.Pool, o.Whole, 1)
 	if err != nil || len(acts) == 0 {
 		return done, s.db.Answer("seal", err)
 	}
@@ -75,7 +75,7 @@ func seal(ctx context.Context, db *database.DB, tx *sql.Tx, o admin.Sealing) (li
 	if err != nil {
 		return 0, err
 	}
-	acts, at, err := unsealed(ctx, db, tx, o.Whole, o.Most)
+	acts, at, err := nextUnsealed(ctx, db, tx, o.Whole, o.Most)
 	if err != nil || len(acts) == 0 {
 		return 0, err
 	}
@@ -101,9 +101,9 @@ func writeSeal(ctx context.Context, db *database.DB, tx *sql.Tx, l admin.Seal) e
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
 }
 
-// The function unsealed returns the next audit records without a seal, ordered by number, and the time of the
+// nextUnsealed returns the next audit records without a seal, ordered by number, and the time of the
 // database's clock.
-func unsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
+func nextUnsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
 	acts, err = database.List(ctx, in, db.SQL.Unsealed, func(rows *sql.Rows) (a store.Act, err error) {
 		var acted, now int64
 		err = rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &acted, &now)

@@ -61,34 +61,34 @@ type Assembly struct {
 	// keysMutex guards keys. A consumer may open its Redis store during the run, if the store was
 	// unavailable at the start.
 	keysMutex sync.Mutex
-	// The field keys has the opened Redis stores, by name.
-	keys map[string]*keyStore
+	// keyStores has the opened Redis stores, by name.
+	keyStores map[string]*keyStore
 	// hooksMutex guards hooks. Webhook receivers open their servers during a run.
 	hooksMutex sync.Mutex
-	// The field hooks has the webhook servers, by address.
-	hooks map[string]*hookserver.Server
-	// The field unfit maps the names of stores that failed at the start to their errors. All consumers of a
+	// hookServers has the webhook servers, by address.
+	hookServers map[string]*hookserver.Server
+	// failedStores maps the names of stores that failed at the start to their errors. All consumers of a
 	// failed store have on_failure: continue, so the run starts without these consumers.
-	unfit map[string]error
-	// The field runs has the consumers that have not stopped running.
-	runs underWay
+	failedStores map[string]error
+	// activeRuns has the consumers that have not stopped running.
+	activeRuns runRegistry
 }
 
 // Open opens the databases for which want returns true, and does not change them. Open creates a missing
 // database if the function create returns true.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
-	a := &Assembly{policy: p, options: o, unfit: map[string]error{}}
+	a := &Assembly{policy: p, options: o, failedStores: map[string]error{}}
 	for _, named := range p.Stores {
 		if !want(named) || named.Redis != nil { // Redis stores are opened together with their consumers
 			continue
 		}
-		s, err := openStore(named, opening{create: create(named), patient: o.Patient, connections: connections(p, named.Name), log: o.Logger})
+		s, err := openStore(named, openOptions{create: create(named), patient: o.Patient, connections: connections(p, named.Name), log: o.Logger})
 		if errors.Is(err, errNoDatabase) {
 			if err = fmt.Errorf("%w; correct the path", err); !p.Bare {
 				err = fmt.Errorf("%w, or create it: %s", err, p.Command("migrate", "up"))
 			}
 		}
-		if err != nil && a.without(named.Name, err) {
+		if err != nil && a.recordFailedStore(named.Name, err) {
 			continue
 		}
 		if err != nil {
@@ -155,19 +155,19 @@ func (a *Assembly) store(name string) *Store {
 // Runner is a consumer with its source.
 type Runner struct {
 	Consumer
-	source any // the source, or an object that wraps the source
-	ended  func()
+	source    any // the source, or an object that wraps the source
+	markEnded func()
 	// kind is the kind of the source: file, kafka, webhook or none.
 	kind    string
 	outcome outcome
-	// The field continues reports whether the other consumers keep running when this consumer fails.
-	continues bool
+	// continueOnFailure reports whether the other consumers keep running when this consumer fails.
+	continueOnFailure bool
 }
 
 // Run runs the consumer. Until Run returns, consumers that send this consumer's intents do not stop when
 // they are idle.
 func (r *Runner) Run(ctx context.Context) error {
-	defer r.ended()
+	defer r.markEnded()
 	err := r.Consumer.Run(ctx)
 	r.outcome.set(err)
 	return err
@@ -198,9 +198,9 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 		if a.options.Consumer != "" && c.Name != a.options.Consumer {
 			continue
 		}
-		one, err := a.prepared(ctx, c)
+		one, err := a.newRunnerFor(ctx, c)
 		if err != nil && c.ContinueOnFailure && ctx.Err() == nil {
-			one = a.runner(c, unstarted{err}, nil)
+			one = a.newRunner(c, failedConsumer{err}, nil)
 			one.outcome.set(err)
 			err = nil
 		}
@@ -212,20 +212,20 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	return all, nil
 }
 
-// The method prepared creates a consumer and its source.
-func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, error) {
-	if err := a.unfit[c.Store]; err != nil {
+// newRunnerFor creates a consumer and its source.
+func (a *Assembly) newRunnerFor(ctx context.Context, c *policy.Consumer) (*Runner, error) {
+	if err := a.failedStores[c.Store]; err != nil {
 		return nil, err
 	}
 	if a.policy.Generational(c) {
-		turning, err := a.turning(ctx, c)
+		turning, err := a.newGenerationalConsumer(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		return a.runner(c, turning, turning), nil
+		return a.newRunner(c, turning, turning), nil
 	}
 	source, err := a.source(c)
-	if h, is := source.(*hooks); is && err == nil {
+	if h, is := source.(*hookSource); is && err == nil {
 		err = h.open()
 	}
 	if fault := (shape.Fault{}); errors.As(err, &fault) {
@@ -238,13 +238,13 @@ func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, e
 	if err != nil {
 		return nil, err
 	}
-	return a.runner(c, made, source), nil
+	return a.newRunner(c, made, source), nil
 }
 
-// runner registers a consumer that is about to run. The parameter source is the consumer's source, or an
+// newRunner registers a consumer that is about to run. The parameter source is the consumer's source, or an
 // object that wraps the source.
-func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
-	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c), continues: c.ContinueOnFailure}
+func (a *Assembly) newRunner(c *policy.Consumer, made Consumer, source any) *Runner {
+	return &Runner{Consumer: made, source: source, markEnded: a.activeRuns.begin(c.Name), kind: a.SourceKind(c), continueOnFailure: c.ContinueOnFailure}
 }
 
 // PendingAge returns the alert threshold for the age of waiting messages, or 0 if the policy sets none for

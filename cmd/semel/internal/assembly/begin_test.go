@@ -21,7 +21,7 @@ type sealedElsewhere struct {
 	applied       string
 }
 
-func (*sealedElsewhere) place() string           { return "database x" }
+func (*sealedElsewhere) describe() string        { return "database x" }
 func (*sealedElsewhere) explain(err error) error { return err }
 
 func (*sealedElsewhere) Record(context.Context, store.Act) error              { return nil }

@@ -9,22 +9,22 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// The type mute is a database whose server never responds.
-type mute struct {
+// unresponsiveDB is a database whose server never responds.
+type unresponsiveDB struct {
 	database
 	answer chan struct{}
 }
 
-func (m mute) place() string { return "database shop at db:5432" }
+func (m unresponsiveDB) describe() string { return "database shop at db:5432" }
 
-func (m mute) Close() error {
+func (m unresponsiveDB) Close() error {
 	<-m.answer
 	return nil
 }
 
 func TestAStoreThatDoesNotCloseBlocksNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := mute{answer: make(chan struct{})}
+		m := unresponsiveDB{answer: make(chan struct{})}
 		a := &Assembly{Stores: []*Store{{database: m, policy: &policy.Store{Name: "shop"}}}}
 		began := time.Now()
 		err := a.Close()

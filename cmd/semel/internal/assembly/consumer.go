@@ -41,7 +41,7 @@ type Consumer interface {
 // consumer creates a consumer. The parameter src is nil for a consumer that only processes rows of its inbox.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.Source) (Consumer, error) {
 	if s := a.policy.Store(c.Store); s.Redis != nil {
-		return a.keyed(ctx, c, s, src)
+		return a.newKeyedConsumer(ctx, c, s, src)
 	}
 	store := a.store(c.Store)
 	switch {
@@ -50,19 +50,19 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.
 		if err != nil {
 			return nil, err
 		}
-		return store.leased(publish, a.config(c, src))
+		return store.newLeasedConsumer(publish, a.config(c, src))
 	case c.Handler.HTTP != nil:
 		endpoint, err := a.endpoint(c)
 		switch {
 		case err != nil:
 			return nil, err
 		case c.Handler.HTTP.Effects != nil:
-			return a.answered(ctx, c, store, endpoint, a.config(c, src))
+			return a.newEffectsConsumer(ctx, c, store, endpoint, a.config(c, src))
 		}
 		if !c.Handler.HTTP.NoKey {
 			a.logWindow(c, "its message is parked; decide with semel "+boxOf(c)+" resolve")
 		}
-		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, src))
+		return store.newLeasedConsumer(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, src))
 	}
 	handlers, err := a.handlers(ctx, c, store)
 	if err != nil {
@@ -98,10 +98,10 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 	return config
 }
 
-// The function otherwise returns the result that the policy sets for a message whose statement changed a
+// otherwiseAction returns the result that the policy sets for a message whose statement changed a
 // wrong number of rows. The circuit breaker does not count the result of otherwise, or the result that
 // on_precondition sets, as a failure.
-func otherwise(word string) sqlhandler.Otherwise {
+func otherwiseAction(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":
 		return sqlhandler.OtherwisePark
@@ -114,8 +114,8 @@ func otherwise(word string) sqlhandler.Otherwise {
 	}
 }
 
-// writing returns a handler that runs the message's statements and then writes the message's intents.
-func writing[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *semel.Message) error {
+// withIntents returns a handler that runs the message's statements and then writes the message's intents.
+func withIntents[Tx any](one *sqlhandler.Handler, run func(context.Context, Tx, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *semel.Message) error {
 	if !one.HasIntents() {
 		return run
 	}
@@ -152,34 +152,34 @@ func (s *Store) HasUnique(ctx context.Context, constraint string) (bool, error) 
 	return there, s.Failed(err)
 }
 
-// underWay has the consumers of this process whose runs have not ended.
-type underWay struct {
-	mutex sync.Mutex
-	under map[string]bool
+// runRegistry has the consumers of this process whose runs have not ended.
+type runRegistry struct {
+	mutex   sync.Mutex
+	running map[string]bool
 }
 
 // begin registers a consumer that is about to run. The caller must call the returned function ended when the
 // run has ended.
-func (r *underWay) begin(name string) (ended func()) {
+func (r *runRegistry) begin(name string) (ended func()) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.under == nil {
-		r.under = map[string]bool{}
+	if r.running == nil {
+		r.running = map[string]bool{}
 	}
-	r.under[name] = true
+	r.running[name] = true
 	return func() {
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
-		delete(r.under, name)
+		delete(r.running, name)
 	}
 }
 
-// anyOf reports whether at least one of the named consumers is running.
-func (r *underWay) anyOf(names []string) bool {
+// hasAny reports whether at least one of the named consumers is running.
+func (r *runRegistry) hasAny(names []string) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, name := range names {
-		if r.under[name] {
+		if r.running[name] {
 			return true
 		}
 	}
@@ -194,7 +194,7 @@ func (a *Assembly) mayEnd(c *policy.Consumer) func() bool {
 	if writers == nil {
 		return nil
 	}
-	return func() bool { return !a.runs.anyOf(writers) }
+	return func() bool { return !a.activeRuns.hasAny(writers) }
 }
 
 // writersTo returns the consumers that write intents for a sender. writersTo leaves out consumers for which

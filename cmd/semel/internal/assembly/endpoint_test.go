@@ -12,8 +12,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// calling is a policy with a consumer and a sender that both call an HTTP endpoint.
-const calling = `version: 1
+// callingPolicy is a policy with a consumer and a sender that both call an HTTP endpoint.
+const callingPolicy = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources: {orders: {file: {path: in.jsonl, format: cloudevents}}}
 consumers:
@@ -39,9 +39,9 @@ consumers:
     handler: {http: {url: "${URL}"}}
 `
 
-func callingAt(t *testing.T, url string) *policy.Policy {
+func callingPolicyAt(t *testing.T, url string) *policy.Policy {
 	t.Helper()
-	p, faults := policy.Parse("semel.yaml", []byte(calling), func(string) (string, bool) { return url, true })
+	p, faults := policy.Parse("semel.yaml", []byte(callingPolicy), func(string) (string, bool) { return url, true })
 	if p == nil {
 		t.Fatal(faults)
 	}
@@ -55,7 +55,7 @@ func TestTheDisplayedKeyIsTheSentKey(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer server.Close()
-	a := &Assembly{policy: callingAt(t, server.URL)}
+	a := &Assembly{policy: callingPolicyAt(t, server.URL)}
 	for _, c := range a.policy.Consumers {
 		t.Run("E3_of_"+c.Name, func(t *testing.T) {
 			endpoint, err := a.endpoint(c)
@@ -75,7 +75,7 @@ func TestTheDisplayedKeyIsTheSentKey(t *testing.T) {
 
 func TestThePolicyDecidesAboutEffectsThatChangeNothing(t *testing.T) {
 	want := map[string]sqlhandler.Otherwise{"as_said": sqlhandler.OtherwisePark, "as_usual": sqlhandler.OtherwiseUnmet}
-	all := named(callingAt(t, "http://127.0.0.1:1").Consumers[0])
+	all := namedStatements(callingPolicyAt(t, "http://127.0.0.1:1").Consumers[0])
 	for _, s := range all {
 		if s.Statement.Otherwise != want[s.Name] {
 			t.Errorf("K10: %s: %v", s.Name, s.Statement.Otherwise)

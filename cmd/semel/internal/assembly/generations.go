@@ -22,34 +22,34 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// turning is a consumer with generations. When another generation becomes active during the run, turning
+// generationalConsumer is a consumer with generations. When another generation becomes active during the run, turning
 // creates the consumer again for that generation, with a new source.
-type turning struct {
+type generationalConsumer struct {
 	assembly *Assembly
 	policy   *policy.Consumer
 
-	mutex  sync.Mutex
-	now    atWork       // guarded by mutex
-	before semel.Counts // counts of generations that are no longer active; guarded by mutex
-	used   bool         // the first consumer has run; guarded by mutex
+	mutex         sync.Mutex
+	running       currentConsumer // guarded by mutex
+	earlierCounts semel.Counts    // counts of generations that are no longer active; guarded by mutex
+	used          bool            // the first consumer has run; guarded by mutex
 }
 
-// atWork is a consumer that works in one generation.
-type atWork struct {
+// currentConsumer is a consumer that works in one generation.
+type currentConsumer struct {
 	Consumer
 	source source.Source
 	number int64
 }
 
-// turning creates the consumer for the active generation before the run, so that faults of the consumer are
+// newGenerationalConsumer creates the consumer for the active generation before the run, so that faults of the consumer are
 // found early.
-func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, error) {
-	t := &turning{assembly: a, policy: c}
+func (a *Assembly) newGenerationalConsumer(ctx context.Context, c *policy.Consumer) (*generationalConsumer, error) {
+	t := &generationalConsumer{assembly: a, policy: c}
 	number, err := a.active(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	t.now, err = a.makeIn(ctx, c, consumer.Generation{Number: number})
+	t.running, err = a.makeIn(ctx, c, consumer.Generation{Number: number})
 	return t, err
 }
 
@@ -95,7 +95,7 @@ func (a *Assembly) enter(ctx context.Context, c *policy.Consumer) error {
 }
 
 // makeIn creates the consumer in a generation, with a separate source.
-func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.Generation) (atWork, error) {
+func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.Generation) (currentConsumer, error) {
 	c := *of
 	c.In = &g
 	if g.Building {
@@ -105,13 +105,13 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 	}
 	source, err := a.source(&c)
 	if fault := (shape.Fault{}); errors.As(err, &fault) {
-		return atWork{}, fault
+		return currentConsumer{}, fault
 	}
 	if err != nil {
-		return atWork{}, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
+		return currentConsumer{}, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
 	}
 	one, err := a.consumer(ctx, &c, source)
-	return atWork{one, source, g.Number}, err
+	return currentConsumer{one, source, g.Number}, err
 }
 
 // inGeneration creates the named consumer. The name of the consumer may contain a generation.
@@ -139,9 +139,9 @@ func (a *Assembly) inGeneration(ctx context.Context, name string, src source.Sou
 }
 
 // Run implements Consumer.
-func (t *turning) Run(ctx context.Context) error {
+func (t *generationalConsumer) Run(ctx context.Context) error {
 	return consumer.InGenerations(ctx, t.assembly.store(t.policy.Store), t.policy.Name, func(ctx context.Context, g consumer.Generation) error {
-		one, err := t.in(ctx, g)
+		one, err := t.consumerOf(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -149,11 +149,11 @@ func (t *turning) Run(ctx context.Context) error {
 	})
 }
 
-// The method "in" returns the consumer for a generation. The first call of the method returns the consumer
+// consumerOf returns the consumer for a generation. The first call of the method returns the consumer
 // that was created at the start. Later calls create a new consumer.
-func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, error) {
+func (t *generationalConsumer) consumerOf(ctx context.Context, g consumer.Generation) (Consumer, error) {
 	t.mutex.Lock()
-	now, used := t.now, t.used
+	now, used := t.running, t.used
 	t.used = true
 	t.mutex.Unlock()
 	if !used && now.number == g.Number {
@@ -168,57 +168,57 @@ func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, erro
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.before = sum(t.before, now.Counts())
-	t.now = next
+	t.earlierCounts = sum(t.earlierCounts, now.Counts())
+	t.running = next
 	return next, nil
 }
 
-func (t *turning) current() atWork {
+func (t *generationalConsumer) current() currentConsumer {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return t.now
+	return t.running
 }
 
 // Work implements Consumer.
-func (t *turning) Work(ctx context.Context, numbers ...int64) error {
+func (t *generationalConsumer) Work(ctx context.Context, numbers ...int64) error {
 	return t.current().Work(ctx, numbers...)
 }
 
 // Preview implements Consumer.
-func (t *turning) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
+func (t *generationalConsumer) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	return t.current().Preview(ctx, all)
 }
 
 // Counts implements Consumer. Counts returns the sum over all generations of this run.
-func (t *turning) Counts() semel.Counts {
+func (t *generationalConsumer) Counts() semel.Counts {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return sum(t.before, t.now.Counts())
+	return sum(t.earlierCounts, t.running.Counts())
 }
 
 // Unfinished implements Consumer.
-func (t *turning) Unfinished() []semel.Unfinished { return t.current().Unfinished() }
+func (t *generationalConsumer) Unfinished() []semel.Unfinished { return t.current().Unfinished() }
 
 // Ready implements Consumer.
-func (t *turning) Ready() (bool, string) { return t.current().Ready() }
+func (t *generationalConsumer) Ready() (bool, string) { return t.current().Ready() }
 
 // Alive implements Consumer.
-func (t *turning) Alive() (bool, string) { return t.current().Alive() }
+func (t *generationalConsumer) Alive() (bool, string) { return t.current().Alive() }
 
 // StoreDown implements Consumer.
-func (t *turning) StoreDown() (time.Time, string) { return t.current().StoreDown() }
+func (t *generationalConsumer) StoreDown() (time.Time, string) { return t.current().StoreDown() }
 
 // Load implements Consumer.
-func (t *turning) Load() measure.Load { return t.current().Load() }
+func (t *generationalConsumer) Load() measure.Load { return t.current().Load() }
 
-func (t *turning) line() string {
+func (t *generationalConsumer) line() string {
 	if s, ok := t.current().source.(interface{ line() string }); ok {
 		return s.line()
 	}
 	return ""
 }
 
-func (t *turning) readBefore() (int64, bool) {
+func (t *generationalConsumer) readBefore() (int64, bool) {
 	if s, ok := t.current().source.(interface{ readBefore() (int64, bool) }); ok {
 		return s.readBefore()
 	}
@@ -250,7 +250,7 @@ func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Re
 	if err != nil {
 		return nil, err
 	}
-	return a.runner(c, one.Consumer, one.source), nil
+	return a.newRunner(c, one.Consumer, one.source), nil
 }
 
 // Far returns a function that reports how far a rebuild has read the consumer's source. The caller must call

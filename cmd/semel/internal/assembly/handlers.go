@@ -35,17 +35,17 @@ type step struct {
 }
 
 // A function of type runs executes the statements for a message in a transaction.
-type runs[Tx any] = func(context.Context, Tx, *semel.Message) error
+type handlerFunc[Tx any] = func(context.Context, Tx, *semel.Message) error
 
-// The function handled returns a function that sends each statement separately.
-func handled(one *sqlhandler.Handler) runs[*sql.Tx] { return one.Handle }
+// runSeparately returns a function that sends each statement separately.
+func runSeparately(one *sqlhandler.Handler) handlerFunc[*sql.Tx] { return one.Handle }
 
-// The function queued returns a function that queues the statements, so that pgx sends them together.
-func queued(one *sqlhandler.Handler) runs[*pgxstore.Queue] { return one.Queue }
+// runQueued returns a function that queues the statements, so that pgx sends them together.
+func runQueued(one *sqlhandler.Handler) handlerFunc[*pgxstore.Queue] { return one.Queue }
 
-// The function made creates the consumer with the given handlers, for a store with transactions of type Tx.
-func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
-	as := func(one *sqlhandler.Handler) runs[Tx] { return writing(one, run(one), w) }
+// newTxConsumer creates the consumer with the given handlers, for a store with transactions of type Tx.
+func newTxConsumer[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) handlerFunc[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
+	as := func(one *sqlhandler.Handler) handlerFunc[Tx] { return withIntents(one, run(one), w) }
 	if h.steps == nil {
 		return consumer.New(st, dispatch(h.byType, as), config)
 	}
@@ -60,11 +60,11 @@ func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler
 }
 
 // dispatch returns a handler that chooses the statements by message type.
-func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Handler) runs[Tx]) runs[Tx] {
+func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Handler) handlerFunc[Tx]) handlerFunc[Tx] {
 	if only := h[""]; only != nil {
 		return as(only)
 	}
-	byType := map[string]runs[Tx]{}
+	byType := map[string]handlerFunc[Tx]{}
 	for name, one := range h {
 		byType[name] = as(one)
 	}
@@ -103,10 +103,10 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 		if s.Upsert != nil && store.policy.SQLite != nil {
 			text, _ = s.Upsert.NamedSQLite() // the policy was checked, so no fault is possible
 		}
-		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: text, Upsert: s.Upsert != nil, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)})
+		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: text, Upsert: s.Upsert != nil, Rows: s.Rows, Otherwise: otherwiseAction(s.Otherwise)})
 	}
 	if key := c.Strategy.BusinessKey; key != nil {
-		config.Violates = store.violates(key.Constraint)
+		config.Violates = store.violationCheck(key.Constraint)
 	}
 	for _, n := range all.Intents {
 		one := sqlhandler.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Recipient: n.Recipient, Key: n.Key}
@@ -201,7 +201,7 @@ func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, e
 		Brokers: h.Brokers, Topic: h.Topic, TopicHeader: h.TopicHeader, Topics: h.Topics, Timeout: h.Timeout, ClientID: h.ClientID,
 		Logger: a.options.Logger.With(slog.String("consumer", c.Name)),
 	}
-	security := security{policy: a.policy, at: "consumers." + c.Name + ".handler.kafka"}
+	security := security{policy: a.policy, path: "consumers." + c.Name + ".handler.kafka"}
 	var err error
 	if config.TLS, err = security.tls(h.TLS); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
 // effects compiles the statements that the responses of an endpoint may name. The database prepares each
 // statement, which finds further faults.
 func (a *Assembly) effects(ctx context.Context, c *policy.Consumer, st *Store) (*sqlhandler.Effects, error) {
-	effects, err := sqlhandler.CompileEffects(c.Dialect(st.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
+	effects, err := sqlhandler.CompileEffects(c.Dialect(st.policy), namedStatements(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: handler.http.effects: %w", c.Name, err)
 	}
@@ -240,8 +240,8 @@ func (a *Assembly) effects(ctx context.Context, c *policy.Consumer, st *Store) (
 	return effects, nil
 }
 
-// answered creates the consumer for an endpoint whose responses name SQL statements and intents.
-func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
+// newEffectsConsumer creates the consumer for an endpoint whose responses name SQL statements and intents.
+func (a *Assembly) newEffectsConsumer(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
 	effects, err := a.effects(ctx, c, st)
 	if err != nil {
 		return nil, err
@@ -249,11 +249,11 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, 
 	if c.Handler.HTTP.Pure {
 		a.options.Logger.Info("the endpoint changes nothing: calls need no claim and may be repeated, and the first answer that is committed counts", "consumer", c.Name)
 	}
-	return st.answered(asking(endpoint, effects), effects, config)
+	return st.newEffectsConsumer(newAsker(endpoint, effects), effects, config)
 }
 
-// asking returns a function that calls the endpoint and parses its response.
-func asking(endpoint *httphandler.Handler, effects *sqlhandler.Effects) asker {
+// newAsker returns a function that calls the endpoint and parses its response.
+func newAsker(endpoint *httphandler.Handler, effects *sqlhandler.Effects) asker {
 	return func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
 		answer, err := endpoint.Ask(ctx, m)
 		if err != nil || answer == nil {
@@ -263,9 +263,9 @@ func asking(endpoint *httphandler.Handler, effects *sqlhandler.Effects) asker {
 	}
 }
 
-// applying returns a handler that applies a response: first the statements, then the intents, then the
+// newAnswerHandler returns a handler that applies a response: first the statements, then the intents, then the
 // result.
-func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error {
+func newAnswerHandler[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error {
 	return func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
 		if err := run(ctx, tx, answer, m); err != nil {
 			return err
@@ -283,9 +283,9 @@ func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.M
 }
 
 // The function named returns the statements that the policy defines for responses.
-func named(c *policy.Consumer) (all []sqlhandler.Named) {
+func namedStatements(c *policy.Consumer) (all []sqlhandler.Named) {
 	for _, s := range c.Handler.HTTP.Effects.Statements {
-		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)}}
+		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwiseAction(s.Otherwise)}}
 		for _, p := range s.Params {
 			one.Params = append(one.Params, sqlhandler.TypedParam(p))
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// written writes a PEM block to a file.
-func written(t *testing.T, folder, name, kind string, der []byte) {
+// writePEM writes a PEM block to a file.
+func writePEM(t *testing.T, folder, name, kind string, der []byte) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
@@ -44,8 +44,8 @@ func ownCertificate(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written(t, folder, "me.pem", "CERTIFICATE", der)
-	written(t, folder, "me.key", "PRIVATE KEY", secret)
+	writePEM(t, folder, "me.pem", "CERTIFICATE", der)
+	writePEM(t, folder, "me.key", "PRIVATE KEY", secret)
 }
 
 func TestTheKeysOfAnEndpointAreApplied(t *testing.T) {
@@ -59,9 +59,9 @@ func TestTheKeysOfAnEndpointAreApplied(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	folder := t.TempDir()
-	written(t, folder, "ca.pem", "CERTIFICATE", server.Certificate().Raw)
+	writePEM(t, folder, "ca.pem", "CERTIFICATE", server.Certificate().Raw)
 	ownCertificate(t, folder)
-	p := parsed(t, folder, `        headers: {Authorization: "Bearer ${SECRET}"}
+	p := parseEndpointPolicy(t, folder, `        headers: {Authorization: "Bearer ${SECRET}"}
         pass: [x-tenant]
         timeout: 5s
         max_retry_after: 90s
@@ -83,8 +83,8 @@ func TestTheKeysOfAnEndpointAreApplied(t *testing.T) {
 	}
 }
 
-// The function parsed returns a policy with an endpoint at url and further keys of the endpoint.
-func parsed(t *testing.T, folder, keys, url string) *policy.Policy {
+// parseEndpointPolicy returns a policy with an endpoint at url and further keys of the endpoint.
+func parseEndpointPolicy(t *testing.T, folder, keys, url string) *policy.Policy {
 	t.Helper()
 	text := `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
@@ -116,7 +116,7 @@ func TestUnusableFilesOfAnEndpoint(t *testing.T) {
 		"        tls: {cert: me.key, key: me.pem}\n":   "handler.http.tls.cert: ",
 		"        tls: {cert: me.pem, key: none.key}\n": "handler.http.tls.cert: ",
 	} {
-		p := parsed(t, folder, keys, "https://bank.example")
+		p := parseEndpointPolicy(t, folder, keys, "https://bank.example")
 		if _, err := (&Assembly{policy: p}).endpoint(p.Consumers[0]); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", keys, err)
 		}

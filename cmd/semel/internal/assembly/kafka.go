@@ -20,8 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// topics is a Kafka source that reports its consumer's lag.
-type topics struct {
+// monitoredTopics is a Kafka source that reports its consumer's lag.
+type monitoredTopics struct {
 	*kafka.Source
 	*lanes
 }
@@ -36,7 +36,7 @@ func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (source.Sou
 	if err != nil {
 		return nil, err
 	}
-	return &topics{src, lanes}, nil
+	return &monitoredTopics{src, lanes}, nil
 }
 
 // kafkaConfig returns the Kafka configuration for one consumer. Each consumer reads the source separately.
@@ -57,7 +57,7 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 	if c.DeadLetter != nil {
 		config.DeadLetters = c.DeadLetter.Topic
 	}
-	security := security{policy: a.policy, at: "sources." + s.Name + ".kafka"}
+	security := security{policy: a.policy, path: "sources." + s.Name + ".kafka"}
 	var err error
 	if config.TLS, err = security.tls(k.TLS); err != nil {
 		return kafka.Config{}, err
@@ -70,12 +70,12 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 // fault of the policy, and does not contain the content of a file.
 type security struct {
 	policy *policy.Policy
-	// The field at is the path of the source's key kafka in the policy.
-	at string
+	// path is the path of the source's key kafka in the policy.
+	path string
 }
 
 func (s security) fault(key string, err error, remedy string) error {
-	return s.policy.Fault(s.at+"."+key, err.Error(), remedy)
+	return s.policy.Fault(s.path+"."+key, err.Error(), remedy)
 }
 
 // tls returns the TLS settings, or nil if the policy sets none.

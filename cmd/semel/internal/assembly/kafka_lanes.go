@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// patience is the age from which a message that is neither acked nor nacked is logged, and the interval
+// unsettledAge is the age from which a message that is neither acked nor nacked is logged, and the interval
 // between such log lines.
-const patience = time.Minute
+const unsettledAge = time.Minute
 
 // lanes has the states of one consumer's partitions. From the states of the partitions, lanes formats a line
 // for the terminal, and logs a warning if a message delays a partition. The Kafka adapter itself warns about
@@ -57,20 +57,20 @@ func (l *lanes) observe(states []kafka.LaneState) {
 // nack. A partition whose fetched messages are all acked is not logged, even if the partition has a lag.
 func (l *lanes) warn(now time.Time) {
 	stuck := slices.DeleteFunc(slices.Collect(maps.Values(l.known)), func(s lane) bool {
-		return s.Unsettled == 0 || now.Sub(s.Oldest) < patience
+		return s.Unsettled == 0 || now.Sub(s.Oldest) < unsettledAge
 	})
-	if len(stuck) == 0 || now.Sub(l.warned) < patience {
+	if len(stuck) == 0 || now.Sub(l.warned) < unsettledAge {
 		return
 	}
 	l.warned = now
 	worst := slices.MinFunc(stuck, func(a, b lane) int { return a.Oldest.Compare(b.Oldest) })
 	l.log.Warn("a partition makes no progress: its oldest message is not settled; it is running, or waits for its next attempt or for the store",
 		slog.String("topic", worst.Topic), slog.Int("partition", int(worst.Partition)), slog.Duration("for", now.Sub(worst.Oldest).Round(time.Second)),
-		slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
+		slog.Int64("behind", max(worst.lag(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
 }
 
-// The method "behind" returns the number of records that are not acked, or -1 if the number is unknown.
-func (s lane) behind() int64 {
+// lag returns the number of records that are not acked, or -1 if the number is unknown.
+func (s lane) lag() int64 {
 	switch {
 	case s.End < 0:
 		return -1
@@ -92,7 +92,7 @@ func (l *lanes) line() string {
 	var paused, heldUp, standing int
 	var oldest time.Time
 	for _, s := range l.known {
-		if n := s.behind(); n >= 0 {
+		if n := s.lag(); n >= 0 {
 			records, known = records+n, true
 		}
 		if s.Unsettled > 0 && (oldest.IsZero() || s.Oldest.Before(oldest)) {
@@ -116,12 +116,12 @@ func (l *lanes) line() string {
 		parts = append(parts, fmt.Sprintf("oldest %v", l.now().Sub(oldest).Round(time.Second)))
 	}
 	parts = append(parts, fmt.Sprintf("partitions %d", len(l.known)))
-	parts = append(parts, someOf("paused", paused)...)
-	parts = append(parts, someOf("held up", heldUp)...)
-	return strings.Join(append(parts, someOf("standing", standing)...), "  ")
+	parts = append(parts, describeCount("paused", paused)...)
+	parts = append(parts, describeCount("held up", heldUp)...)
+	return strings.Join(append(parts, describeCount("standing", standing)...), "  ")
 }
 
-func someOf(what string, n int) []string {
+func describeCount(what string, n int) []string {
 	if n == 0 {
 		return nil
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// shop is a policy with one Kafka source. Test cases insert further keys of the source after the key topics.
-const shop = `version: 1
+// kafkaPolicy is a policy with one Kafka source. Test cases insert further keys of the source after the key topics.
+const kafkaPolicy = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources:
   payments:
@@ -36,14 +36,14 @@ consumers:
   billing: {from: payments, store: shop, identity: {id: id}, CONSUMER handler: {sql: {statements: [select 1]}}}
 `
 
-// The function configured returns the Kafka configuration for the policy's only consumer.
-func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Config, error) {
+// loadKafkaConfig returns the Kafka configuration for the policy's only consumer.
+func loadKafkaConfig(t *testing.T, folder, consumer string, keys ...string) (kafka.Config, error) {
 	t.Helper()
 	topics := "topics: [payments, refunds]"
 	if slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "topic_pattern:") }) {
 		topics = ""
 	}
-	text := strings.NewReplacer("TOPICS", topics, "KEYS", strings.Join(keys, "\n      "), "CONSUMER", consumer).Replace(shop)
+	text := strings.NewReplacer("TOPICS", topics, "KEYS", strings.Join(keys, "\n      "), "CONSUMER", consumer).Replace(kafkaPolicy)
 	env := func(name string) (string, bool) { return "hunter2", name == "SECRET" }
 	p, faults := policy.Parse(filepath.Join(folder, "semel.yaml"), []byte(text), env)
 	if len(faults) > 0 {
@@ -53,8 +53,8 @@ func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Co
 	return a.kafkaConfig(p.Consumers[0], p.Sources[0], newLanes(a.options.Logger, time.Now))
 }
 
-// The function settled returns a configuration without the fields that cannot be compared.
-func settled(t *testing.T, c kafka.Config) kafka.Config {
+// comparableConfig returns a configuration without the fields that cannot be compared.
+func comparableConfig(t *testing.T, c kafka.Config) kafka.Config {
 	t.Helper()
 	if c.Logger == nil || c.Observe == nil {
 		t.Error("the client's warnings and lanes have no receiver")
@@ -91,8 +91,8 @@ func TestThePolicySetsTheConfigurationOfTheAdapter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := usual
 			c.want(&want)
-			got, err := configured(t, t.TempDir(), c.consumer, c.keys...)
-			if got = settled(t, got); err != nil || !reflect.DeepEqual(got, want) {
+			got, err := loadKafkaConfig(t, t.TempDir(), c.consumer, c.keys...)
+			if got = comparableConfig(t, got); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%+v, %v, want %+v", got, err, want)
 			}
 		})
@@ -102,7 +102,7 @@ func TestThePolicySetsTheConfigurationOfTheAdapter(t *testing.T) {
 func TestAPolicyCanSetEveryFieldOfTheConfiguration(t *testing.T) {
 	folder := t.TempDir()
 	certificate(t, folder)
-	config, err := configured(t, folder, "dead_letter: {topic: dead}, retry: {on_exhausted: dead_letter},", "group: g", "instance: i", "start: now", "on_lost_records: go_on", "rack: r", "max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB",
+	config, err := loadKafkaConfig(t, folder, "dead_letter: {topic: dead}, retry: {on_exhausted: dead_letter},", "group: g", "instance: i", "start: now", "on_lost_records: go_on", "rack: r", "max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB",
 		"isolation: read_uncommitted", "format: cloudevents", "tls: {ca: ca.pem}", `sasl: {plain: {user: u, password: "${SECRET}"}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -148,17 +148,17 @@ func write(t *testing.T, folder, name string, text []byte) {
 func TestConnectionsAreEncryptedAsThePolicySays(t *testing.T) {
 	folder := t.TempDir()
 	certificate(t, folder)
-	config, err := configured(t, folder, "", "tls: {ca: ca.pem, cert: cert.pem, key: key.pem, server_name: kafka.example}")
+	config, err := loadKafkaConfig(t, folder, "", "tls: {ca: ca.pem, cert: cert.pem, key: key.pem, server_name: kafka.example}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := config.TLS; c == nil || c.RootCAs == nil || len(c.Certificates) != 1 || c.ServerName != "kafka.example" || c.InsecureSkipVerify {
 		t.Errorf("%+v", config.TLS)
 	}
-	if config, err = configured(t, folder, "", "tls: true"); err != nil || config.TLS == nil || config.TLS.RootCAs != nil {
+	if config, err = loadKafkaConfig(t, folder, "", "tls: true"); err != nil || config.TLS == nil || config.TLS.RootCAs != nil {
 		t.Errorf("with the system's authorities: %+v %v", config.TLS, err)
 	}
-	if config, err = configured(t, folder, "", "tls: false"); err != nil || config.TLS != nil {
+	if config, err = loadKafkaConfig(t, folder, "", "tls: false"); err != nil || config.TLS != nil {
 		t.Errorf("without TLS: %+v %v", config.TLS, err)
 	}
 }
@@ -174,7 +174,7 @@ func TestAConsumerLogsInAsThePolicySays(t *testing.T) {
 		`sasl: {oauthbearer: {token: "${SECRET}"}}`:               {"OAUTHBEARER", "Bearer hunter2"},
 		`sasl: {oauthbearer: {token_file: secret}}`:               {"OAUTHBEARER", "Bearer from a file"},
 	} {
-		config, err := configured(t, folder, "", "tls: true", keys)
+		config, err := loadKafkaConfig(t, folder, "", "tls: true", keys)
 		if err != nil || len(config.SASL) != 1 {
 			t.Fatalf("%s: %v", keys, err)
 		}
@@ -197,7 +197,7 @@ func hello(t *testing.T, c kafka.Config) string {
 func TestASecretInAFileIsReadAtEveryLogin(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "token", []byte("first"))
-	config, err := configured(t, folder, "", "tls: true", "sasl: {oauthbearer: {token_file: token}}")
+	config, err := loadKafkaConfig(t, folder, "", "tls: true", "sasl: {oauthbearer: {token_file: token}}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestUnreadableFilesOfTLSAndSASLAreFaultsWithAPosition(t *testing.T) {
 		"tls: true\n      sasl: {oauthbearer: {token_file: two}}":       "9:40: sources.payments.kafka.sasl.oauthbearer.token_file: ",
 		"tls: true\n      sasl: {plain: {user: u, password_file: two}}": "sasl.plain.password_file: ",
 	} {
-		_, err := configured(t, folder, "", keys)
+		_, err := loadKafkaConfig(t, folder, "", keys)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want %q", keys, err, want)
 		}
@@ -301,7 +301,7 @@ func TestAnUnsettledMessageIsLoggedOnceAMinute(t *testing.T) {
 func TestTheLongestWaitIsLogged(t *testing.T) {
 	l, now, log := watch()
 	since := *now
-	*now = now.Add(2 * patience)
+	*now = now.Add(2 * unsettledAge)
 	l.observe([]kafka.LaneState{
 		{Topic: "a", Partition: 1, Committed: 7, Delivered: 9, End: 9, Unsettled: 2, Oldest: since.Add(time.Second)},
 		{Topic: "a", Partition: 2, Committed: 7, Delivered: 9, End: 9, Unsettled: 2, Oldest: since},

@@ -19,7 +19,7 @@ func TestACertificateInAPipeDoesNotBlock(t *testing.T) {
 	for _, pair := range [][2]string{{pipe, pipe}, {"/dev/null", pipe}} {
 		ended := make(chan error, 1)
 		go func() {
-			_, err := security{policy: &policy.Policy{}, at: "x"}.tls(&policy.TLS{Cert: pair[0], Key: pair[1]})
+			_, err := security{policy: &policy.Policy{}, path: "x"}.tls(&policy.TLS{Cert: pair[0], Key: pair[1]})
 			ended <- err
 		}()
 		select {

@@ -38,13 +38,13 @@ func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 	}
 	t.Run("K2_no_key_is_parsed_and_forgotten", func(t *testing.T) {
 		for _, part := range []reflect.Type{reflect.TypeFor[policy.Store](), reflect.TypeFor[policy.Source](), reflect.TypeFor[policy.Consumer](), reflect.TypeFor[policy.Listen](), reflect.TypeFor[policy.Traces](), reflect.TypeFor[policy.Recorder]()} {
-			forgotten(t, part, read, map[reflect.Type]bool{})
+			reportUnread(t, part, read, map[reflect.Type]bool{})
 		}
 	})
 }
 
-// forgotten reports fields of the policy's structs that no code reads.
-func forgotten(t *testing.T, of reflect.Type, read map[string]bool, seen map[reflect.Type]bool) {
+// reportUnread reports fields of the policy's structs that no code reads.
+func reportUnread(t *testing.T, of reflect.Type, read map[string]bool, seen map[reflect.Type]bool) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 		of = of.Elem()
 	}
@@ -57,6 +57,6 @@ func forgotten(t *testing.T, of reflect.Type, read map[string]bool, seen map[ref
 		if f.IsExported() && !read[f.Name] {
 			t.Errorf("the field %s of policy.%s is read from the file and used nowhere", f.Name, of.Name())
 		}
-		forgotten(t, f.Type, read, seen)
+		reportUnread(t, f.Type, read, seen)
 	}
 }

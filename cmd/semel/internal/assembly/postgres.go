@@ -34,7 +34,7 @@ type postgres struct {
 const connectTimeout = 10 * time.Second
 
 // openPostgres opens a store without connecting yet.
-func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
+func openPostgres(p *policy.Postgres, o openOptions) (tables, database, error) {
 	to, listen, err := connectionStrings(p)
 	if err != nil {
 		return nil, nil, err
@@ -90,7 +90,7 @@ func poolConfig(text string, connections int) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-func (d *postgres) place() string {
+func (d *postgres) describe() string {
 	c := d.pool.Config().ConnConfig
 	return fmt.Sprintf("database %s at %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
 }
@@ -123,21 +123,21 @@ func (d *postgres) explain(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		text = "the server did not answer in time; check whether it hangs, whether the host in the url is right, and whether a firewall blocks connections: " + text
 	}
-	return &remedied{text, err}
+	return &remedyError{text, err}
 }
 
 func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (int, error) {
-	if queues(c) {
+	if usesQueue(c) {
 		return h.TryQueued(ctx, d.db, d.direct)
 	}
 	return h.Try(ctx, d.db)
 }
 
-// The function queues reports whether the consumer's statements are queued. A violation of a business key is
+// usesQueue reports whether the consumer's statements are queued. A violation of a business key is
 // only recognised if each statement is sent separately.
-func queues(c *policy.Consumer) bool { return c.Strategy.BusinessKey == nil }
+func usesQueue(c *policy.Consumer) bool { return c.Strategy.BusinessKey == nil }
 
-func (d *postgres) violates(constraint string) func(error) bool {
+func (d *postgres) violationCheck(constraint string) func(error) bool {
 	return func(err error) bool { return sqlstore.Violates(err, constraint) }
 }
 
@@ -145,40 +145,40 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 	plain, direct := d.plain, d.direct
 	if c.Dedup != nil {
 		var err error
-		if plain, direct, err = d.adopt(ctx, adopted(c)); err != nil {
+		if plain, direct, err = d.adopt(ctx, adoptedTable(c)); err != nil {
 			return nil, err
 		}
 	}
 	if c.Retention.DailyPartitions {
 		var err error
-		if plain, direct, err = d.dated(ctx, c); err != nil {
+		if plain, direct, err = d.withDailyPartitions(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	if queues(c) {
+	if usesQueue(c) {
 		w, err := consumer.NewIntents(d.direct.Queued()) // senders read only Semel's tables, so a table of the user is not needed here
 		if err != nil {
 			return nil, err
 		}
-		return made(direct.Queued(), h, queued, w, config)
+		return newTxConsumer(direct.Queued(), h, runQueued, w, config)
 	}
 	w, err := consumer.NewIntents(d.plain)
 	if err != nil {
 		return nil, err
 	}
-	return made(plain, h, handled, w, config)
+	return newTxConsumer(plain, h, runSeparately, w, config)
 }
 
-func (d *postgres) leased(call caller, config consumer.Config) (Consumer, error) {
+func (d *postgres) newLeasedConsumer(call caller, config consumer.Config) (Consumer, error) {
 	return consumer.NewLeased(d.direct, call, config)
 }
 
-func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
+func (d *postgres) newEffectsConsumer(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
 	w, err := consumer.NewIntents(d.direct.Queued())
 	if err != nil {
 		return nil, err
 	}
-	return consumer.NewCalling(d.direct.Queued(), ask, applying(effects.Queue, w), config)
+	return consumer.NewCalling(d.direct.Queued(), ask, newAnswerHandler(effects.Queue, w), config)
 }
 
 // adopt returns the stores plain and direct, which then also write markers to the user's own deduplication
@@ -198,8 +198,8 @@ func Dated(c *policy.Consumer) sqlstore.Dated {
 	return sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
 }
 
-// The method dated returns the stores plain and direct, which then keep markers in daily partitions.
-func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
+// withDailyPartitions returns the stores plain and direct, which then keep markers in daily partitions.
+func (d *postgres) withDailyPartitions(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	o := Dated(c)
 	if plain, err = d.plain.Dated(ctx, o); err != nil {
 		return nil, nil, err
@@ -208,7 +208,7 @@ func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlsto
 	return plain, direct, err
 }
 
-func adopted(c *policy.Consumer) sqlstore.Adopted {
+func adoptedTable(c *policy.Consumer) sqlstore.Adopted {
 	source, _ := c.Identity.ConstantSource()
 	return sqlstore.Adopted{
 		Consumer: c.Name, Source: source, Table: c.Dedup.Table, ID: c.Dedup.Columns.ID, ConsumerColumn: c.Dedup.Columns.Consumer,

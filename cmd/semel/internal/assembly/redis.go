@@ -20,15 +20,15 @@ type keyStore struct {
 	keys   *redisstore.Store
 }
 
-// The method keyed creates a consumer that makes calls under leased keys in Redis. If Redis is unavailable at
+// newKeyedConsumer creates a consumer that makes calls under leased keys in Redis. If Redis is unavailable at
 // the start, the consumer waits for Redis during its run.
-func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source) (Consumer, error) {
+func (a *Assembly) newKeyedConsumer(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source) (Consumer, error) {
 	endpoint, err := a.endpoint(c)
 	if err != nil {
 		return nil, err
 	}
 	a.logWindow(c, "its message ends as retry.on_exhausted says") // Redis has no inbox in which messages can be parked
-	return a.orWaiting(ctx, &waiting{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
+	return a.orWaiting(ctx, &waitingConsumer{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
 		return a.makeKeyed(ctx, c, s, src, endpoint)
 	}})
 }
@@ -59,7 +59,7 @@ func keyPolicy(c *policy.Consumer, s *policy.Store) consumer.KeyPolicy {
 func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, error) {
 	a.keysMutex.Lock()
 	defer a.keysMutex.Unlock()
-	if opened := a.keys[s.Name]; opened != nil {
+	if opened := a.keyStores[s.Name]; opened != nil {
 		return opened, nil
 	}
 	r, at := s.Redis, "stores."+s.Name+".redis"
@@ -80,19 +80,19 @@ func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, er
 		client.Close()
 		return nil, fmt.Errorf("store %s: %w", s.Name, err)
 	}
-	if a.keys == nil {
-		a.keys = map[string]*keyStore{}
+	if a.keyStores == nil {
+		a.keyStores = map[string]*keyStore{}
 	}
-	a.keys[s.Name] = &keyStore{client, keys}
-	return a.keys[s.Name], nil
+	a.keyStores[s.Name] = &keyStore{client, keys}
+	return a.keyStores[s.Name], nil
 }
 
 // closeKeys closes the connections to the Redis stores.
 func (a *Assembly) closeKeys() {
 	a.keysMutex.Lock()
 	defer a.keysMutex.Unlock()
-	for _, s := range a.keys {
+	for _, s := range a.keyStores {
 		s.client.Close()
 	}
-	a.keys = nil
+	a.keyStores = nil
 }

@@ -62,7 +62,7 @@ func TestEachWorkerCanMakeACall(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := parsed(t, t.TempDir(), "        timeout: 20s\n", server.URL)
+	p := parseEndpointPolicy(t, t.TempDir(), "        timeout: 20s\n", server.URL)
 	endpoint, err := (&Assembly{policy: p}).endpoint(p.Consumers[0])
 	if err != nil {
 		t.Fatal(err)

@@ -32,23 +32,23 @@ type Change struct {
 // Prepare checks all stores before a run. Prepare migrates the stores for which the policy sets migrate, or
 // all stores if migrate is true. Prepare returns an error if the tables of a store do not fit this release.
 func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
-	if err := a.spareUnanswering(ctx); err != nil {
+	if err := a.recordUnresponsive(ctx); err != nil {
 		return err
 	}
 	for _, s := range a.Stores {
-		if !migrate && !s.policy.Migrate || a.unfit[s.Name()] != nil {
+		if !migrate && !s.policy.Migrate || a.failedStores[s.Name()] != nil {
 			continue
 		}
-		if _, err := s.Up(ctx, a.options.Who, "at the start of a run", []byte(a.policy.Audit.Key)); err != nil && (ctx.Err() != nil || !a.without(s.Name(), err)) {
+		if _, err := s.Up(ctx, a.options.Who, "at the start of a run", []byte(a.policy.Audit.Key)); err != nil && (ctx.Err() != nil || !a.recordFailedStore(s.Name(), err)) {
 			return err
 		}
 	}
 	var faults []error
 	for _, s := range a.Stores {
-		if a.unfit[s.Name()] != nil {
+		if a.failedStores[s.Name()] != nil {
 			continue
 		}
-		if err := a.CheckStore(ctx, s); err != nil && (ctx.Err() != nil || !a.without(s.Name(), err)) {
+		if err := a.CheckStore(ctx, s); err != nil && (ctx.Err() != nil || !a.recordFailedStore(s.Name(), err)) {
 			faults = append(faults, err)
 			continue
 		}
@@ -222,7 +222,7 @@ func openIfThere(p *policy.Store) (*Store, error) {
 			return openNothing(p)
 		}
 	}
-	return openStore(p, opening{connections: 1})
+	return openStore(p, openOptions{connections: 1})
 }
 
 // Print writes the SQL of a store's migrations. Print needs no database.
@@ -269,7 +269,7 @@ const sqliteUnique = `select exists (
 	select 1 where ?2 = (
 		select group_concat(name) from (select lower(name) as name from pragma_table_info(?1) where pk > 0 order by pk)))`
 
-// hasUnique compares the constraint's columns, with their tables and in order, because the method violates
+// hasUnique compares the constraint's columns, with their tables and in order, because violationCheck
 // compares columns in the same way.
 func (d *sqlite) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
 	var table string

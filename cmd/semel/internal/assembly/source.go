@@ -61,7 +61,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source
 	if f.Path == shape.Stdin {
 		return file.Stdin(a.options.Stdin, o), nil
 	}
-	src := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart, opened: func(src slog.LogValuer) {
+	src := &monitoredFile{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart, logStart: func(src slog.LogValuer) {
 		a.options.Logger.Info("file opened", slog.String("consumer", c.Name), slog.Any("source", src))
 	}}
 	if o.Follow {
@@ -168,8 +168,8 @@ func (a *Assembly) Positions(ctx context.Context, c *policy.Consumer) (map[strin
 	return at, nil
 }
 
-// The type watched is a file source that reports how much of the file is not processed.
-type watched struct {
+// monitoredFile is a file source that reports how much of the file is not processed.
+type monitoredFile struct {
 	*file.Source
 	path string
 	// fromStart reads the file from the start, not from the position of the last run.
@@ -178,35 +178,35 @@ type watched struct {
 	// began is the offset at which the last run stopped; 0 if the run starts at the beginning or the offset
 	// is unknown.
 	began atomic.Int64
-	// The field opened logs the position at which reading starts.
-	opened func(slog.LogValuer)
+	// logStart logs the position at which reading starts.
+	logStart func(slog.LogValuer)
 }
 
 // Lanes implements source.Source. Lanes also logs when the file is open and its lane is assigned.
-func (w *watched) Lanes(o source.LaneObserver) { w.Source.Lanes(givenFile{o, w}) }
+func (w *monitoredFile) Lanes(o source.LaneObserver) { w.Source.Lanes(givenFile{o, w}) }
 
 // givenFile observes the only lane of a file.
 type givenFile struct {
 	source.LaneObserver
-	file *watched
+	file *monitoredFile
 }
 
 // Given implements source.LaneObserver.
 func (o givenFile) Given(l source.Lane) {
-	o.file.opened(o.file.Source)
+	o.file.logStart(o.file.Source)
 	o.LaneObserver.Given(l)
 }
 
 // Info implements source.Source. The returned source records each saved position in w.
-func (w *watched) Info() source.Info {
+func (w *monitoredFile) Info() source.Info {
 	info := w.Source.Info()
 	keep := info.Positions
-	info.Positions = func(consumer string, store source.PositionStore) { keep(consumer, noting{store, w}) }
+	info.Positions = func(consumer string, store source.PositionStore) { keep(consumer, recordingPositions{store, w}) }
 	return info
 }
 
 // line returns the line for the terminal, with the number of unprocessed bytes in the file.
-func (w *watched) line() string {
+func (w *monitoredFile) line() string {
 	info, err := os.Stat(w.path)
 	if err != nil {
 		return ""
@@ -216,19 +216,19 @@ func (w *watched) line() string {
 
 // readBefore reports whether the file has no new lines since the last run. readBefore also returns the
 // file's length.
-func (w *watched) readBefore() (int64, bool) {
+func (w *monitoredFile) readBefore() (int64, bool) {
 	info, err := os.Stat(w.path)
 	began := w.began.Load()
 	return began, err == nil && began > 0 && info.Size() == began
 }
 
-// noting is a position store that also keeps the latest offset in the field file.
-type noting struct {
+// recordingPositions is a position store that also keeps the latest offset in the field file.
+type recordingPositions struct {
 	source.PositionStore
-	file *watched
+	file *monitoredFile
 }
 
-func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {
+func (n recordingPositions) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {
 	if n.file.fromStart {
 		return source.Position{}, false, nil
 	}
@@ -238,7 +238,7 @@ func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (source
 	return p, known, err
 }
 
-func (n noting) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
+func (n recordingPositions) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
 	err := n.PositionStore.SavePosition(ctx, consumer, lane, p)
 	if err == nil {
 		n.file.done.Store(p.Offset)

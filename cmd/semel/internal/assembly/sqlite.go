@@ -27,7 +27,7 @@ type sqlite struct {
 
 // openSQLite opens the database file. If the file is missing and may be created, openSQLite creates the file
 // so that only the owner has access. openSQLite does not read or write the database.
-func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
+func openSQLite(p *policy.SQLite, o openOptions) (tables, database, error) {
 	create := o.create
 	if err := checkFile(p.Path, create); err != nil {
 		return nil, nil, err
@@ -125,7 +125,7 @@ func journal(p *policy.SQLite, create bool) string {
 // because opening the file would create the file.
 func openNothing(p *policy.Store) (*Store, error) {
 	if p.SQLite == nil {
-		return openStore(p, opening{connections: 1})
+		return openStore(p, openOptions{connections: 1})
 	}
 	tables, database, err := openAddress(p.SQLite, ":memory:", sqlstore.Options{Prefix: p.SQLite.Prefix})
 	if err != nil {
@@ -134,7 +134,7 @@ func openNothing(p *policy.Store) (*Store, error) {
 	return &Store{tables: tables, database: database, policy: p}, nil
 }
 
-func (d *sqlite) place() string           { return d.path }
+func (d *sqlite) describe() string        { return d.path }
 func (d *sqlite) explain(err error) error { return err }
 func (d *sqlite) Close() error            { return d.db.Close() }
 
@@ -150,24 +150,24 @@ func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, con
 	if err != nil {
 		return nil, err
 	}
-	return made(d.store, h, handled, w, config)
+	return newTxConsumer(d.store, h, runSeparately, w, config)
 }
 
-func (d *sqlite) leased(call caller, config consumer.Config) (Consumer, error) {
+func (d *sqlite) newLeasedConsumer(call caller, config consumer.Config) (Consumer, error) {
 	return consumer.NewLeased(d.store, call, config)
 }
 
-func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
+func (d *sqlite) newEffectsConsumer(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
 	w, err := consumer.NewIntents(d.store)
 	if err != nil {
 		return nil, err
 	}
-	return consumer.NewCalling(d.store, ask, applying(effects.Handle, w), config)
+	return consumer.NewCalling(d.store, ask, newAnswerHandler(effects.Handle, w), config)
 }
 
-// The method violates compares columns with the columns in SQLite's error, "table.column, table.column". The
+// violationCheck compares columns with the columns in SQLite's error, "table.column, table.column". The
 // commas in columns are optional.
-func (d *sqlite) violates(columns string) func(error) bool {
+func (d *sqlite) violationCheck(columns string) func(error) bool {
 	columns = strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ",")
 	return func(err error) bool { return sqlstore.Violates(err, columns) }
 }

@@ -13,7 +13,7 @@ import (
 func TestANewDatabaseFile(t *testing.T) {
 	t.Run("is_for_its_owner_alone_with_the_files_beside_it", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "shop.db")
-		tables, database, err := openSQLite(&policy.SQLite{Path: path}, opening{create: true})
+		tables, database, err := openSQLite(&policy.SQLite{Path: path}, openOptions{create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestANewDatabaseFile(t *testing.T) {
 		if err := os.Symlink(target, path); err != nil {
 			t.Fatal(err)
 		}
-		tables, database, err := openSQLite(&policy.SQLite{Path: path}, opening{create: true})
+		tables, database, err := openSQLite(&policy.SQLite{Path: path}, openOptions{create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestANewDatabaseFile(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o640); err != nil {
 			t.Fatal(err)
 		}
-		_, database, err := openSQLite(&policy.SQLite{Path: path}, opening{create: true})
+		_, database, err := openSQLite(&policy.SQLite{Path: path}, openOptions{create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestANewDatabaseFile(t *testing.T) {
 }
 
 func TestUniqueConstraintsAreFound(t *testing.T) {
-	_, opened, err := openSQLite(&policy.SQLite{Path: filepath.Join(t.TempDir(), "shop.db")}, opening{create: true})
+	_, opened, err := openSQLite(&policy.SQLite{Path: filepath.Join(t.TempDir(), "shop.db")}, openOptions{create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (r *Runner) Alive() (bool, string) {
 // continue) or an operator can decide that the process continues.
 func (r *Runner) EndsProcess() bool {
 	switch err := r.outcome.get(); {
-	case err == nil, r.continues:
+	case err == nil, r.continueOnFailure:
 		return false
 	case errors.Is(err, semel.ErrHalted), errors.Is(err, semel.ErrBehind), errors.Is(err, semel.ErrUnfinished), errors.Is(err, context.Canceled):
 		return false
@@ -68,7 +68,7 @@ func (r *Runner) SourceKind() string { return r.kind }
 // Lanes implements metrics.Consumer.
 func (r *Runner) Lanes() *metrics.Lanes { return lanesOf(r.source) }
 
-func (t *turning) laneCounts() *metrics.Lanes { return lanesOf(t.current().source) }
+func (t *generationalConsumer) laneCounts() *metrics.Lanes { return lanesOf(t.current().source) }
 
 // lanesOf returns figures about the lanes of a source, or nil if the source has no such figures.
 func lanesOf(source any) *metrics.Lanes {
@@ -84,7 +84,7 @@ func (l *lanes) laneCounts() *metrics.Lanes {
 	defer l.mu.Unlock()
 	out := &metrics.Lanes{Behind: -1}
 	for _, s := range l.known {
-		if n := s.behind(); n >= 0 {
+		if n := s.lag(); n >= 0 {
 			out.Behind = max(out.Behind, 0) + n
 		}
 		if s.HeldUp {

@@ -21,7 +21,7 @@ func TestTheHealthOfAConsumerWhoseRunHasEnded(t *testing.T) {
 		"because_the_store_is_behind_its_broker_it_is_alive_with_exit": {semel.ErrBehind, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Runner{Consumer: unstarted{c.err}, continues: c.continues}
+			r := &Runner{Consumer: failedConsumer{c.err}, continueOnFailure: c.continues}
 			r.outcome.set(c.err)
 			if alive, why := r.Alive(); alive != c.alive || alive == strings.Contains(why, c.err.Error()) {
 				t.Errorf("alive: %v, %q", alive, why)

@@ -88,23 +88,23 @@ type tables interface {
 
 // database has the methods that SQLite and PostgreSQL implement differently.
 type database interface {
-	// The method place describes the database in errors, without secrets.
-	place() string
+	// describe describes the database in errors, without secrets.
+	describe() string
 	// explain returns a database error as one line with a remedy, for operators.
 	explain(err error) error
 	// try lets the database prepare the statements of the consumer's handler, in the way in which they will
 	// be sent; see sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
 	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
-	// The method leased creates a consumer that calls another system under claims of the database's inbox.
-	leased(call caller, config consumer.Config) (Consumer, error)
-	// The method answered creates a consumer for an endpoint whose responses name effects in the database.
-	answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error)
+	// newLeasedConsumer creates a consumer that calls another system under claims of the database's inbox.
+	newLeasedConsumer(call caller, config consumer.Config) (Consumer, error)
+	// newEffectsConsumer creates a consumer for an endpoint whose responses name effects in the database.
+	newEffectsConsumer(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error)
 	// Notify wakes processes that wait for due rows of the consumer.
 	Notify(ctx context.Context, consumer string) error
-	// The method violates returns a function that reports whether an error is a violation of the constraint.
-	violates(constraint string) func(error) bool
-	// hasUnique reports whether a unique constraint of this name exists. The method violates recognises only a
+	// violationCheck returns a function that reports whether an error is a violation of the constraint.
+	violationCheck(constraint string) func(error) bool
+	// hasUnique reports whether a unique constraint of this name exists. violationCheck recognises only a
 	// constraint that exists.
 	hasUnique(ctx context.Context, constraint string) (bool, error)
 	// Query runs a read-only query and calls the function each for every row.
@@ -114,8 +114,8 @@ type database interface {
 	Close() error
 }
 
-// opening has the options for opening a store.
-type opening struct {
+// openOptions has the options for opening a store.
+type openOptions struct {
 	// create allows the store to create a missing database.
 	create bool
 	// With the field patient, the store waits longer for writers that never pause. The field is set for commands
@@ -132,7 +132,7 @@ type opening struct {
 	log *slog.Logger
 }
 
-func openStore(s *policy.Store, o opening) (*Store, error) {
+func openStore(s *policy.Store, o openOptions) (*Store, error) {
 	if e := s.Encryption; e != nil {
 		c, err := encryption.New(e.Key, e.PreviousKeys...)
 		if err != nil {
@@ -147,7 +147,7 @@ func openStore(s *policy.Store, o opening) (*Store, error) {
 	return &Store{tables: tables, database: database, policy: s}, nil
 }
 
-func openKind(s *policy.Store, o opening) (tables, database, error) {
+func openKind(s *policy.Store, o openOptions) (tables, database, error) {
 	if s.Postgres != nil {
 		return openPostgres(s.Postgres, o)
 	}
@@ -185,7 +185,7 @@ func (s *Store) closeWithin(most time.Duration) error {
 	ended := make(chan error, 1)
 	closing.Go(func() { ended <- s.Close() })
 	if !closing.WaitFor(most) {
-		return fmt.Errorf("store %s: %s: a connection did not close within %v, because the server does not answer; it ends with the process, and unacked messages are delivered again", s.Name(), s.place(), most)
+		return fmt.Errorf("store %s: %s: a connection did not close within %v, because the server does not answer; it ends with the process, and unacked messages are delivered again", s.Name(), s.describe(), most)
 	}
 	return <-ended
 }
@@ -195,7 +195,7 @@ func (s *Store) Failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("store %s: %s: %w", s.Name(), s.place(), s.explain(err))
+	return fmt.Errorf("store %s: %s: %w", s.Name(), s.describe(), s.explain(err))
 }
 
 func (s *Store) lacksMigration(ctx context.Context) bool {
@@ -203,14 +203,14 @@ func (s *Store) lacksMigration(ctx context.Context) bool {
 	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
 }
 
-// The type remedied is an error with a remedy, as one line.
-type remedied struct {
+// remedyError is an error with a remedy, as one line.
+type remedyError struct {
 	text string
 	err  error
 }
 
-func (e *remedied) Error() string { return e.text }
-func (e *remedied) Unwrap() error { return e.err }
+func (e *remedyError) Error() string { return e.text }
+func (e *remedyError) Unwrap() error { return e.err }
 
 var errNoDatabase = errors.New("there is no database")
 

@@ -70,8 +70,8 @@ func (t *Trial) Run(ctx context.Context) (handlertest.Report, error) {
 	return t.onSQLite(ctx)
 }
 
-// The function discarded returns a logger without output, because a trial causes its failures on purpose.
-func discarded() *slog.Logger { return slog.New(slog.DiscardHandler) }
+// newDiscardLogger returns a logger without output, because a trial causes its failures on purpose.
+func newDiscardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // workersOfTrial is the number of workers for which a trial has connections.
 const workersOfTrial = 8
@@ -81,7 +81,7 @@ func (t *Trial) open(other policy.Store, create bool) (*Assembly, error) {
 	p, c := *t.Policy, *t.Consumer
 	c.Workers = workersOfTrial
 	p.Stores, p.Consumers = []*policy.Store{&other}, []*policy.Consumer{&c}
-	return Open(&p, Options{Logger: discarded(), Who: "semel check --prove"},
+	return Open(&p, Options{Logger: newDiscardLogger(), Who: "semel check --prove"},
 		func(*policy.Store) bool { return true }, func(*policy.Store) bool { return create })
 }
 
@@ -125,7 +125,7 @@ func (t *Trial) onSQLite(ctx context.Context) (handlertest.Report, error) {
 		if err != nil {
 			h.Fatal(err)
 		}
-		made := tested(h, t, a, access[*sql.Tx]{d.store, handled, (*sqlhandler.Effects).Handle, t.effect(d.db, all, d.store)})
+		made := newTestHandler(h, t, a, access[*sql.Tx]{d.store, runSeparately, (*sqlhandler.Effects).Handle, t.effect(d.db, all, d.store)})
 		if t.Again != nil && made.Provider == nil { // the provider of a child process would end with it
 			made.Process = &handlertest.Process{Database: path, Command: t.Again}
 		}
@@ -170,33 +170,33 @@ func (t *Trial) makeTemplate(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	return t.checked(ctx, a, all)
+	return t.checkStatements(ctx, a, all)
 }
 
-// The method checked returns an error if the statements do not fit the tables, or if an ignored column does
+// checkStatements returns an error if the statements do not fit the tables, or if an ignored column does
 // not exist.
-func (t *Trial) checked(ctx context.Context, a *Assembly, all []column) error {
+func (t *Trial) checkStatements(ctx context.Context, a *Assembly, all []column) error {
 	_, err := a.handlers(ctx, t.Consumer, a.Stores[0])
-	if err == nil && t.answers() {
+	if err == nil && t.answersWithEffects() {
 		_, err = a.effects(ctx, t.Consumer, a.Stores[0])
 	}
 	if err != nil {
 		return err
 	}
-	return t.knows(all)
+	return t.checkIgnored(all)
 }
 
 // access is how a trial uses a database: how statements and the effects of an answer are executed or queued, and what
 // their effect is.
 type access[Tx any] struct {
 	store  store.TxStore[Tx]
-	run    func(*sqlhandler.Handler) runs[Tx]
+	run    func(*sqlhandler.Handler) handlerFunc[Tx]
 	apply  func(e *sqlhandler.Effects, ctx context.Context, tx Tx, a *sqlhandler.Answer, m *semel.Message) error
 	effect func(ctx context.Context) (string, error)
 }
 
-// tested returns the handler of the consumer for a subtest: its statements, or a call of a provider.
-func tested[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx]) handlertest.Handler[Tx] {
+// newTestHandler returns the handler of the consumer for a subtest: its statements, or a call of a provider.
+func newTestHandler[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx]) handlertest.Handler[Tx] {
 	made := handlertest.Handler[Tx]{Store: d.store, Messages: t.Messages, Effect: d.effect, Config: t.Consumer.Config()}
 	w, err := consumer.NewIntents(d.store)
 	if err != nil {
@@ -204,11 +204,11 @@ func tested[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx]) handle
 	}
 	if t.Consumer.Handler.HTTP != nil {
 		made.Provider = t.provider()
-		made.Handle, err = called(h, t, a, d, made.Provider, w)
+		made.Handle, err = newProviderCall(h, t, a, d, made.Provider, w)
 	} else {
 		var all handlers
 		all, err = a.handlers(h.Context(), t.Consumer, a.Stores[0])
-		made.Handle = dispatch(all.byType, func(one *sqlhandler.Handler) runs[Tx] { return writing(one, d.run(one), w) })
+		made.Handle = dispatch(all.byType, func(one *sqlhandler.Handler) handlerFunc[Tx] { return withIntents(one, d.run(one), w) })
 	}
 	if err != nil {
 		h.Fatal(err)

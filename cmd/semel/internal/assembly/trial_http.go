@@ -17,25 +17,25 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// answers reports whether the handler calls an endpoint that answers with effects.
-func (t *Trial) answers() bool {
+// answersWithEffects reports whether the handler calls an endpoint that answers with effects.
+func (t *Trial) answersWithEffects() bool {
 	h := t.Consumer.Handler.HTTP
 	return h != nil && h.Effects != nil
 }
 
 // onlyCalls reports whether the handler calls an endpoint and writes nothing in the store.
-func (t *Trial) onlyCalls() bool { return t.Consumer.Handler.HTTP != nil && !t.answers() }
+func (t *Trial) onlyCalls() bool { return t.Consumer.Handler.HTTP != nil && !t.answersWithEffects() }
 
 // ReadAnswers reads the answers of the endpoint from a file: one answer a line, in the order of Messages. name is empty
 // if there is no file.
 func (t *Trial) ReadAnswers(name string) error {
 	switch {
-	case name == "" && t.answers():
+	case name == "" && t.answersWithEffects():
 		return errors.New("its endpoint answers with effects and is not called; " +
 			"give samples: --answers FILE, with one answer a line, in the order of the messages")
 	case name == "":
 		return nil
-	case !t.answers():
+	case !t.answersWithEffects():
 		return errors.New("--answers: its handler has no effects in answers; leave the flag out")
 	}
 	text, err := shape.ReadFile(name)
@@ -50,23 +50,23 @@ func (t *Trial) ReadAnswers(name string) error {
 	return nil
 }
 
-// called returns the function that calls a provider in place of the endpoint, and applies its answer.
-func called[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx], p *handlertest.Provider, w *consumer.Intents[Tx]) (runs[Tx], error) {
+// newProviderCall returns the function that calls a provider in place of the endpoint, and applies its answer.
+func newProviderCall[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx], p *handlertest.Provider, w *consumer.Intents[Tx]) (handlerFunc[Tx], error) {
 	of, handler := *t.Consumer, *t.Consumer.Handler.HTTP
 	handler.URL, handler.TLS, of.Handler.HTTP = serve(h, p), nil, &handler
 	endpoint, err := a.endpoint(&of)
 	if err != nil {
 		return nil, err
 	}
-	if !t.answers() {
+	if !t.answersWithEffects() {
 		return func(ctx context.Context, _ Tx, m *semel.Message) error { return endpoint.Handle(ctx, m) }, nil
 	}
 	effects, err := a.effects(h.Context(), &of, a.Stores[0])
 	if err != nil {
 		return nil, err
 	}
-	ask := asking(endpoint, effects)
-	write := applying(func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
+	ask := newAsker(endpoint, effects)
+	write := newAnswerHandler(func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
 		return d.apply(effects, ctx, tx, answer, m)
 	}, w)
 	return func(ctx context.Context, tx Tx, m *semel.Message) error {
@@ -81,7 +81,7 @@ func called[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx], p *han
 // provider returns a provider that answers as Answers say.
 func (t *Trial) provider() *handlertest.Provider {
 	p := &handlertest.Provider{}
-	if !t.answers() {
+	if !t.answersWithEffects() {
 		return p
 	}
 	byKey := map[string]string{}

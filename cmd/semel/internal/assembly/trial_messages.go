@@ -34,7 +34,7 @@ func (t *Trial) ReadSource(ctx context.Context, name string, in io.Reader) error
 }
 
 func (t *Trial) read(ctx context.Context, name string, in io.Reader, most int, unusable func(line int, fault string) error) error {
-	src := file.Section(in, 0, name, file.Options{Format: t.format(), Lane: name})
+	src := file.Section(in, 0, name, file.Options{Format: t.sourceFormat(), Lane: name})
 	defer src.Close(context.WithoutCancel(ctx))
 	var known []semel.Key
 	for line := 1; len(t.Messages) < most; line++ {
@@ -87,9 +87,9 @@ func (t *Trial) identityOf(m *semel.Message) (semel.Key, error) {
 	return key, err
 }
 
-// The function format returns the format of the messages in the consumer's source. If the source is not a
+// sourceFormat returns the format of the messages in the consumer's source. If the source is not a
 // file, the function returns file.Envelope.
-func (t *Trial) format() file.Format {
+func (t *Trial) sourceFormat() file.Format {
 	if s := t.Policy.Source(t.Consumer.From); s != nil && s.File != nil {
 		if format, err := formatOf(s.File.Format); err == nil {
 			return format

@@ -30,7 +30,7 @@ func (t *Trial) onPostgres(ctx context.Context, of *policy.Store) (report handle
 	if err != nil {
 		return nil, err
 	}
-	outside, err := Open(t.Policy, Options{Logger: discarded()}, func(s *policy.Store) bool { return s == of }, func(*policy.Store) bool { return false })
+	outside, err := Open(t.Policy, Options{Logger: newDiscardLogger()}, func(s *policy.Store) bool { return s == of }, func(*policy.Store) bool { return false })
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (t *Trial) onPostgres(ctx context.Context, of *policy.Store) (report handle
 	if other.Postgres, err = inSchemas(of.Postgres, in); err != nil {
 		return nil, err
 	}
-	if err := t.stays(ctx, d.db, text); err != nil {
+	if err := t.rejectSchemaNames(ctx, d.db, text); err != nil {
 		return nil, s.Failed(err)
 	}
 	if _, err := d.db.ExecContext(ctx, "create schema "+in.own+"; create schema "+in.users); err != nil {
@@ -86,7 +86,7 @@ func (t *Trial) inSchemas(ctx context.Context, of policy.Store, in schemas, text
 	if err != nil {
 		return nil, s.Failed(err)
 	}
-	if err := t.checked(ctx, a, all); err != nil {
+	if err := t.checkStatements(ctx, a, all); err != nil {
 		return nil, err
 	}
 	prepare := func(h handlertest.T) {
@@ -95,15 +95,15 @@ func (t *Trial) inSchemas(ctx context.Context, of policy.Store, in schemas, text
 		}
 	}
 	effect := t.effect(d.db, all, d.plain)
-	if queues(t.Consumer) {
+	if usesQueue(t.Consumer) {
 		return runTrial(ctx, t.Consumer.Name, func(h handlertest.T) handlertest.Handler[*pgxstore.Queue] {
 			prepare(h)
-			return tested(h, t, a, access[*pgxstore.Queue]{d.direct.Queued(), queued, (*sqlhandler.Effects).Queue, effect})
+			return newTestHandler(h, t, a, access[*pgxstore.Queue]{d.direct.Queued(), runQueued, (*sqlhandler.Effects).Queue, effect})
 		}), nil
 	}
 	return runTrial(ctx, t.Consumer.Name, func(h handlertest.T) handlertest.Handler[*sql.Tx] {
 		prepare(h)
-		return tested(h, t, a, access[*sql.Tx]{d.plain, handled, (*sqlhandler.Effects).Handle, effect})
+		return newTestHandler(h, t, a, access[*sql.Tx]{d.plain, runSeparately, (*sqlhandler.Effects).Handle, effect})
 	}), nil
 }
 
@@ -125,12 +125,12 @@ func (t *Trial) tables(of *policy.Store) (string, error) {
 	return text + more, err
 }
 
-// The variable qualified matches a name that has a schema or an alias in front, as in shop.orders.
-var qualified = regexp.MustCompile(`"?([\pL_][\pL\pN_$]*)"?\s*\.`)
+// qualifierPattern matches a name that has a schema or an alias in front, as in shop.orders.
+var qualifierPattern = regexp.MustCompile(`"?([\pL_][\pL\pN_$]*)"?\s*\.`)
 
-// The method stays returns an error if a statement names a schema, because such a statement could change
+// rejectSchemaNames returns an error if a statement names a schema, because such a statement could change
 // tables outside of the trial.
-func (t *Trial) stays(ctx context.Context, db *sql.DB, setup string) error {
+func (t *Trial) rejectSchemaNames(ctx context.Context, db *sql.DB, setup string) error {
 	var all []string
 	rows, err := db.QueryContext(ctx, `select nspname from pg_catalog.pg_namespace where nspname not in ('pg_catalog', 'information_schema')`)
 	if err != nil {
@@ -153,13 +153,13 @@ func (t *Trial) stays(ctx context.Context, db *sql.DB, setup string) error {
 			texts["a statement of "+h.At] += s.SQL + ";\n"
 		}
 	}
-	if t.answers() {
+	if t.answersWithEffects() {
 		for _, s := range t.Consumer.Handler.HTTP.Effects.Statements {
 			texts["the statement "+s.Name+" of handler.http.effects"] = s.SQL
 		}
 	}
 	for where, text := range texts {
-		for _, found := range qualified.FindAllStringSubmatch(text, -1) {
+		for _, found := range qualifierPattern.FindAllStringSubmatch(text, -1) {
 			if slices.ContainsFunc(all, func(name string) bool { return strings.EqualFold(name, found[1]) }) {
 				return fmt.Errorf("%s names the schema %s, and the test must not leave its own schema; write the names of tables without a schema", where, found[1])
 			}
@@ -186,7 +186,7 @@ func inSchemas(p *policy.Postgres, in schemas) (*policy.Postgres, error) {
 
 func (d *postgres) columns(ctx context.Context, schema string) ([]column, error) {
 	return readColumns(ctx, d.db, func(c *column) {
-		c.from, c.text = sqltext.Quoted(schema)+"."+sqltext.Quoted(c.table), sqltext.Quoted(c.name)+"::text"
+		c.tableSQL, c.valueSQL = sqltext.Quoted(schema)+"."+sqltext.Quoted(c.table), sqltext.Quoted(c.name)+"::text"
 	},
 		`select c.table_name, c.column_name, coalesce(c.column_default, '') || case c.is_identity when 'YES' then ' identity' else '' end
 from information_schema.columns c join information_schema.tables t using (table_schema, table_name)

@@ -16,35 +16,35 @@ import (
 // column is a column of one of the user's tables.
 type column struct {
 	table, name string
-	// The field from is the table's name in SQL. The field text is an SQL expression for the column's value as
-	// text.
-	from, text string
+	// The field from is the table's name in SQL. valueSQL is an SQL expression for the column's value as
+	// valueSQL.
+	tableSQL, valueSQL string
 	// byDefault is the default value; empty if there is none.
 	byDefault string
 }
 
 func (c column) String() string { return c.table + "." + c.name }
 
-// changing matches default values that differ in two equal runs.
-var changing = regexp.MustCompile(`(?i)current_|now\(|random|uuid|date\(|time\(|julianday|nextval|identity`)
+// volatileDefault matches default values that differ in two equal runs.
+var volatileDefault = regexp.MustCompile(`(?i)current_|now\(|random|uuid|date\(|time\(|julianday|nextval|identity`)
 
-// The method compared returns the columns that are compared to find a handler's effect. Columns in Ignore are
+// comparedColumns returns the columns that are compared to find a handler's effect. Columns in Ignore are
 // left out. Columns whose default is a time, a random value or a sequence number are left out too.
-func (t *Trial) compared(all []column) []column {
+func (t *Trial) comparedColumns(all []column) []column {
 	return slices.DeleteFunc(slices.Clone(all), func(c column) bool {
-		return changing.MatchString(c.byDefault) || slices.Contains(t.Ignore, c.String())
+		return volatileDefault.MatchString(c.byDefault) || slices.Contains(t.Ignore, c.String())
 	})
 }
 
-// The method knows returns an error if Ignore names a column that does not exist, or if there is nothing to
+// checkIgnored returns an error if Ignore names a column that does not exist, or if there is nothing to
 // compare.
-func (t *Trial) knows(all []column) error {
+func (t *Trial) checkIgnored(all []column) error {
 	for _, name := range t.Ignore {
 		if !slices.ContainsFunc(all, func(c column) bool { return c.String() == name }) {
 			return fmt.Errorf("--ignore %s: there is no such column; write TABLE.COLUMN", name)
 		}
 	}
-	if len(t.compared(all)) == 0 && !t.onlyCalls() && len(t.senders()) == 0 {
+	if len(t.comparedColumns(all)) == 0 && !t.onlyCalls() && len(t.senders()) == 0 {
 		return fmt.Errorf("store %s has no tables to compare; create them with setup: FILE.sql at the store, or with --setup", t.Consumer.Store)
 	}
 	return nil
@@ -54,7 +54,7 @@ func (t *Trial) knows(all []column) error {
 func contents(ctx context.Context, db *sql.DB, all []column) (string, error) {
 	var lines []string
 	for len(all) > 0 {
-		n := slices.IndexFunc(all, func(c column) bool { return c.from != all[0].from })
+		n := slices.IndexFunc(all, func(c column) bool { return c.tableSQL != all[0].tableSQL })
 		if n < 0 {
 			n = len(all)
 		}
@@ -71,9 +71,9 @@ func contents(ctx context.Context, db *sql.DB, all []column) (string, error) {
 func rowsOf(ctx context.Context, db *sql.DB, of []column) (found []string, err error) {
 	var texts []string
 	for _, c := range of {
-		texts = append(texts, c.text)
+		texts = append(texts, c.valueSQL)
 	}
-	rows, err := db.QueryContext(ctx, "select "+strings.Join(texts, ", ")+" from "+of[0].from)
+	rows, err := db.QueryContext(ctx, "select "+strings.Join(texts, ", ")+" from "+of[0].tableSQL)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (t *Trial) senders() (names []string) {
 
 // effect returns a function that returns the rows of these columns, and the intents, as a text.
 func (t *Trial) effect(db *sql.DB, all []column, st store.Inbox) func(context.Context) (string, error) {
-	all = t.compared(all)
+	all = t.comparedColumns(all)
 	return func(ctx context.Context) (string, error) {
 		text, err := contents(ctx, db, all)
 		if err != nil {
@@ -133,7 +133,7 @@ func (t *Trial) effect(db *sql.DB, all []column, st store.Inbox) func(context.Co
 // columns returns the columns of the user's tables. A table is the user's if its name does not have the
 // prefix of Semel's tables.
 func (d *sqlite) columns(ctx context.Context, prefix string) ([]column, error) {
-	all, err := readColumns(ctx, d.db, func(c *column) { c.from, c.text = sqltext.Quoted(c.table), "quote("+sqltext.Quoted(c.name)+")" },
+	all, err := readColumns(ctx, d.db, func(c *column) { c.tableSQL, c.valueSQL = sqltext.Quoted(c.table), "quote("+sqltext.Quoted(c.name)+")" },
 		`select m.name, c.name, coalesce(c.dflt_value, '') from sqlite_master m, pragma_table_info(m.name) c
 where m.type = 'table' and m.name not like 'sqlite\_%' escape '\' order by m.name, c.cid`)
 	return slices.DeleteFunc(all, func(c column) bool { return strings.HasPrefix(c.table, prefix) }), err

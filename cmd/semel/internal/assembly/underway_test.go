@@ -28,7 +28,7 @@ func TestASenderOutlivesItsWriters(t *testing.T) {
 		}
 	}
 	a := &Assembly{policy: p}
-	booking, other := a.runs.begin("booking"), a.runs.begin("steps")
+	booking, other := a.activeRuns.begin("booking"), a.activeRuns.begin("steps")
 	may := a.mayEnd(p.Consumer("mailer"))
 	for _, step := range []struct {
 		ended func()

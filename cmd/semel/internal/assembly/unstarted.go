@@ -14,36 +14,36 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// The type unstarted is a consumer that cannot start. Run returns the error immediately, while the other
+// failedConsumer is a consumer that cannot start. Run returns the error immediately, while the other
 // consumers run.
-type unstarted struct{ err error }
+type failedConsumer struct{ err error }
 
-func (u unstarted) Run(context.Context) error              { return u.err }
-func (unstarted) Counts() semel.Counts                     { return semel.Counts{} }
-func (unstarted) Unfinished() []semel.Unfinished           { return nil }
-func (u unstarted) Ready() (bool, string)                  { return false, u.err.Error() }
-func (unstarted) Alive() (bool, string)                    { return true, "" }
-func (unstarted) StoreDown() (since time.Time, why string) { return time.Time{}, "" }
-func (unstarted) Load() measure.Load                       { return measure.Load{} }
-func (u unstarted) Work(context.Context, ...int64) error   { return u.err }
+func (u failedConsumer) Run(context.Context) error              { return u.err }
+func (failedConsumer) Counts() semel.Counts                     { return semel.Counts{} }
+func (failedConsumer) Unfinished() []semel.Unfinished           { return nil }
+func (u failedConsumer) Ready() (bool, string)                  { return false, u.err.Error() }
+func (failedConsumer) Alive() (bool, string)                    { return true, "" }
+func (failedConsumer) StoreDown() (since time.Time, why string) { return time.Time{}, "" }
+func (failedConsumer) Load() measure.Load                       { return measure.Load{} }
+func (u failedConsumer) Work(context.Context, ...int64) error   { return u.err }
 
-func (u unstarted) Preview(context.Context, []source.Delivery) ([]admin.Prediction, error) {
+func (u failedConsumer) Preview(context.Context, []source.Delivery) ([]admin.Prediction, error) {
 	return nil, u.err
 }
 
-// The method without reports whether the run can continue without the named store, which failed. If the run
+// recordFailedStore reports whether the run can continue without the named store, which failed. If the run
 // can continue, err becomes the result of the store's consumers.
-func (a *Assembly) without(store string, err error) bool {
-	if !a.spares(store) {
+func (a *Assembly) recordFailedStore(store string, err error) bool {
+	if !a.canRunWithout(store) {
 		return false
 	}
-	a.unfit[store] = err
+	a.failedStores[store] = err
 	return true
 }
 
-// The method spares reports whether the run may continue without a store. The run may continue without a
+// canRunWithout reports whether the run may continue without a store. The run may continue without a
 // store if all consumers of the store have on_failure: continue.
-func (a *Assembly) spares(store string) bool {
+func (a *Assembly) canRunWithout(store string) bool {
 	if !a.options.ContinueOnFailure {
 		return false
 	}
@@ -55,15 +55,15 @@ func (a *Assembly) spares(store string) bool {
 	return true
 }
 
-// spareUnanswering waits up to 15 seconds for each store that the run may do without, and then continues
+// recordUnresponsive waits up to 15 seconds for each store that the run may do without, and then continues
 // without the store. Without the limit of 15 seconds, a server that accepts connections but never responds
 // would stop the consumers of other stores from starting.
-func (a *Assembly) spareUnanswering(ctx context.Context) error {
+func (a *Assembly) recordUnresponsive(ctx context.Context) error {
 	for _, s := range a.Stores {
-		if len(a.Stores) == 1 || !a.spares(s.Name()) {
+		if len(a.Stores) == 1 || !a.canRunWithout(s.Name()) {
 			continue
 		}
-		asking, cancel := context.WithTimeout(ctx, answersWithin)
+		asking, cancel := context.WithTimeout(ctx, responseTimeout)
 		_, err := s.Status(asking)
 		late := asking.Err() != nil
 		cancel()
@@ -71,7 +71,7 @@ func (a *Assembly) spareUnanswering(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if late && err != nil {
-			a.without(s.Name(), s.Failed(err))
+			a.recordFailedStore(s.Name(), s.Failed(err))
 		}
 	}
 	return nil

@@ -13,47 +13,49 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// The type hung is a database that accepts connections but never responds.
-type hung struct {
+// hangingDB is a database that accepts connections but never responds.
+type hangingDB struct {
 	tables
 	database
 }
 
-func (hung) Status(ctx context.Context) ([]sqlstore.Migration, error) { return nil, ended(ctx) }
-func (hung) Check(ctx context.Context) error                          { return ended(ctx) }
-func (hung) place() string                                            { return "database x" }
-func (hung) explain(err error) error                                  { return err }
+func (hangingDB) Status(ctx context.Context) ([]sqlstore.Migration, error) {
+	return nil, waitForEnd(ctx)
+}
+func (hangingDB) Check(ctx context.Context) error { return waitForEnd(ctx) }
+func (hangingDB) describe() string                { return "database x" }
+func (hangingDB) explain(err error) error         { return err }
 
-func ended(ctx context.Context) error {
+func waitForEnd(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// The type works is a database whose tables fit this release.
-type works struct{ tables }
+// workingDB is a database whose tables fit this release.
+type workingDB struct{ tables }
 
-func (works) Status(context.Context) ([]sqlstore.Migration, error) { return nil, nil }
-func (works) Check(context.Context) error                          { return nil }
-func (works) LackingRights(context.Context) ([]string, error)      { return nil, nil }
+func (workingDB) Status(context.Context) ([]sqlstore.Migration, error) { return nil, nil }
+func (workingDB) Check(context.Context) error                          { return nil }
+func (workingDB) LackingRights(context.Context) ([]string, error)      { return nil, nil }
 
-// The type empty is a database without tables.
-type empty struct {
-	works
+// emptyDB is a database without tables.
+type emptyDB struct {
+	workingDB
 	database
 	migrated bool
 }
 
-func (e *empty) Status(context.Context) ([]sqlstore.Migration, error) {
+func (e *emptyDB) Status(context.Context) ([]sqlstore.Migration, error) {
 	if !e.migrated {
 		return nil, semel.ErrSchema
 	}
 	return nil, nil
 }
 
-func (*empty) place() string           { return "database y" }
-func (*empty) explain(err error) error { return err }
+func (*emptyDB) describe() string        { return "database y" }
+func (*emptyDB) explain(err error) error { return err }
 
-func (e *empty) Migrate(context.Context) ([]string, error) {
+func (e *emptyDB) Migrate(context.Context) ([]string, error) {
 	e.migrated = true
 	return nil, nil
 }
@@ -63,18 +65,18 @@ func TestAStoreThatDoesNotAnswerAtTheStart(t *testing.T) {
 		p := &policy.Policy{Consumers: []*policy.Consumer{
 			{Name: "billing", Store: "other", ContinueOnFailure: continues}, {Name: "stock", Store: "shop"},
 		}}
-		none := hung{}
-		return &Assembly{policy: p, options: Options{ContinueOnFailure: true, Logger: slog.New(slog.DiscardHandler)}, unfit: map[string]error{},
-			Stores: []*Store{{tables: none, database: none, policy: &policy.Store{Name: "other"}}, {tables: works{}, policy: &policy.Store{Name: "shop"}}}}
+		none := hangingDB{}
+		return &Assembly{policy: p, options: Options{ContinueOnFailure: true, Logger: slog.New(slog.DiscardHandler)}, failedStores: map[string]error{},
+			Stores: []*Store{{tables: none, database: none, policy: &policy.Store{Name: "other"}}, {tables: workingDB{}, policy: &policy.Store{Name: "shop"}}}}
 	}
 	t.Run("does_not_keep_consumers_of_other_stores_from_starting_if_its_own_may_fail", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, began := opened(true), time.Now()
-			if err := a.Prepare(t.Context(), false); err != nil || time.Since(began) != answersWithin {
+			if err := a.Prepare(t.Context(), false); err != nil || time.Since(began) != responseTimeout {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
-			if why := a.unfit["other"]; len(a.unfit) != 1 || !errors.Is(why, context.DeadlineExceeded) {
-				t.Errorf("%v", a.unfit)
+			if why := a.failedStores["other"]; len(a.failedStores) != 1 || !errors.Is(why, context.DeadlineExceeded) {
+				t.Errorf("%v", a.failedStores)
 			}
 		})
 	})
@@ -83,16 +85,16 @@ func TestAStoreThatDoesNotAnswerAtTheStart(t *testing.T) {
 			a := opened(true)
 			a.policy.Consumers = append(a.policy.Consumers, &policy.Consumer{Name: "audit", Store: "other"})
 			a.options.Consumer = "billing"
-			if err := a.Prepare(t.Context(), false); err != nil || a.unfit["other"] == nil {
-				t.Errorf("%v, %v", err, a.unfit)
+			if err := a.Prepare(t.Context(), false); err != nil || a.failedStores["other"] == nil {
+				t.Errorf("%v, %v", err, a.failedStores)
 			}
 		})
 	})
 	t.Run("is_none_that_says_at_once_that_it_lacks_tables", func(t *testing.T) {
-		a, fresh := opened(true), &empty{}
+		a, fresh := opened(true), &emptyDB{}
 		a.Stores[0].tables, a.Stores[0].database, a.Stores[0].policy.Migrate = fresh, fresh, true
-		if err := a.Prepare(t.Context(), false); err != nil || a.unfit["other"] != nil || !fresh.migrated {
-			t.Errorf("%v, %v, migrated %v", err, a.unfit, fresh.migrated)
+		if err := a.Prepare(t.Context(), false); err != nil || a.failedStores["other"] != nil || !fresh.migrated {
+			t.Errorf("%v, %v, migrated %v", err, a.failedStores, fresh.migrated)
 		}
 	})
 	t.Run("is_waited_for_if_there_is_no_other", func(t *testing.T) {

@@ -19,26 +19,26 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// The type brief is a consumer whose run ends immediately.
-type brief struct{ Consumer }
+// endingConsumer is a consumer whose run ends immediately.
+type endingConsumer struct{ Consumer }
 
-func (brief) Run(context.Context) error      { return nil }
-func (brief) Counts() semel.Counts           { return semel.Counts{Deliveries: 7} }
-func (brief) Ready() (bool, string)          { return true, "" }
-func (brief) Alive() (bool, string)          { return true, "" }
-func (brief) StoreDown() (time.Time, string) { return time.Time{}, "" }
-func (brief) Load() measure.Load             { return measure.Load{} }
+func (endingConsumer) Run(context.Context) error      { return nil }
+func (endingConsumer) Counts() semel.Counts           { return semel.Counts{Deliveries: 7} }
+func (endingConsumer) Ready() (bool, string)          { return true, "" }
+func (endingConsumer) Alive() (bool, string)          { return true, "" }
+func (endingConsumer) StoreDown() (time.Time, string) { return time.Time{}, "" }
+func (endingConsumer) Load() measure.Load             { return measure.Load{} }
 
 var errAway = fmt.Errorf("store keys: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})
 
-// The function awaits returns a consumer whose store fails with the given errors, one per attempt, and then
+// newWaitingConsumer returns a consumer whose store fails with the given errors, one per attempt, and then
 // works.
-func awaits(t *testing.T, says ...error) (*waiting, *strings.Builder) {
+func newWaitingConsumer(t *testing.T, says ...error) (*waitingConsumer, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder
-	return &waiting{name: "billing", store: "keys", logger: slog.New(slog.NewTextHandler(&log, nil)), make: func(context.Context) (Consumer, error) {
+	return &waitingConsumer{name: "billing", store: "keys", logger: slog.New(slog.NewTextHandler(&log, nil)), make: func(context.Context) (Consumer, error) {
 		if len(says) == 0 {
-			return brief{}, nil
+			return endingConsumer{}, nil
 		}
 		err := says[0]
 		says = says[1:]
@@ -49,7 +49,7 @@ func awaits(t *testing.T, says ...error) (*waiting, *strings.Builder) {
 func TestAConsumerWhoseKeyStoreIsUnavailableAtTheStart(t *testing.T) {
 	t.Run("C10_waits_for_it_is_not_ready_and_says_it_once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w, log := awaits(t, errAway, errAway, errAway, errAway)
+			w, log := newWaitingConsumer(t, errAway, errAway, errAway, errAway)
 			c, err := new(Assembly).orWaiting(t.Context(), w)
 			if err != nil {
 				t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAConsumerWhoseKeyStoreIsUnavailableAtTheStart(t *testing.T) {
 	})
 	t.Run("C10_a_stop_meanwhile_is_no_failure", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w, _ := awaits(t, errAway, errAway, errAway, errAway)
+			w, _ := newWaitingConsumer(t, errAway, errAway, errAway, errAway)
 			ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 			defer stop()
 			if err := w.Run(ctx); err != nil {
@@ -88,11 +88,11 @@ func TestAConsumerWhoseKeyStoreIsUnavailableAtTheStart(t *testing.T) {
 	t.Run("J4_what_does_not_pass_ends_the_run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			refused := errors.New("the store of the keys is volatile")
-			w, _ := awaits(t, refused)
+			w, _ := newWaitingConsumer(t, refused)
 			if _, err := new(Assembly).orWaiting(t.Context(), w); !errors.Is(err, refused) {
 				t.Error(err)
 			}
-			w, _ = awaits(t, errAway, refused)
+			w, _ = newWaitingConsumer(t, errAway, refused)
 			if err := w.Run(t.Context()); !errors.Is(err, refused) {
 				t.Error(err)
 			}
@@ -113,7 +113,7 @@ func TestTemporaryFailuresOfAKeyStore(t *testing.T) {
 		"a certificate":               {x509.UnknownAuthorityError{}, false},
 		"a policy":                    {errors.New("the store of the keys is volatile"), false},
 	} {
-		if got := passes(c.err); got != c.want {
+		if got := isTransient(c.err); got != c.want {
 			t.Errorf("%s: %v, %v", name, got, c.err)
 		}
 	}

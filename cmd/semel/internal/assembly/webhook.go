@@ -11,10 +11,10 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-// The type hooks is a webhook source with the HTTP server of its address. A run opens the server at the
+// hookSource is a webhook source with the HTTP server of its address. A run opens the server at the
 // start, so that the run fails immediately if the address is in use. Commands that only need the source's
 // settings do not listen.
-type hooks struct {
+type hookSource struct {
 	*webhook.Receiver
 	assembly *Assembly
 	hook     *policy.Webhook
@@ -34,18 +34,18 @@ func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.S
 		}
 	}
 	r, err := webhook.New(config)
-	return &hooks{Receiver: r, assembly: a, hook: s.Webhook, logger: logger}, err
+	return &hookSource{Receiver: r, assembly: a, hook: s.Webhook, logger: logger}, err
 }
 
 // Fetch implements source.Source.
-func (h *hooks) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
+func (h *hookSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if err := h.open(); err != nil { // the server is not open if the consumer has switched to another generation
 		return nil, err
 	}
 	return h.Receiver.Fetch(ctx, most)
 }
 
-func (h *hooks) open() error {
+func (h *hookSource) open() error {
 	if h.opened {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (h *hooks) open() error {
 func (a *Assembly) hookServer(w *policy.Webhook) (*hookserver.Server, error) {
 	a.hooksMutex.Lock()
 	defer a.hooksMutex.Unlock()
-	if s := a.hooks[w.Listen]; s != nil {
+	if s := a.hookServers[w.Listen]; s != nil {
 		return s, nil
 	}
 	o := hookserver.Options{Address: w.Listen, Connections: w.Connections, Logger: a.options.Logger}
@@ -74,17 +74,17 @@ func (a *Assembly) hookServer(w *policy.Webhook) (*hookserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.hooks == nil {
-		a.hooks = map[string]*hookserver.Server{}
+	if a.hookServers == nil {
+		a.hookServers = map[string]*hookserver.Server{}
 	}
-	a.hooks[w.Listen] = s
+	a.hookServers[w.Listen] = s
 	return s, nil
 }
 
 func (a *Assembly) closeHooks() {
 	a.hooksMutex.Lock()
 	defer a.hooksMutex.Unlock()
-	for _, s := range a.hooks {
+	for _, s := range a.hookServers {
 		s.Close()
 	}
 }
@@ -97,14 +97,14 @@ func (r *Runner) Requests() *metrics.Requests {
 	return nil
 }
 
-func (t *turning) requests() *metrics.Requests {
-	if h, is := t.current().source.(*hooks); is {
+func (t *generationalConsumer) requests() *metrics.Requests {
+	if h, is := t.current().source.(*hookSource); is {
 		return h.requests()
 	}
 	return nil
 }
 
-func (h *hooks) requests() *metrics.Requests {
+func (h *hookSource) requests() *metrics.Requests {
 	out := &metrics.Requests{By: map[string]uint64{}, EqualBodies: h.EqualBodies()}
 	for _, fate := range webhook.Fates() {
 		out.By[fate.String()] = h.Count(fate)

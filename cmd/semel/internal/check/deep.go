@@ -36,13 +36,13 @@ type Deep struct {
 
 // A function of type denials compares the rows whose numbers are greater than the parameter after. The
 // parameter most limits the number of rows; see sqlstore.Store.Denials.
-type denials func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
+type compareFunc func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
 
 // compareRows compares all rows whose number is greater than the parameter from, one slice of rows per
 // statement. A row, its marker and its stream are written in one transaction, so a single statement reads
 // row, marker and stream in the same state. compareRows therefore needs no snapshot that spans several
 // statements. If a slice fails or ctx ends, the result covers the earlier slices.
-func compareRows(ctx context.Context, from int64, within time.Duration, of denials) *Deep {
+func compareRows(ctx context.Context, from int64, within time.Duration, of compareFunc) *Deep {
 	d := &Deep{From: from, To: from}
 	for d.Rest == "" {
 		soon, cancel := context.WithTimeout(ctx, within)
@@ -52,7 +52,7 @@ func compareRows(ctx context.Context, from int64, within time.Duration, of denia
 		case ctx.Err() != nil:
 			d.Rest = "the check was interrupted"
 		case err != nil:
-			d.Rest = plain(err)
+			d.Rest = singleLine(err)
 		case found.Rows > 0:
 			d.add(found)
 		}
@@ -83,10 +83,10 @@ func (s *Subject) Command() string {
 	return s.Policy.Command("check", "--deep", "--consumer", s.Consumer.Name, "--from", fmt.Sprint(s.Facts.Deep.To))
 }
 
-// The method explained reports whether the policy explains a contradiction. If the consumer writes no
+// isExplained reports whether the policy explains a contradiction. If the consumer writes no
 // markers, the message that caused an intent has no marker. If the policy no longer checks versions, messages
 // that were received with versions were applied without updating the stream.
-func (s *Subject) explained(d sqlstore.Mismatch) bool {
+func (s *Subject) isExplained(d sqlstore.Mismatch) bool {
 	t := s.Consumer.Strategy
 	if d.By == sqlstore.MismatchStream {
 		return s.Consumer.Version == nil
@@ -94,10 +94,10 @@ func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	return d.By == sqlstore.MismatchCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
 }
 
-// The method denied returns the answer for rows that contradict their markers or streams.
-func (s *Subject) denied() Answer {
+// checkMismatches returns the answer for rows that contradict their markers or streams.
+func (s *Subject) checkMismatches() Answer {
 	d := s.Facts.Deep
-	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")
+	first, count := d.Denied[0], formatCount(int64(len(d.Denied)), "row")
 	if d.Rest != "" {
 		count = fmt.Sprintf("%s up to row %d", count, d.To)
 	}
@@ -132,7 +132,7 @@ func (d *Deep) comparison() string {
 	}
 	looked += " agree with their markers and streams"
 	if d.Intents > 0 {
-		looked += fmt.Sprintf(", and %s with the markers of their messages", counted(d.Intents, "intent"))
+		looked += fmt.Sprintf(", and %s with the markers of their messages", formatCount(d.Intents, "intent"))
 	}
 	return looked
 }

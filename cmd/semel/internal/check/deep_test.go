@@ -14,22 +14,22 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a test store whose row numbers are all even. The field denied has the rows that contradict their
+// fakeStore is a test store whose row numbers are all even. mismatches has the rows that contradict their
 // markers.
-type shelf struct {
-	rows   int64
-	denied map[int64]bool
-	calls  int
+type fakeStore struct {
+	rows       int64
+	mismatches map[int64]bool
+	calls      int
 }
 
-// denials compares rows in the way in which a store does.
-func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstore.Looked, err error) {
+// compare compares rows in the way in which a store does.
+func (s *fakeStore) compare(_ context.Context, after int64, most int) (found sqlstore.Looked, err error) {
 	s.calls++
 	for row := after + 1; row <= 2*s.rows && found.Rows < int64(most); row++ {
 		if row%2 != 0 {
 			continue
 		}
-		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // like a database, the test store does not sort contradictions
+		if found.Last, found.Rows = row, found.Rows+1; s.mismatches[row] { // like a database, the test store does not sort contradictions
 			found.Denied = append([]sqlstore.Mismatch{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
 		}
 	}
@@ -44,10 +44,10 @@ func rowsOf(all ...sqlstore.Mismatch) (rows []int64) {
 }
 
 func TestALookThatWasInterruptedGoesOn(t *testing.T) {
-	s := &shelf{rows: 23_456, denied: map[int64]bool{2: true, 9_998: true, 10_000: true, 10_002: true, 31_000: true, 46_912: true}}
-	whole := compareRows(t.Context(), 0, time.Minute, s.denials)
+	s := &fakeStore{rows: 23_456, mismatches: map[int64]bool{2: true, 9_998: true, 10_000: true, 10_002: true, 31_000: true, 46_912: true}}
+	whole := compareRows(t.Context(), 0, time.Minute, s.compare)
 	t.Run("K3_in_one_go", func(t *testing.T) {
-		if whole.Rows != s.rows || whole.To != 2*s.rows || whole.Rest != "" || len(whole.Denied) != len(s.denied) || s.calls != 5 {
+		if whole.Rows != s.rows || whole.To != 2*s.rows || whole.Rest != "" || len(whole.Denied) != len(s.mismatches) || s.calls != 5 {
 			t.Errorf("%+v in %d calls", whole, s.calls)
 		}
 	})
@@ -60,12 +60,12 @@ func TestALookThatWasInterruptedGoesOn(t *testing.T) {
 					interrupt()
 					return sqlstore.Looked{}, ctx.Err()
 				}
-				return s.denials(ctx, after, most)
+				return s.compare(ctx, after, most)
 			})
 			if first.Rest != "the check was interrupted" || first.To != int64(at-1)*2*slice || first.Rows != int64(at-1)*slice {
 				t.Errorf("%+v", first)
 			}
-			second := compareRows(t.Context(), first.To, time.Minute, s.denials)
+			second := compareRows(t.Context(), first.To, time.Minute, s.compare)
 			if found := rowsOf(append(first.Denied, second.Denied...)...); !slices.Equal(found, rowsOf(whole.Denied...)) || second.Rest != "" || first.Rows+second.Rows != whole.Rows {
 				t.Errorf("%v were found, %v in one go; %+v", found, rowsOf(whole.Denied...), second)
 			}
@@ -76,7 +76,7 @@ func TestALookThatWasInterruptedGoesOn(t *testing.T) {
 			if after > 0 {
 				return sqlstore.Looked{}, errors.New("nobody\nanswers")
 			}
-			return s.denials(ctx, after, most)
+			return s.compare(ctx, after, most)
 		})
 		if d.Rest != "nobody answers" || d.To != 2*slice || !slices.Equal(rowsOf(d.Denied...), []int64{2, 9_998, 10_000}) {
 			t.Errorf("%+v", d)
@@ -85,15 +85,15 @@ func TestALookThatWasInterruptedGoesOn(t *testing.T) {
 }
 
 func TestMoreRowsThanAreNamedAreFoundInTurns(t *testing.T) {
-	s := &shelf{rows: 12_000, denied: map[int64]bool{}}
+	s := &fakeStore{rows: 12_000, mismatches: map[int64]bool{}}
 	for row := int64(2); row <= 700; row += 2 {
-		s.denied[row] = true
+		s.mismatches[row] = true
 	}
-	s.denied[24_000] = true
+	s.mismatches[24_000] = true
 	t.Run("K3_each_once", func(t *testing.T) {
 		var found []int64
 		for from, turns := int64(0), 1; ; turns++ {
-			d := compareRows(t.Context(), from, time.Minute, s.denials)
+			d := compareRows(t.Context(), from, time.Minute, s.compare)
 			found, from = append(found, rowsOf(d.Denied...)...), d.To
 			if d.Rest == "" {
 				if turns != 4 {
@@ -105,19 +105,19 @@ func TestMoreRowsThanAreNamedAreFoundInTurns(t *testing.T) {
 				t.Fatalf("%+v", d)
 			}
 		}
-		if len(found) != len(s.denied) || !slices.IsSorted(found) || len(slices.Compact(found)) != len(s.denied) {
-			t.Errorf("%d of %d: %v", len(found), len(s.denied), found)
+		if len(found) != len(s.mismatches) || !slices.IsSorted(found) || len(slices.Compact(found)) != len(s.mismatches) {
+			t.Errorf("%d of %d: %v", len(found), len(s.mismatches), found)
 		}
 	})
 }
 
 func TestAsManyRowsAsAreNamedAreAll(t *testing.T) {
 	t.Run("K3_where_no_other_follows", func(t *testing.T) {
-		s := &shelf{rows: 400, denied: map[int64]bool{}}
+		s := &fakeStore{rows: 400, mismatches: map[int64]bool{}}
 		for row := int64(2); row <= 2*mostDenied; row += 2 {
-			s.denied[row] = true
+			s.mismatches[row] = true
 		}
-		if d := compareRows(t.Context(), 0, time.Minute, s.denials); len(d.Denied) != mostDenied || d.Rest != "" || d.To != 800 || d.Rows != 400 {
+		if d := compareRows(t.Context(), 0, time.Minute, s.compare); len(d.Denied) != mostDenied || d.Rest != "" || d.To != 800 || d.Rows != 400 {
 			t.Errorf("%d, up to %d of %d rows: %q", len(d.Denied), d.To, d.Rows, d.Rest)
 		}
 	})
@@ -125,15 +125,15 @@ func TestAsManyRowsAsAreNamedAreAll(t *testing.T) {
 
 func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 	t.Run("K3_7_a_look_that_was_interrupted_passes_nothing", func(t *testing.T) {
-		s := subject(t, sound)
+		s := subject(t, validPolicy)
 		s.Facts.Deep = &Deep{From: 5000, To: 20_000, Rows: 7500, Rest: "the check was interrupted"}
-		a := s.together()
+		a := s.checkAtomicity()
 		if a.Result != CannotKnow || !strings.Contains(a.Evidence, "7500 rows after row 5000 agree with their markers and streams, but rows after row 20000 were not compared: the check was interrupted") ||
 			a.Remedy != "semel check --deep --consumer billing --from 20000" {
 			t.Errorf("%+v", a)
 		}
 		s.Facts.Deep.Denied = []sqlstore.Mismatch{{Row: 6000, State: store.StateCompleted}}
-		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "records of the same commits contradict 1 row up to row 20000") {
+		if a := s.checkAtomicity(); a.Result != Fail || !strings.Contains(a.Evidence, "records of the same commits contradict 1 row up to row 20000") {
 			t.Errorf("%+v", a)
 		}
 	})
@@ -142,37 +142,37 @@ func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
 	unmarked := sqlstore.Mismatch{By: sqlstore.MismatchCause}
 	t.Run("K3_7_an_intent_without_a_marker_where_none_are_written", func(t *testing.T) {
-		s := subject(t, sound)
-		if s.explained(unmarked) {
+		s := subject(t, validPolicy)
+		if s.isExplained(unmarked) {
 			t.Error("where markers are written")
 		}
 		s.Consumer.Strategy.Natural = &policy.Natural{}
-		if !s.explained(unmarked) {
+		if !s.isExplained(unmarked) {
 			t.Error("of a natural effect it is denied")
 		}
 		s.Consumer.Strategy.Natural, s.Consumer.Strategy.BusinessKey = nil, &policy.BusinessKey{}
-		if s.Consumer.Strategy.Marker = false; !s.explained(unmarked) {
+		if s.Consumer.Strategy.Marker = false; !s.isExplained(unmarked) {
 			t.Error("with a business key alone it is denied")
 		}
-		if s.Consumer.Strategy.Marker = true; s.explained(unmarked) {
+		if s.Consumer.Strategy.Marker = true; s.isExplained(unmarked) {
 			t.Error("with a marker beside the business key")
 		}
 	})
 	t.Run("K3_7_who_took_effect_without_its_stream_where_versions_are_not_guarded", func(t *testing.T) {
-		s := subject(t, sound)
+		s := subject(t, validPolicy)
 		astray := sqlstore.Mismatch{Row: 1, State: store.StateCompleted, By: sqlstore.MismatchStream}
-		if s.Consumer.Version = nil; !s.explained(astray) {
+		if s.Consumer.Version = nil; !s.isExplained(astray) {
 			t.Error("without versions it is denied")
 		}
 		s.Consumer.Version = &policy.Version{}
-		if s.explained(astray) {
+		if s.isExplained(astray) {
 			t.Error("where versions are guarded")
 		}
 	})
 	t.Run("K3_7_what_a_marker_says_is_not_explained", func(t *testing.T) {
-		s := subject(t, sound)
+		s := subject(t, validPolicy)
 		s.Consumer.Strategy.Natural = &policy.Natural{}
-		if s.explained(sqlstore.Mismatch{By: sqlstore.MismatchCause, Marker: store.Parked}) || s.explained(sqlstore.Mismatch{By: sqlstore.MismatchMarker}) {
+		if s.isExplained(sqlstore.Mismatch{By: sqlstore.MismatchCause, Marker: store.Parked}) || s.isExplained(sqlstore.Mismatch{By: sqlstore.MismatchMarker}) {
 			t.Error("it is")
 		}
 	})

@@ -59,7 +59,7 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	}
 	a, err := open(func(of *policy.Store) bool { return of.Name == s.Store.Name && of.Redis == nil })
 	if err != nil {
-		s.NoFacts = plain(err)
+		s.NoFacts = singleLine(err)
 		if s.kafka() != nil {
 			s.Broker = &Broker{NoHorizon: s.NoFacts, NoPositions: s.NoFacts}
 		}
@@ -71,7 +71,7 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 		s.Facts, err = s.facts(soon, a, a.Stores[0])
 		cancel()
 		if err != nil {
-			s.Facts, s.NoFacts = nil, plain(err)
+			s.Facts, s.NoFacts = nil, singleLine(err)
 			s.keepMissing(err)
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	if asked.Deep && s.Facts != nil {
 		s.Facts.Deep = compareRows(ctx, asked.From, asked.Within, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
 			found, err := a.Stores[0].Denials(ctx, s.Facts.Kept, after, most)
-			found.Denied = slices.DeleteFunc(found.Denied, s.explained)
+			found.Denied = slices.DeleteFunc(found.Denied, s.isExplained)
 			return found, err
 		})
 	}
@@ -101,12 +101,12 @@ func (s *Subject) keepMissing(err error) {
 		return
 	}
 	if s.Schema == "" {
-		s.Schema = plain(err)
+		s.Schema = singleLine(err)
 	}
 }
 
-// The function plain returns the text of an error on one line.
-func plain(err error) string {
+// singleLine returns the text of an error on one line.
+func singleLine(err error) string {
 	return operate.Plain(strings.Join(strings.Fields(err.Error()), " "))
 }
 
@@ -114,7 +114,7 @@ func plain(err error) string {
 func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assembly.Store) (*Facts, error) {
 	f := &Facts{}
 	if err := a.Check(ctx); errors.Is(err, semel.ErrSchema) {
-		s.Schema = plain(err)
+		s.Schema = singleLine(err)
 		return nil, errors.New("the tables do not fit this release (question 7)")
 	} else if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (s *Subject) broker(ctx context.Context, a *assembly.Assembly, within time.
 	defer cancel()
 	var err error
 	if b.Horizon, err = a.Horizon(ctx, s.Consumer); err != nil {
-		b.NoHorizon = plain(err)
+		b.NoHorizon = singleLine(err)
 	}
 	if s.Store.Redis != nil {
 		b.NoPositions = "Redis has no positions to compare with the committed offsets"
@@ -173,14 +173,14 @@ func (s *Subject) broker(ctx context.Context, a *assembly.Assembly, within time.
 	}
 	recovery, err := a.Recovery(s.Consumer)
 	if err != nil {
-		b.NoPositions = plain(err)
+		b.NoPositions = singleLine(err)
 		return b
 	}
 	defer recovery.Close()
 	all, err := operate.Positions(ctx, s.Consumer.Name, s.kafka().GroupOf(s.Consumer), recovery)
 	if err != nil {
 		s.keepMissing(err)
-		b.NoPositions = plain(err)
+		b.NoPositions = singleLine(err)
 		return b
 	}
 	for _, v := range all {

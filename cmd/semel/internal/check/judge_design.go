@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-func (s *Subject) id() Answer {
+func (s *Subject) checkID() Answer {
 	i := s.Consumer.Identity
 	switch {
 	case s.Consumer.Sends():
@@ -48,7 +48,7 @@ func (s *Subject) strategy() string {
 	return "marker"
 }
 
-func (s *Subject) stable() Answer {
+func (s *Subject) checkIDStability() Answer {
 	if s.Consumer.Sends() {
 		return pass("ids of intents are derived from their causes, and are the same in each attempt")
 	}
@@ -56,16 +56,16 @@ func (s *Subject) stable() Answer {
 		return notApplicable("strategy %s recognises copies by their effect, not by an id", s.strategy())
 	}
 	if s.Store.Redis != nil {
-		return cannot("do not change identity in the policy while keys exist", "Redis does not record how ids were found")
+		return cannotKnow("do not change identity in the policy while keys exist", "Redis does not record how ids were found")
 	}
 	if s.Facts == nil {
-		return s.unread()
+		return s.answerUnread()
 	}
 	now, telling := derivation(s.Consumer)
 	var live []string
 	known := false
 	for _, d := range s.Facts.Derivations {
-		if !s.own(d.Consumer) || d.Retired {
+		if !s.ownsName(d.Consumer) || d.Retired {
 			continue
 		}
 		known = known || d.Text == now
@@ -93,13 +93,13 @@ func derivation(c *policy.Consumer) (string, bool) {
 	return tells.Derivation(), true
 }
 
-func (s *Subject) scoped() Answer {
+func (s *Subject) checkScope() Answer {
 	switch {
 	case s.Facts == nil:
-		return s.unread()
+		return s.answerUnread()
 	case s.Facts.Owner != "" && s.Consumer.Config().Owner != "" && s.Facts.Owner != s.Consumer.Config().Owner && !admin.Grown(s.Facts.Owner, s.Consumer.Config().Owner):
 		return fail("rename one of the two consumers; if the handlers were changed on purpose, start the consumer once", "its name is owned by %s, and the policy has other handlers: if two services share a name, each misses the messages that the other takes", legible.Printable(s.Facts.Owner))
-	case slices.ContainsFunc(s.Facts.Names, s.own):
+	case slices.ContainsFunc(s.Facts.Names, s.ownsName):
 		return pass("its records have its own name, %s", legible.Printable(s.Consumer.Name))
 	case !s.Consumer.Strategy.Marks():
 		return pass("strategy %s keeps no markers that another consumer could match", s.strategy())
@@ -113,13 +113,13 @@ func (s *Subject) scoped() Answer {
 	return pass("its records will have its own name; it has processed no message yet")
 }
 
-// The method own reports whether records with this stored name belong to the consumer.
-func (s *Subject) own(name string) bool {
+// ownsName reports whether records with this stored name belong to the consumer.
+func (s *Subject) ownsName(name string) bool {
 	public, _ := admin.GenerationOf(name)
 	return public == s.Consumer.Name
 }
 
-func (s *Subject) effect() Answer {
+func (s *Subject) checkEffect() Answer {
 	e := s.Consumer.Effect
 	if e == nil {
 		return fail(`declare it: effect: {kind: …, says: "what a second one would do"}`, "the policy does not declare its kind")
@@ -127,24 +127,24 @@ func (s *Subject) effect() Answer {
 	return pass("%s: %s", e.Kind, legible.Printable(e.Says))
 }
 
-func (s *Subject) natural() Answer {
+func (s *Subject) checkIdempotency() Answer {
 	natural, kind := s.Consumer.Strategy.Natural, s.kind()
 	switch {
 	case natural != nil && kind == "":
 		return fail(`declare the kind, so that the policy check can verify it: effect: {kind: …, says: "…"}`, "the strategy claims that late copies are harmless, but no kind of effect is declared")
 	case natural != nil && natural.Because != "":
-		return pass("yes: %s, and %s", a(kind), legible.Printable(natural.Because))
+		return pass("yes: %s, and %s", withArticle(kind), legible.Printable(natural.Because))
 	case natural != nil:
-		return pass("yes: %s, whose order is irrelevant", a(kind))
+		return pass("yes: %s, whose order is irrelevant", withArticle(kind))
 	case kind == "":
-		return cannot("declare the kind: effect: {kind: …}", "the policy does not declare its kind; strategy %s protects it in any case", s.strategy())
+		return cannotKnow("declare the kind: effect: {kind: …}", "the policy does not declare its kind; strategy %s protects it in any case", s.strategy())
 	case repeatable(kind) || kind == policy.Entity:
-		return pass("%s may happen twice if it only sets state; strategy %s protects it", a(kind), s.strategy())
+		return pass("%s may happen twice if it only sets state; strategy %s protects it", withArticle(kind), s.strategy())
 	}
-	return pass("no: %s is not, so strategy %s protects it", a(kind), s.strategy())
+	return pass("no: %s is not, so strategy %s protects it", withArticle(kind), s.strategy())
 }
 
-func (s *Subject) together() Answer {
+func (s *Subject) checkAtomicity() Answer {
 	t := s.Consumer.Strategy
 	switch {
 	case s.Store.Redis != nil:
@@ -152,36 +152,36 @@ func (s *Subject) together() Answer {
 	case s.Schema != "":
 		return fail(s.Policy.Command("migrate", "up"), "the tables do not fit this release: %s", s.Schema)
 	case s.Facts == nil:
-		return cannot("correct that, and check again", "%s", s.NoFacts)
+		return cannotKnow("correct that, and check again", "%s", s.NoFacts)
 	case s.Facts.Deep != nil && len(s.Facts.Deep.Denied) > 0:
-		return s.denied()
+		return s.checkMismatches()
 	case s.Facts.Unique != nil && !*s.Facts.Unique:
 		return fail("create the constraint, or correct its name", "the unique constraint %s of the business key does not exist", t.BusinessKey.Constraint)
 	case t.Natural != nil:
 		return pass("no marker is written, because late copies are harmless")
 	case t.BusinessKey != nil && !t.Marker:
 		return pass("the effect itself violates the constraint %s if it happens twice", t.BusinessKey.Constraint)
-	case s.outside():
+	case s.hasOutsideEffects():
 		return pass("the effect is a call outside any commit: its start is committed before the call, and its end after it")
 	}
 	deep := ""
 	if d := s.Facts.Deep; d != nil {
 		if d.Rest != "" {
-			return cannot(s.Command(), "%s, but rows after row %d were not compared: %s", d.comparison(), d.To, d.Rest)
+			return cannotKnow(s.Command(), "%s, but rows after row %d were not compared: %s", d.comparison(), d.To, d.Rest)
 		}
 		deep = "; " + d.comparison()
 	}
 	return pass("yes: strategy %s writes both in one transaction of store %s%s", s.strategy(), s.Store.Name, deep)
 }
 
-func (s *Subject) deduplicated() Answer {
-	h := s.calls()
+func (s *Subject) checkOutsideEffects() Answer {
+	h := s.endpoint()
 	switch {
 	case h == nil && s.Consumer.Handler.Kafka != nil:
 		return pass("published records have an id derived from their cause, by which consumers recognise copies")
 	case h != nil && h.Pure:
 		return pass("the endpoint changes nothing: its response is applied in the marker's transaction")
-	case h == nil && s.orders():
+	case h == nil && s.writesIntents():
 		return pass("external effects are written as intents in the marker's transaction, and sent by other consumers")
 	case h == nil:
 		return pass("none is declared: the statements run in the marker's transaction")
@@ -193,8 +193,8 @@ func (s *Subject) deduplicated() Answer {
 	return pass("each call has a key, and a claim allows one process at a time to make it")
 }
 
-func (s *Subject) key() Answer {
-	h := s.calls()
+func (s *Subject) checkKey() Answer {
+	h := s.endpoint()
 	switch {
 	case h == nil || h.Pure:
 		return pass("no provider is called")
@@ -204,20 +204,20 @@ func (s *Subject) key() Answer {
 	return pass("it is derived from consumer, source, id and step, and is the same in each attempt, copy and replay")
 }
 
-func (s *Subject) replay() Answer {
+func (s *Subject) checkReplay() Answer {
 	r := s.Consumer.Replay
 	kind := s.kind()
 	switch {
 	case !r.Allowed:
 		return pass("no")
-	case r.Effects && (s.outside() || s.orders()):
+	case r.Effects && (s.hasOutsideEffects() || s.writesIntents()):
 		return fail("write replay: {effects: none}, or allowed: false", "yes, and a replay repeats the external effects: %s", s.describe())
 	case kind == "":
 		return fail(`declare the kind: effect: {kind: …, says: "…"}`, "yes, and the policy does not say what a second effect would do")
 	case !repeatable(kind):
-		return pass("yes, for %s; markers prevent a second effect as long as ids are kept: %s", a(kind), s.describe())
+		return pass("yes, for %s; markers prevent a second effect as long as ids are kept: %s", withArticle(kind), s.describe())
 	}
-	return pass("yes: %s only renews the same state", a(kind))
+	return pass("yes: %s only renews the same state", withArticle(kind))
 }
 
 func (s *Subject) describe() string {
@@ -227,17 +227,17 @@ func (s *Subject) describe() string {
 	return legible.Printable(s.Consumer.Effect.Says)
 }
 
-func (s *Subject) letters() Answer {
+func (s *Subject) checkDeadLetters() Answer {
 	switch {
 	case s.Consumer.Strategy.Marks() && s.Store.Redis == nil:
 		return pass("yes: a parked message is a row with its identity, and keeps it when it is replayed")
 	case s.Consumer.DeadLetter != nil:
 		return pass("yes: a dead letter has the headers, key and body of its message, which contain the id")
 	}
-	return notApplicable("there are no dead letters: a message that fails for good %s", ending(s.Consumer.Retry.OnExhausted))
+	return notApplicable("there are no dead letters: a message that fails for good %s", describeAction(s.Consumer.Retry.OnExhausted))
 }
 
-func ending(t consumer.Action) string {
+func describeAction(t consumer.Action) string {
 	if t == consumer.ActionHalt {
 		return "halts the consumer"
 	}

@@ -9,29 +9,29 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// The constant "most" is the number at which the store stops counting rows.
-const most = 10_000
+// maxCounted is the number at which the store stops counting rows.
+const maxCounted = 10_000
 
-// The function rows formats a number of rows and a verb. The parameters one and many are the singular and the
+// formatRows formats a number of rows and a verb. The parameters one and many are the singular and the
 // plural of the verb.
-func rows(n int64, one, many string) string {
+func formatRows(n int64, one, many string) string {
 	if n == 1 {
 		return "1 row " + one
 	}
-	return counted(n, "row") + " " + many
+	return formatCount(n, "row") + " " + many
 }
 
-func counted(n int64, what string) string {
+func formatCount(n int64, what string) string {
 	switch {
 	case n == 1:
 		return "1 " + what
-	case n >= most:
-		return fmt.Sprintf("at least %d %ss", most, what)
+	case n >= maxCounted:
+		return fmt.Sprintf("at least %d %ss", maxCounted, what)
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (s *Subject) fingerprint() Answer {
+func (s *Subject) checkFingerprint() Answer {
 	f := s.Consumer.Fingerprint
 	switch {
 	case s.Consumer.Sends():
@@ -46,8 +46,8 @@ func (s *Subject) fingerprint() Answer {
 	return pass("yes: by the body")
 }
 
-func (s *Subject) expiry() Answer {
-	h := s.calls()
+func (s *Subject) checkExpiry() Answer {
+	h := s.endpoint()
 	switch {
 	case h == nil || h.Pure || h.NoKey:
 		return pass("no call has a key")
@@ -61,9 +61,9 @@ func (s *Subject) expiry() Answer {
 	return pass("the endpoint knows a key for %s after the first call, and Semel makes no later call with it", legible.Span(h.Window))
 }
 
-func (s *Subject) risks() Answer {
+func (s *Subject) checkRisks() Answer {
 	if s.Facts != nil && s.Facts.Upkeep.Unknown > 0 {
-		return fail("ask the other side, and record the outcome: semel messages resolve", "%s with an unknown outcome", rows(s.Facts.Upkeep.Unknown, "had a call", "had calls"))
+		return fail("ask the other side, and record the outcome: semel messages resolve", "%s with an unknown outcome", formatRows(s.Facts.Upkeep.Unknown, "had a call", "had calls"))
 	}
 	var left []string
 	c := s.Consumer
@@ -71,9 +71,9 @@ func (s *Subject) risks() Answer {
 		left = append(left, risk.Says)
 	}
 	downstream := "none"
-	if h := s.calls(); h != nil && !h.NoKey && !h.Pure {
+	if h := s.endpoint(); h != nil && !h.NoKey && !h.Pure {
 		downstream = "an idempotency key with each call"
-	} else if c.Handler.Kafka != nil || s.orders() {
+	} else if c.Handler.Kafka != nil || s.writesIntents() {
 		downstream = "an id derived from the cause with each output"
 	}
 	if len(left) == 0 {
@@ -89,7 +89,7 @@ func (s *Subject) kafka() *policy.Kafka {
 	return s.Source.Kafka
 }
 
-func (s *Subject) offsets() Answer {
+func (s *Subject) checkOffsets() Answer {
 	switch b := s.Broker; {
 	case s.kafka() == nil && s.Source == nil:
 		return pass("intents come from the store, so there is nothing to ack")
@@ -102,14 +102,14 @@ func (s *Subject) offsets() Answer {
 		if b != nil {
 			why = b.NoPositions
 		}
-		return cannot("correct that, and check again", "they are, but it is unknown whether the group is ahead of the store: %s", why)
+		return cannotKnow("correct that, and check again", "they are, but it is unknown whether the group is ahead of the store: %s", why)
 	case b.Ahead > 0:
 		return fail(s.Policy.Command("consumers", "positions", "plan"), "in %d of %d partitions the group is ahead of the store, and the effects of up to %d records may be missing", b.Ahead, b.Partitions, b.Missing)
 	}
 	return pass("yes, and in none of %d partitions is the group ahead of the store", s.Broker.Partitions)
 }
 
-func (s *Subject) committed() Answer {
+func (s *Subject) checkIsolation() Answer {
 	switch k := s.kafka(); {
 	case k == nil:
 		return pass("its source has no transactions")
@@ -119,35 +119,35 @@ func (s *Subject) committed() Answer {
 	return pass("yes: read_committed")
 }
 
-func (s *Subject) reconciled() Answer {
-	return cannot("run semel reconcile from cron: it exits with 4 if it finds differences", "a comparison leaves no record")
+func (s *Subject) checkReconciliation() Answer {
+	return cannotKnow("run semel reconcile from cron: it exits with 4 if it finds differences", "a comparison leaves no record")
 }
 
-func (s *Subject) exercised() Answer {
+func (s *Subject) checkDuplicatesSeen() Answer {
 	const count = "semel run counts them in its summary, and semel_duplicates_total over all runs"
 	t := s.Consumer.Strategy
 	switch {
 	case !t.Marks():
-		return cannot("count them in the target of the effect", "strategy %s does not recognise copies", s.strategy())
+		return cannotKnow("count them in the target of the effect", "strategy %s does not recognise copies", s.strategy())
 	case s.Store.Redis != nil:
-		return cannot(count, "Redis does not count copies")
+		return cannotKnow(count, "Redis does not count copies")
 	case s.Facts == nil:
-		return s.unread()
+		return s.answerUnread()
 	case s.Facts.Upkeep.Repeated > 0:
-		return pass("yes: on %s of the latest %d a copy was counted", counted(s.Facts.Upkeep.Repeated, "row"), s.Facts.Upkeep.Latest)
+		return pass("yes: on %s of the latest %d a copy was counted", formatCount(s.Facts.Upkeep.Repeated, "row"), s.Facts.Upkeep.Latest)
 	case !t.Inbox && !t.Lease:
-		return cannot(count, "markers do not count copies, and applied messages have no rows")
+		return cannotKnow(count, "markers do not count copies, and applied messages have no rows")
 	}
-	return cannot("deliver a message twice: semel run --from-start reads a file again", "no copy was counted on its latest %s", counted(s.Facts.Upkeep.Latest, "row"))
+	return cannotKnow("deliver a message twice: semel run --from-start reads a file again", "no copy was counted on its latest %s", formatCount(s.Facts.Upkeep.Latest, "row"))
 }
 
-func (s *Subject) lease() Answer {
+func (s *Subject) checkLease() Answer {
 	c := s.Consumer
-	if h := s.calls(); c.Strategy.Lease && h != nil && h.Timeout >= c.Inbox.Lease {
+	if h := s.endpoint(); c.Strategy.Lease && h != nil && h.Timeout >= c.Inbox.Lease {
 		return fail("write inbox: {lease: …} longer than the call", "a call may take %s, but its lease is %s", legible.Span(h.Timeout), legible.Span(c.Inbox.Lease))
 	}
 	if s.Facts != nil && s.Facts.Upkeep.Killing > 0 {
-		return fail("find the cause in the last log lines of those processes: "+s.Policy.Command("messages", "ls", "--reason", "kills its process"), "%s because the processes that ran them died", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
+		return fail("find the cause in the last log lines of those processes: "+s.Policy.Command("messages", "ls", "--reason", "kills its process"), "%s because the processes that ran them died", formatRows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
 	}
 	receives := c.Strategy.Lease || c.Strategy.Inbox && c.AckOnReceipt
 	switch {

@@ -13,7 +13,7 @@ import (
 func (s *Subject) prove(p *policy.Policy) {
 	all, err := proof.Read(p)
 	if err != nil {
-		s.NoProof = plain(err)
+		s.NoProof = singleLine(err)
 		return
 	}
 	if s.Proof = all[s.Consumer.Name]; s.Proof == nil {
@@ -23,9 +23,9 @@ func (s *Subject) prove(p *policy.Policy) {
 	s.Changed = err != nil || hash != s.Proof.Policy
 }
 
-// The function tested returns the question whether the subtests of the given groups have passed. The
+// newTestCheck returns the question whether the subtests of the given groups have passed. The
 // parameter what names the property that the subtests check.
-func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
+func newTestCheck(what string, groups ...handlertest.Group) func(*Subject) Answer {
 	return func(s *Subject) Answer {
 		words := []string{"check", "--prove", "--consumer", s.Consumer.Name}
 		if h := s.Consumer.Handler.HTTP; h != nil && h.Effects != nil {
@@ -34,15 +34,15 @@ func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
 		again := s.Policy.Command(words...)
 		switch why := assembly.Untested(s.Policy, s.Consumer); {
 		case why != "":
-			return cannot("test the other side, and this consumer with copies of its messages", "no test of %s is known: %s", what, why)
+			return cannotKnow("test the other side, and this consumer with copies of its messages", "no test of %s is known: %s", what, why)
 		case s.NoProof != "":
-			return cannot(again, "%s", s.NoProof)
+			return cannotKnow(again, "%s", s.NoProof)
 		case s.Proof == nil:
-			return cannot(again, "no test of %s is known", what)
+			return cannotKnow(again, "no test of %s is known", what)
 		}
 		on := s.Proof.At.UTC().Format(time.DateOnly)
 		if s.Changed {
-			return cannot(again, "%s was tested on %s, but the policy has changed since", what, on)
+			return cannotKnow(again, "%s was tested on %s, but the policy has changed since", what, on)
 		}
 		failed := s.Proof.In(proof.Fail, append([]handlertest.Group{handlertest.First}, groups...)...)
 		passed := s.Proof.In(proof.Pass, groups...)
@@ -50,8 +50,8 @@ func tested(what string, groups ...handlertest.Group) func(*Subject) Answer {
 		case len(failed) > 0:
 			return fail(again, "tested on %s with %s: %s: %s", on, s.Proof.Database, failed[0].Name, failed[0].Says)
 		case len(passed) == 0:
-			return cannot(again, "the test of %s ran no subtest of %s", on, what)
+			return cannotKnow(again, "the test of %s ran no subtest of %s", on, what)
 		}
-		return pass("on %s %s passed with %s on %s", on, counted(int64(len(passed)), "subtest"), counted(int64(s.Proof.Messages), "message"), s.Proof.Database)
+		return pass("on %s %s passed with %s on %s", on, formatCount(int64(len(passed)), "subtest"), formatCount(int64(s.Proof.Messages), "message"), s.Proof.Database)
 	}
 }

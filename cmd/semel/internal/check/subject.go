@@ -93,7 +93,7 @@ func fail(remedy, format string, args ...any) Answer {
 	return Answer{Fail, fmt.Sprintf(format, args...), remedy}
 }
 
-func cannot(remedy, format string, args ...any) Answer {
+func cannotKnow(remedy, format string, args ...any) Answer {
 	return Answer{CannotKnow, fmt.Sprintf(format, args...), remedy}
 }
 
@@ -101,25 +101,25 @@ func notApplicable(format string, args ...any) Answer {
 	return Answer{Result: NotApplicable, Evidence: fmt.Sprintf(format, args...)}
 }
 
-// unread returns the answer for a store that could not be read.
-func (s *Subject) unread() Answer {
+// answerUnread returns the answer for a store that could not be read.
+func (s *Subject) answerUnread() Answer {
 	if s.Store.Redis != nil {
-		return cannot("", "%s", s.NoFacts)
+		return cannotKnow("", "%s", s.NoFacts)
 	}
-	return cannot("", "store %s could not be read; question 7 says why", s.Store.Name)
+	return cannotKnow("", "store %s could not be read; question 7 says why", s.Store.Name)
 }
 
-// The method calls returns the endpoint that the consumer calls, or nil.
-func (s *Subject) calls() *policy.HTTP { return s.Consumer.Handler.HTTP }
+// endpoint returns the endpoint that the consumer calls, or nil.
+func (s *Subject) endpoint() *policy.HTTP { return s.Consumer.Handler.HTTP }
 
-// The method outside reports whether the consumer's own handler has effects outside of the store.
-func (s *Subject) outside() bool {
+// hasOutsideEffects reports whether the consumer's own handler has effects outside of the store.
+func (s *Subject) hasOutsideEffects() bool {
 	h := s.Consumer.Handler
 	return h.HTTP != nil && !h.HTTP.Pure || h.Kafka != nil
 }
 
-// The method orders reports whether the consumer writes intents that other consumers send.
-func (s *Subject) orders() bool {
+// writesIntents reports whether the consumer writes intents that other consumers send.
+func (s *Subject) writesIntents() bool {
 	for _, c := range s.Policy.Consumers {
 		if c.Sends() && s.Consumer.WritesTo(c.Name) {
 			return true
@@ -136,8 +136,8 @@ func (s *Subject) kind() policy.EffectKind {
 	return s.Consumer.Effect.Kind
 }
 
-// The method a returns the kind of effect after the article "a" or "an".
-func a(k policy.EffectKind) string {
+// withArticle returns the kind of effect after the article "a" or "an".
+func withArticle(k policy.EffectKind) string {
 	if strings.ContainsAny(string(k[:1]), "aeiou") {
 		return "an " + string(k)
 	}

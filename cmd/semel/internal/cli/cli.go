@@ -58,7 +58,7 @@ func newRoot(c *command.CLI) *cobra.Command {
 	root.AddCommand(explain.Commands(c)...)
 	root.AddCommand(replays.Commands(c)...)
 	root.AddCommand(stores.Commands(c)...)
-	mendDefaults(root)
+	fixCobraCommands(root)
 	addExamples(root)
 	completeWords(c, root)
 	walk(root, c.FromEnvironment)
@@ -69,9 +69,9 @@ func consumersCommand(c *command.CLI) *cobra.Command {
 	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
 }
 
-// mendDefaults hides the commands that cobra adds. mendDefaults also makes the commands of cobra reject
+// fixCobraCommands hides the commands that cobra adds. mendDefaults also makes the commands of cobra reject
 // unknown arguments, as the commands of semel do.
-func mendDefaults(root *cobra.Command) {
+func fixCobraCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.InitDefaultCompletionCmd()

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// acts lists the commands that change stored data or control consumers. Each command in acts has the flag
+// changingCommands lists the commands that change stored data or control consumers. Each command in acts has the flag
 // --dry-run.
-var acts = []string{
+var changingCommands = []string{
 	"gaps skip",
 	"erase", "consumers identity release", "consumers identity retire",
 	"intents discard", "intents release", "intents resolve", "intents retry", "intents suppress",
@@ -27,8 +27,8 @@ var acts = []string{
 	"rebuild drop", "rebuild start", "rebuild stop", "rebuild switch", "replay start", "replay stop",
 }
 
-// others has the commands that change something but have no flag --dry-run, each with the reason.
-var others = map[string]string{
+// commandsWithoutDryRun has the commands that change something but have no flag --dry-run, each with the reason.
+var commandsWithoutDryRun = map[string]string{
 	"run":           "it is the work itself",
 	"demo":          "it works in a folder of its own",
 	"check":         "it changes nothing, except that --prove writes a file beside the policy",
@@ -38,8 +38,8 @@ var others = map[string]string{
 	"gaps backfill": "it only adds, and a second time adds nothing",
 }
 
-// documents has the commands without the flag -o json, each with the reason.
-var documents = map[string]string{
+// commandsWithoutJSON has the commands without the flag -o json, each with the reason.
+var commandsWithoutJSON = map[string]string{
 	"audit export":    "it prints a line of JSON for each change",
 	"generate alerts": "it prints rules that Prometheus reads",
 	"generate schema": "it prints one JSON document, always",
@@ -55,15 +55,15 @@ func TestEveryCommandKeepsToTheRules(t *testing.T) {
 		}
 		known[path] = true
 		t.Run("K6_"+strings.ReplaceAll(path, " ", "_"), func(t *testing.T) {
-			if has, document := cmd.Flags().Lookup("output") != nil, documents[path] != ""; has == document {
+			if has, document := cmd.Flags().Lookup("output") != nil, commandsWithoutJSON[path] != ""; has == document {
 				t.Errorf("it has -o json: %v; it is one of the documents: %v", has, document)
 			}
-			if has, act := cmd.Flags().Lookup("dry-run") != nil, slices.Contains(acts, path); has != act {
+			if has, act := cmd.Flags().Lookup("dry-run") != nil, slices.Contains(changingCommands, path); has != act {
 				t.Errorf("it has --dry-run: %v; it is one of the acts: %v", has, act)
 			}
 		})
 	})
-	for _, path := range slices.Concat(acts, slices.Collect(maps.Keys(others)), slices.Collect(maps.Keys(documents))) {
+	for _, path := range slices.Concat(changingCommands, slices.Collect(maps.Keys(commandsWithoutDryRun)), slices.Collect(maps.Keys(commandsWithoutJSON))) {
 		if !known[path] {
 			t.Errorf("%q is no command", path)
 		}
@@ -93,7 +93,7 @@ func TestConsumersAreCompleted(t *testing.T) {
 				}
 			})
 		}
-		if named.MatchString(cmd.Use) {
+		if namesUsage.MatchString(cmd.Use) {
 			t.Run("K6_"+name+"_by_its_word", func(t *testing.T) {
 				if out := completed(append(path, "--config", policy, "")...); !strings.Contains(out, "parking") {
 					t.Errorf("it proposes %q", out)
@@ -104,7 +104,7 @@ func TestConsumersAreCompleted(t *testing.T) {
 }
 
 // The variable named matches the usage of a command whose arguments are names of consumers.
-var named = regexp.MustCompile(`^\w+ \[?NAME`)
+var namesUsage = regexp.MustCompile(`^\w+ \[?NAME`)
 
 // noFiles is the output of a completion that tells the shell not to suggest files.
 const noFiles = ":4\n"

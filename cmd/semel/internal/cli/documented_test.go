@@ -16,8 +16,8 @@ import (
 // documentedLine matches a line of a shell block that runs semel.
 var documentedLine = regexp.MustCompile(`^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/)?semel (.*)$`)
 
-// The function documented returns the semel commands in the shell blocks and the inline code of a page.
-func documented(page string) (all []string) {
+// documentedCommands returns the semel commands in the shell blocks and the inline code of a page.
+func documentedCommands(page string) (all []string) {
 	block, shell := false, false
 	var prose strings.Builder
 	joined := strings.ReplaceAll(page, "\\\n", " ")
@@ -35,7 +35,7 @@ func documented(page string) (all []string) {
 			all = append(all, "semel "+found[1])
 		}
 	}
-	for _, found := range typed.FindAllStringSubmatch(prose.String(), -1) {
+	for _, found := range quotedCommand.FindAllStringSubmatch(prose.String(), -1) {
 		all = append(all, found[1])
 	}
 	return all
@@ -92,11 +92,11 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range documented(string(text)) {
+		for _, line := range documentedCommands(string(text)) {
 			found++
 			line = strings.NewReplacer(" NUMBER", " 17", " MESSAGES", " 50", " COMMAND", "").Replace(line)
 			words := commandWords(line)[1:]
-			if err := errors.Join(parses(words), justified(words)); err != nil {
+			if err := errors.Join(checkSyntax(words), checkReason(words)); err != nil {
 				t.Errorf("%s: %s: %v", filepath.Base(path), line, err)
 			}
 		}
@@ -106,12 +106,12 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-// The function justified returns an error for a documented command that changes something and lacks
+// checkReason returns an error for a documented command that changes something and lacks
 // --because. A command that a sentence only mentions by name needs no flags. retention run has a default
 // reason.
-func justified(words []string) error {
+func checkReason(words []string) error {
 	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
-	if err != nil || len(rest) == 0 || cmd.CommandPath() == "semel retention run" || !slices.Contains(acts, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
+	if err != nil || len(rest) == 0 || cmd.CommandPath() == "semel retention run" || !slices.Contains(changingCommands, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
 		return nil
 	}
 	for _, word := range rest {
@@ -122,9 +122,9 @@ func justified(words []string) error {
 	return errors.New("it is refused without --because")
 }
 
-// The function parses returns an error if the words are not a valid semel command with valid arguments and
+// checkSyntax returns an error if the words are not a valid semel command with valid arguments and
 // flags. A command that a sentence only mentions by name needs no arguments.
-func parses(words []string) error {
+func checkSyntax(words []string) error {
 	cmd, rest, err := newRoot(&command.CLI{}).Find(words)
 	if err != nil {
 		return err

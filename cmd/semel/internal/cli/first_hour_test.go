@@ -32,7 +32,7 @@ func TestTheFirstHourWithAPolicyPrintsWhatThePageShows(t *testing.T) {
 		if code != command.ExitDone {
 			t.Fatalf("%s: exit code %d:\n%s", line, code, &err)
 		}
-		if got, want := steady(out.String()), steady(printed[i]); got != want {
+		if got, want := normalize(out.String()), normalize(printed[i]); got != want {
 			t.Errorf("%s prints\n%s\nand the page shows\n%s", line, got, want)
 		}
 		for text := range strings.Lines(out.String()) {
@@ -102,7 +102,7 @@ var (
 	rerun = regexp.MustCompile(`rerun +\d+`)
 )
 
-// The function steady replaces the parts of an output that depend on time or machine.
-func steady(text string) string {
+// normalize replaces the parts of an output that depend on time or machine.
+func normalize(text string) string {
 	return rerun.ReplaceAllString(age.ReplaceAllString(text, "AGE "), "rerun N")
 }

@@ -31,7 +31,7 @@ func groups() []group {
 	}
 }
 
-func (g group) of(root *cobra.Command) (all []*cobra.Command) {
+func (g group) commands(root *cobra.Command) (all []*cobra.Command) {
 	for _, name := range g.names {
 		for _, cmd := range root.Commands() {
 			if cmd.Name() == name {
@@ -73,11 +73,11 @@ func usage(cmd *cobra.Command) string {
 	}
 	if cmd.HasAvailableSubCommands() {
 		b.WriteString("Commands:\n")
-		for _, child := range listed(cmd) {
-			fmt.Fprintf(&b, "  %-*s %s\n", widest(listed(cmd)), child.Name(), child.Short)
+		for _, child := range listedCommands(cmd) {
+			fmt.Fprintf(&b, "  %-*s %s\n", widest(listedCommands(cmd)), child.Name(), child.Short)
 		}
 	}
-	flags, named := explained(cmd)
+	flags, named := explainedFlags(cmd)
 	if flags.HasFlags() {
 		b.WriteString("Flags:\n" + flags.FlagUsagesWrapped(command.UsualWidth))
 	}
@@ -107,7 +107,7 @@ func rootHelp(root *cobra.Command) string {
 	b.WriteString("Usage: semel COMMAND; semel COMMAND --help explains it\n")
 	for _, g := range groups() {
 		title := g.title
-		for _, cmd := range g.of(root) {
+		for _, cmd := range g.commands(root) {
 			fmt.Fprintf(&b, "  %-10s %-10s %s\n", title, cmd.Name(), cmd.Short)
 			title = ""
 		}
@@ -136,8 +136,8 @@ func usageLine(cmd *cobra.Command) string {
 	return line
 }
 
-// The function listed returns the subcommands that the help lists.
-func listed(cmd *cobra.Command) []*cobra.Command {
+// listedCommands returns the subcommands that the help lists.
+func listedCommands(cmd *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(child *cobra.Command) bool { return !child.IsAvailableCommand() })
 }
 
@@ -159,9 +159,9 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// The function explained returns the flags that the command's help explains. For all other flags, explained
+// explainedFlags returns the flags that the command's help explains. For all other flags, explained
 // returns the names, grouped by the command whose help explains the flags.
-func explained(cmd *cobra.Command) (*pflag.FlagSet, map[string][]string) {
+func explainedFlags(cmd *cobra.Command) (*pflag.FlagSet, map[string][]string) {
 	flags, named := pflag.NewFlagSet("", pflag.ContinueOnError), map[string][]string{}
 	ownFlags(cmd).VisitAll(func(f *pflag.Flag) {
 		if by := command.ExplainedBy(f); by != "" {

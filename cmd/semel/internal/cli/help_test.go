@@ -126,7 +126,7 @@ func TestEachHelpFitsATerminal(t *testing.T) {
 			return
 		}
 		flags := 0
-		own, _ := explained(cmd)
+		own, _ := explainedFlags(cmd)
 		own.VisitAll(func(*pflag.Flag) { flags++ })
 		if n := strings.Count(own.FlagUsagesWrapped(command.UsualWidth), "\n"); n != flags {
 			t.Errorf("the help of %q has %d lines for %d flags:\n%s", cmd.CommandPath(), n, flags, text)
@@ -143,7 +143,7 @@ func TestTheHelpOfSemelListsEachCommandInAGroup(t *testing.T) {
 	if len(grouped) > 20 {
 		t.Errorf("%d commands are listed", len(grouped))
 	}
-	for _, cmd := range listed(root) {
+	for _, cmd := range listedCommands(root) {
 		if !slices.Contains(grouped, cmd.Name()) {
 			t.Errorf("%q is in no group", cmd.Name())
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The variable hostile has texts that a payload, a path or an operator's reason can contain to control a
+// hostileTexts has texts that a payload, a path or an operator's reason can contain to control a
 // terminal or to forge a line.
-var hostile = map[string]string{
+var hostileTexts = map[string]string{
 	"escape":       "\x1b[2J\x1b]0;owned\x07",
 	"line_feed":    "a\nINJECTED",
 	"return":       "a\rINJECTED\r\nINJECTED",
@@ -166,7 +166,7 @@ func unsafe(printed string) string {
 
 func TestNothingThatAMessageHoldsRulesTheTerminal(t *testing.T) {
 	t.Run("trap_T106_every_command_prints_what_came_from_outside_safely", func(t *testing.T) {
-		for name, text := range hostile {
+		for name, text := range hostileTexts {
 			t.Run(name, func(t *testing.T) {
 				inHostile(t, text)
 				var halted, refused bool

@@ -35,8 +35,8 @@ func TestTheReferenceIsOfTheCommands(t *testing.T) {
 	}
 }
 
-// written is the comment at the start of each generated page.
-const written = "<!-- Written by go test ./cmd/semel/internal/cli -run Reference -update, from the commands. -->\n\n"
+// generatedComment is the comment at the start of each generated page.
+const generatedComment = "<!-- Written by go test ./cmd/semel/internal/cli -run Reference -update, from the commands. -->\n\n"
 
 // reference returns the generated pages by file name below docs/reference: one page with all commands, and
 // one page for each command.
@@ -47,11 +47,11 @@ func reference() map[string]string {
 	index.WriteString(indexHead)
 	for _, g := range groups() {
 		fmt.Fprintf(&index, "\n## %s\n\n| command | |\n| --- | --- |\n", g.title)
-		for _, cmd := range g.of(root) {
+		for _, cmd := range g.commands(root) {
 			name := cmd.Name()
 			var page strings.Builder
 			fmt.Fprintf(&page, "# semel %s\n\n%sFor everyone who types commands: `semel %s` with all its flags. "+
-				"Flags of all commands, variables and exit codes are on [commands](../commands.md).\n", name, written, name)
+				"Flags of all commands, variables and exit codes are on [commands](../commands.md).\n", name, generatedComment, name)
 			walk(cmd, func(cmd *cobra.Command) {
 				if cmd.Hidden || cmd.HasAvailableSubCommands() {
 					return
@@ -67,7 +67,7 @@ func reference() map[string]string {
 	return pages
 }
 
-const indexHead = "# Commands\n\n" + written + `For everyone who types commands. ` + "`semel --help`" + ` lists the commands in these groups, and ` + "`semel COMMAND --help`" + ` shows one of them on a screen. Each command has a page with all its flags.
+const indexHead = "# Commands\n\n" + generatedComment + `For everyone who types commands. ` + "`semel --help`" + ` lists the commands in these groups, and ` + "`semel COMMAND --help`" + ` shows one of them on a screen. Each command has a page with all its flags.
 
 * **Flags of all commands:** ` + "`--log-level`" + ` (debug, info, warn or error; default info), ` + "`--log-format`" + ` (text or json; default: text on a terminal, json elsewhere), and ` + "`--verbose`" + ` or ` + "`-v`" + ` (on a terminal, log single messages instead of sums).
 * **Variables:** ` + "`SEMEL_CONFIG`" + ` is the default of ` + "`--config`" + `, and ` + "`SEMEL_STORE`" + ` that of ` + "`--store`" + `. A flag on the command line replaces its variable.
@@ -94,7 +94,7 @@ func entry(cmd *cobra.Command) string {
 	fmt.Fprintf(&b, "```sh\n%s\n```\n", strings.ReplaceAll(cmd.Example, "  semel", "semel"))
 	fmt.Fprintf(&b, "\nUsage: `%s`\n", usageLine(cmd))
 	rows := ""
-	flags, named := explained(cmd)
+	flags, named := explainedFlags(cmd)
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "`--" + f.Name + "`"
 		if f.Shorthand != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// The variable typed matches the semel commands in a text.
-var typed = regexp.MustCompile("`(semel [^`]+)`")
+// quotedCommand matches the semel commands in a text.
+var quotedCommand = regexp.MustCompile("`(semel [^`]+)`")
 
 // An operator types the commands of a runbook at night, so each command must exist.
 func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := typed.FindAllStringSubmatch(string(runbooks), -1)
+	found := quotedCommand.FindAllStringSubmatch(string(runbooks), -1)
 	if len(found) < 20 {
 		t.Fatalf("only %d commands were found", len(found))
 	}
@@ -41,7 +41,7 @@ func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
 				t.Fatalf("%s: %v", line, err)
 			}
 			path := strings.TrimPrefix(cmd.CommandPath(), "semel ")
-			if why := cmd.Flags().Lookup("because"); slices.Contains(acts, path) && path != "retention run" && !why.Changed {
+			if why := cmd.Flags().Lookup("because"); slices.Contains(changingCommands, path) && path != "retention run" && !why.Changed {
 				t.Errorf("%s: an act wants a reason", line)
 			}
 		})

@@ -12,9 +12,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/cli/command"
 )
 
-// The function silent starts a server that accepts connections and never responds, and returns the server's
+// startSilentServer starts a server that accepts connections and never responds, and returns the server's
 // address. The server calls the function connected for each connection.
-func silent(t *testing.T, connected func()) string {
+func startSilentServer(t *testing.T, connected func()) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +49,7 @@ consumers:
     identity: {id: id, source: source}
     handler: {sql: {statements: ["insert into t values (1)"]}}
     retention: forever
-`, "ADDRESS", silent(t, stop))
+`, "ADDRESS", startSilentServer(t, stop))
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -11,24 +11,24 @@ import (
 type broker struct {
 	bodies  []json.RawMessage
 	crashes map[int]Point // planned crashes, by the position of the delivery
-	// waiting has the positions of messages that the broker must deliver, in ascending order.
-	waiting   []int
-	unsettled map[int]bool
-	// times is how often the message at each position was delivered.
-	times []int
-	// The field crashed is the number of killed processes.
-	crashed int
+	// undelivered has the positions of messages that the broker must deliver, in ascending order.
+	undelivered []int
+	unacked     map[int]bool
+	// deliveryCounts is how often the message at each position was delivered.
+	deliveryCounts []int
+	// crashCount is the number of killed processes.
+	crashCount int
 }
 
 func newBroker(p plan) (*broker, error) {
-	b := &broker{crashes: map[int]Point{}, unsettled: map[int]bool{}, times: make([]int, len(p.deliveries))}
+	b := &broker{crashes: map[int]Point{}, unacked: map[int]bool{}, deliveryCounts: make([]int, len(p.deliveries))}
 	for i, d := range p.deliveries {
 		body, err := json.Marshal(d)
 		if err != nil {
 			return nil, err
 		}
 		b.bodies = append(b.bodies, body)
-		b.waiting = append(b.waiting, i)
+		b.undelivered = append(b.undelivered, i)
 	}
 	for _, c := range p.crashes {
 		b.crashes[c.Delivery] = c.Point
@@ -36,58 +36,58 @@ func newBroker(p plan) (*broker, error) {
 	return b, nil
 }
 
-// The method take returns the next deliveries. The number of deliveries is limited by the parameter most and
+// nextDeliveries returns the next deliveries. The number of deliveries is limited by the parameter most and
 // by the window of unacked deliveries.
-func (b *broker) take(most int) []delivery {
-	n := min(most, window-len(b.unsettled), len(b.waiting))
+func (b *broker) nextDeliveries(most int) []delivery {
+	n := min(most, window-len(b.unacked), len(b.undelivered))
 	if n <= 0 {
 		return nil
 	}
 	var taken []delivery
-	for _, at := range b.waiting[:n] {
-		taken = append(taken, delivery{Position: at, Before: b.times[at], Body: b.bodies[at], Crash: b.crashes[at]})
-		b.times[at]++
-		b.unsettled[at] = true
+	for _, at := range b.undelivered[:n] {
+		taken = append(taken, delivery{Position: at, Before: b.deliveryCounts[at], Body: b.bodies[at], Crash: b.crashes[at]})
+		b.deliveryCounts[at]++
+		b.unacked[at] = true
 	}
-	b.waiting = b.waiting[n:]
+	b.undelivered = b.undelivered[n:]
 	return taken
 }
 
-// The method settle acks deliveries.
-func (b *broker) settle(positions []int) {
+// ack acks deliveries.
+func (b *broker) ack(positions []int) {
 	for _, at := range positions {
-		delete(b.unsettled, at)
+		delete(b.unacked, at)
 	}
 }
 
-// The method back makes the broker deliver unacked messages again.
-func (b *broker) back(positions []int) {
+// redeliver makes the broker deliver unacked messages again.
+func (b *broker) redeliver(positions []int) {
 	for _, at := range positions {
-		if b.unsettled[at] {
-			delete(b.unsettled, at)
-			b.waiting = append(b.waiting, at)
+		if b.unacked[at] {
+			delete(b.unacked, at)
+			b.undelivered = append(b.undelivered, at)
 		}
 	}
-	slices.Sort(b.waiting)
+	slices.Sort(b.undelivered)
 }
 
-// died records that the consumer's process died at the planned crash. The planned crash does not happen
+// recordCrash records that the consumer's process died at the planned crash. The planned crash does not happen
 // again.
-func (b *broker) died(crash int) {
-	b.crashed++
+func (b *broker) recordCrash(crash int) {
+	b.crashCount++
 	delete(b.crashes, crash)
-	b.back(slices.Collect(maps.Keys(b.unsettled)))
+	b.redeliver(slices.Collect(maps.Keys(b.unacked)))
 }
 
-// The method empty reports whether all messages are acked.
-func (b *broker) empty() bool { return len(b.waiting)+len(b.unsettled) == 0 }
+// isEmpty reports whether all messages are acked.
+func (b *broker) isEmpty() bool { return len(b.undelivered)+len(b.unacked) == 0 }
 
-// The method settled returns the number of acked messages.
-func (b *broker) settled() int { return len(b.bodies) - len(b.waiting) - len(b.unsettled) }
+// ackedCount returns the number of acked messages.
+func (b *broker) ackedCount() int { return len(b.bodies) - len(b.undelivered) - len(b.unacked) }
 
-// The method delivered returns the number of deliveries, and the number of redeliveries among them.
-func (b *broker) delivered() (all, again int) {
-	for _, n := range b.times {
+// countDeliveries returns the number of deliveries, and the number of redeliveries among them.
+func (b *broker) countDeliveries() (all, again int) {
+	for _, n := range b.deliveryCounts {
 		all += n
 		again += max(n-1, 0)
 	}

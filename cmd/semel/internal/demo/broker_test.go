@@ -8,7 +8,7 @@ import (
 // positions takes deliveries from the broker, not more than the parameter most, and returns their positions.
 func positions(b *broker, most int) []int {
 	var all []int
-	for _, d := range b.take(most) {
+	for _, d := range b.nextDeliveries(most) {
 		all = append(all, d.Position)
 	}
 	return all
@@ -26,17 +26,17 @@ func brokerOf(t *testing.T, deliveries int, crashes ...Crash) *broker {
 func TestUnackedMessagesOfADeadConsumerAreRedeliveredInOrder(t *testing.T) {
 	b := brokerOf(t, 5)
 	positions(b, 4)
-	b.settle([]int{1})
-	b.died(0)
+	b.ack([]int{1})
+	b.recordCrash(0)
 	if got := positions(b, 9); !slices.Equal(got, []int{0, 2, 3, 4}) {
 		t.Errorf("delivered %v", got)
 	}
-	if all, again := b.delivered(); all != 8 || again != 3 || b.crashed != 1 {
-		t.Errorf("%d deliveries, %d of them again, %d crashes", all, again, b.crashed)
+	if all, again := b.countDeliveries(); all != 8 || again != 3 || b.crashCount != 1 {
+		t.Errorf("%d deliveries, %d of them again, %d crashes", all, again, b.crashCount)
 	}
-	b.settle([]int{0, 2, 3, 4})
-	if !b.empty() || b.settled() != 5 {
-		t.Errorf("%d of 5 are settled", b.settled())
+	b.ack([]int{0, 2, 3, 4})
+	if !b.isEmpty() || b.ackedCount() != 5 {
+		t.Errorf("%d of 5 are settled", b.ackedCount())
 	}
 }
 
@@ -48,8 +48,8 @@ func TestTheWindowLimitsUnackedDeliveries(t *testing.T) {
 	if got := positions(b, 1); got != nil {
 		t.Errorf("the consumer got %v beyond the window", got)
 	}
-	b.settle([]int{3, 4})
-	b.back([]int{7, 3})
+	b.ack([]int{3, 4})
+	b.redeliver([]int{7, 3})
 	if got := positions(b, window); !slices.Equal(got, []int{7, window, window + 1}) {
 		t.Errorf("took %v", got)
 	}
@@ -57,11 +57,11 @@ func TestTheWindowLimitsUnackedDeliveries(t *testing.T) {
 
 func TestACrashHappensOnce(t *testing.T) {
 	b := brokerOf(t, 3, Crash{Delivery: 1, Point: InTransaction})
-	if taken := b.take(3); taken[1].Crash != InTransaction || taken[0].Crash != "" {
+	if taken := b.nextDeliveries(3); taken[1].Crash != InTransaction || taken[0].Crash != "" {
 		t.Errorf("%+v", taken)
 	}
-	b.died(1)
-	if taken := b.take(3); taken[1].Crash != "" || taken[1].Before != 1 {
+	b.recordCrash(1)
+	if taken := b.nextDeliveries(3); taken[1].Crash != "" || taken[1].Before != 1 {
 		t.Errorf("%+v", taken)
 	}
 }

@@ -43,9 +43,9 @@ type reply struct {
 // runs.
 type client struct {
 	replies *json.Decoder // used only by the fetching goroutine
-	// The field lost ends the consumer if the broker closes the connection. Without lost, the consumer's process
+	// endConsumer ends the consumer if the broker closes the connection. Without lost, the consumer's process
 	// would continue after its parent process was killed.
-	lost context.CancelCauseFunc
+	endConsumer context.CancelCauseFunc
 
 	mutex    sync.Mutex    // held during a request and during a crash
 	requests *json.Encoder // guarded by mutex
@@ -53,7 +53,7 @@ type client struct {
 }
 
 func newClient(in io.Reader, out io.Writer, lost context.CancelCauseFunc) *client {
-	return &client{replies: json.NewDecoder(in), lost: lost, requests: json.NewEncoder(out)}
+	return &client{replies: json.NewDecoder(in), endConsumer: lost, requests: json.NewEncoder(out)}
 }
 
 // errEnd means that all messages are acked.
@@ -75,17 +75,17 @@ func (c *client) fetch(ctx context.Context, most int) ([]delivery, error) {
 	var r reply
 	if err := c.replies.Decode(&r); err != nil {
 		err = fmt.Errorf("the broker has gone: %w", err)
-		c.lost(err)
+		c.endConsumer(err)
 		return nil, err
 	}
 	if r.End {
 		return nil, errEnd
 	}
-	c.arm(r.Deliveries)
+	c.planCrash(r.Deliveries)
 	return r.Deliveries, nil
 }
 
-func (c *client) arm(taken []delivery) {
+func (c *client) planCrash(taken []delivery) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, d := range taken {
@@ -95,8 +95,8 @@ func (c *client) arm(taken []delivery) {
 	}
 }
 
-// The method "next" waits for a single delivery. Consumers without batches use next.
-func (c *client) next(ctx context.Context) (delivery, error) {
+// fetchOne waits for a single delivery. Consumers without batches use next.
+func (c *client) fetchOne(ctx context.Context) (delivery, error) {
 	taken, err := c.fetch(ctx, 1)
 	if err != nil {
 		return delivery{}, err
@@ -104,15 +104,15 @@ func (c *client) next(ctx context.Context) (delivery, error) {
 	if len(taken) == 0 {
 		return delivery{}, ctx.Err()
 	}
-	c.at(Received)
+	c.crashAt(Received)
 	return taken[0], nil
 }
 
-func (c *client) settle(d delivery) error { return c.send(request{Settle: []int{d.Position}}) }
+func (c *client) ack(d delivery) error { return c.send(request{Settle: []int{d.Position}}) }
 
-// The method at kills the process if a crash is planned for the given step. The kill is immediate: no
+// crashAt kills the process if a crash is planned for the given step. The kill is immediate: no
 // deferred call runs, nothing is rolled back, and the database is not closed.
-func (c *client) at(p Point) {
+func (c *client) crashAt(p Point) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.crash == nil || c.crash.Point != p {
@@ -131,14 +131,14 @@ func (c *client) at(p Point) {
 	select {} // wait for the signal
 }
 
-// atPoint calls the method at with the step that corresponds to a fault point of Semel.
-func (c *client) atPoint(p faults.Point, _ int) {
+// crashAtFault calls the method at with the step that corresponds to a fault point of Semel.
+func (c *client) crashAtFault(p faults.Point, _ int) {
 	switch p {
 	case faults.AfterFetch:
-		c.at(Received)
+		c.crashAt(Received)
 	case faults.AfterEffect:
-		c.at(InTransaction)
+		c.crashAt(InTransaction)
 	case faults.AfterCommit:
-		c.at(BetweenSteps)
+		c.crashAt(BetweenSteps)
 	}
 }

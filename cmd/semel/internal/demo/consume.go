@@ -32,7 +32,7 @@ func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer
 	if consume == nil {
 		return fmt.Errorf("%q is no consumer; use one of %s", name, strings.Join(Names(), ", "))
 	}
-	db, err := open(path)
+	db, err := openDatabase(path)
 	if err != nil {
 		return err
 	}
@@ -45,10 +45,10 @@ func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer
 	return context.Cause(ctx)
 }
 
-// The function open opens a database with the same settings for all consumers. SQLite does not flush to disk
+// openDatabase opens a database with the same settings for all consumers. SQLite does not flush to disk
 // at each commit, so the demo is fast on slow disks. A killed process still loses nothing, because the
 // operating system has the written data.
-func open(path string) (*sql.DB, error) {
+func openDatabase(path string) (*sql.DB, error) {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	return sql.Open("sqlite", "file:"+escape.Replace(filepath.ToSlash(path))+
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)")
@@ -56,7 +56,7 @@ func open(path string) (*sql.DB, error) {
 
 // create creates the tables of a consumer.
 func create(ctx context.Context, path string) (err error) {
-	db, err := open(path)
+	db, err := openDatabase(path)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for i, name := range Names() {
 		show := watch.add(name)
 		all.Go(func() {
-			f, err := one(ctx, o, p, name, show)
+			f, err := runConsumer(ctx, o, p, name, show)
 			if err != nil {
 				fail(fmt.Errorf("consumer %s: %w", name, err))
 			}
@@ -57,9 +57,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, context.Cause(ctx)
 }
 
-// The function one runs a consumer until all messages are acked. After each crash, the function starts the
+// runConsumer runs a consumer until all messages are acked. After each crash, the function starts the
 // consumer's process again.
-func one(ctx context.Context, o Options, p plan, name string, show func(*broker)) (Figures, error) {
+func runConsumer(ctx context.Context, o Options, p plan, name string, show func(*broker)) (Figures, error) {
 	path := filepath.Join(o.Folder, name+".db")
 	if _, err := os.Stat(path); err == nil {
 		return Figures{}, fmt.Errorf("%s exists already; use another folder", path)
@@ -77,7 +77,7 @@ func one(ctx context.Context, o Options, p plan, name string, show func(*broker)
 		}
 	}
 	f, err := audit(ctx, path, p.deliveries)
-	f.Name, f.Crashes = name, b.crashed
-	f.Deliveries, f.Redeliveries = b.delivered()
+	f.Name, f.Crashes = name, b.crashCount
+	f.Deliveries, f.Redeliveries = b.countDeliveries()
 	return f, err
 }

@@ -9,7 +9,7 @@ import (
 
 // audit compares the entries in the database with the payments.
 func audit(ctx context.Context, path string, deliveries []payment) (f Figures, err error) {
-	db, err := open(path)
+	db, err := openDatabase(path)
 	if err != nil {
 		return f, err
 	}
@@ -22,12 +22,12 @@ func audit(ctx context.Context, path string, deliveries []payment) (f Figures, e
 	if err != nil {
 		return f, err
 	}
-	return judge(deliveries, booked, balances)
+	return compareBookings(deliveries, booked, balances)
 }
 
-// judge compares bookings and balances with the payments. If the database has entries of other payments,
-// judge returns an error, because the figures would be wrong.
-func judge(deliveries []payment, booked map[payment]int, balances map[string]int64) (f Figures, err error) {
+// compareBookings compares bookings and balances with the payments. If the database has entries of other payments,
+// compareBookings returns an error, because the figures would be wrong.
+func compareBookings(deliveries []payment, booked map[payment]int, balances map[string]int64) (f Figures, err error) {
 	expected := map[string]int64{}
 	due := map[payment]bool{}
 	for _, p := range deliveries {

@@ -18,12 +18,12 @@ func TestTheAuditFindsLostAndDoubledPayments(t *testing.T) {
 		{"one lost, one doubled", map[payment]int{one: 3, two: 1}, map[string]int64{"a": 35}, Figures{Expected: 3, Applied: 4, Lost: 1, Doubled: 2, MoneyOff: 27}},
 		{"nothing booked", nil, nil, Figures{Expected: 3, Lost: 3, MoneyOff: 22}},
 	} {
-		if got, err := judge(sent, c.booked, c.balances); err != nil || got != c.want {
+		if got, err := compareBookings(sent, c.booked, c.balances); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
 	for fault, booked := range map[string]map[payment]int{"never sent": {one: 1, {"shop", "9", "a", 5}: 1}, "sum of its entries is 10": {one: 1}} {
-		if _, err := judge(sent, booked, map[string]int64{"a": 15}); err == nil || !strings.Contains(err.Error(), fault) {
+		if _, err := compareBookings(sent, booked, map[string]int64{"a": 15}); err == nil || !strings.Contains(err.Error(), fault) {
 			t.Errorf("%s: %v", fault, err)
 		}
 	}

@@ -38,10 +38,10 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 		return false, context.Cause(ctx)
 	case talked != nil:
 		return false, fmt.Errorf("the process sent an invalid request: %w\n%s", talked, said.Bytes())
-	case died == nil && b.empty():
+	case died == nil && b.isEmpty():
 		return true, nil
-	case died != nil && c.dead != nil:
-		b.died(c.dead.Delivery)
+	case died != nil && c.crash != nil:
+		b.recordCrash(c.crash.Delivery)
 		show()
 		return false, nil
 	case died == nil:
@@ -54,10 +54,10 @@ func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bo
 type conversation struct {
 	broker  *broker
 	replies *json.Encoder
-	// The field asked is the number of deliveries that the process has asked for; 0 if the process does not
+	// requested is the number of deliveries that the process has asked for; 0 if the process does not
 	// wait.
-	asked int
-	dead  *Crash
+	requested int
+	crash     *Crash
 }
 
 // run handles requests until the process closes its pipe.
@@ -76,20 +76,20 @@ func (c *conversation) run(requests *json.Decoder, show func()) error {
 }
 
 func (c *conversation) handle(r request) {
-	c.broker.settle(r.Settle)
-	c.broker.back(r.Back)
+	c.broker.ack(r.Settle)
+	c.broker.redeliver(r.Back)
 	if r.Fetch > 0 {
-		c.asked = r.Fetch
+		c.requested = r.Fetch
 	}
 	if r.Dies != nil {
-		c.dead = r.Dies
+		c.crash = r.Dies
 	}
-	if c.asked == 0 {
+	if c.requested == 0 {
 		return
 	}
-	answer := reply{Deliveries: c.broker.take(c.asked), End: c.broker.empty()}
+	answer := reply{Deliveries: c.broker.nextDeliveries(c.requested), End: c.broker.isEmpty()}
 	if answer.Deliveries != nil || answer.End || r.Cancel {
-		c.asked = 0
+		c.requested = 0
 		_ = c.replies.Encode(answer) // if the process has ended, reading the next request fails
 	}
 }

@@ -43,7 +43,7 @@ func TestAnExistingDatabaseIsNotChanged(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := one(t.Context(), Options{Folder: folder}, newPlan(1), SettleLast, nil)
+	_, err := runConsumer(t.Context(), Options{Folder: folder}, newPlan(1), SettleLast, nil)
 	if err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("the error is %v", err)
 	}

@@ -9,14 +9,14 @@ import (
 // settleFirst acks the payment and then books it.
 func settleFirst(ctx context.Context, db *sql.DB, broker *client) error {
 	for {
-		d, err := broker.next(ctx)
+		d, err := broker.fetchOne(ctx)
 		if err != nil {
 			return err
 		}
-		if err := broker.settle(d); err != nil {
+		if err := broker.ack(d); err != nil {
 			return err
 		}
-		broker.at(BetweenSteps)
+		broker.crashAt(BetweenSteps)
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
@@ -24,7 +24,7 @@ func settleFirst(ctx context.Context, db *sql.DB, broker *client) error {
 		if err := book(ctx, tx, d.Body); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
-		broker.at(InTransaction)
+		broker.crashAt(InTransaction)
 		if err := tx.Commit(); err != nil {
 			return err
 		}

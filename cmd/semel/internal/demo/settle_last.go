@@ -9,7 +9,7 @@ import (
 // settleLast books the payment and then acks it.
 func settleLast(ctx context.Context, db *sql.DB, broker *client) error {
 	for {
-		d, err := broker.next(ctx)
+		d, err := broker.fetchOne(ctx)
 		if err != nil {
 			return err
 		}
@@ -20,12 +20,12 @@ func settleLast(ctx context.Context, db *sql.DB, broker *client) error {
 		if err := book(ctx, tx, d.Body); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
-		broker.at(InTransaction)
+		broker.crashAt(InTransaction)
 		if err := tx.Commit(); err != nil {
 			return err
 		}
-		broker.at(BetweenSteps)
-		if err := broker.settle(d); err != nil {
+		broker.crashAt(BetweenSteps)
+		if err := broker.ack(d); err != nil {
 			return err
 		}
 	}

@@ -45,8 +45,8 @@ func (w *watch) add(name string) func(*broker) {
 		})))
 	w.bars = append(w.bars, bar)
 	return func(b *broker) {
-		crashed.Store(int64(b.crashed))
-		bar.SetCurrent(int64(b.settled()))
+		crashed.Store(int64(b.crashCount))
+		bar.SetCurrent(int64(b.ackedCount()))
 	}
 }
 

@@ -28,7 +28,7 @@ func withSemel(ctx context.Context, db *sql.DB, broker *client) error {
 		Name:     "payments",
 		Source:   brokerSource{broker},
 		Identity: identity.By("body:/id").From("body:/producer"),
-	}, faults.Plan{At: broker.atPoint})
+	}, faults.Plan{At: broker.crashAtFault})
 	if err != nil {
 		return err
 	}

@@ -28,16 +28,16 @@ import (
 
 const attackedSecret = "a secret that strangers do not know"
 
-// The type attacked is a server with a webhook receiver and a consumer.
-type attacked struct {
+// attackedServer is a server with a webhook receiver and a consumer.
+type attackedServer struct {
 	*Server
 	hooks    *webhook.Receiver
 	consumer *consumer.Consumer[*memstore.Tx]
 }
 
-func attack(t *testing.T, o Options, set func(*webhook.Config)) *attacked {
+func newAttackedServer(t *testing.T, o Options, set func(*webhook.Config)) *attackedServer {
 	t.Helper()
-	s := opened(t, o)
+	s := openServer(t, o)
 	c := webhook.Config{Name: "a", Scheme: webhook.GitHub(), Secrets: []string{attackedSecret}, MaxBody: 1 << 20}
 	if set != nil {
 		set(&c)
@@ -58,7 +58,7 @@ func attack(t *testing.T, o Options, set func(*webhook.Config)) *attacked {
 	running.Go(func() { _ = behind.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
 	s.Handle("/a", hooks)
-	return &attacked{s, hooks, behind}
+	return &attackedServer{s, hooks, behind}
 }
 
 // signedBy returns the header with GitHub's signature of body.
@@ -68,15 +68,15 @@ func signedBy(secret, body string) string {
 	return "X-Hub-Signature-256: sha256=" + hex.EncodeToString(h.Sum(nil)) + "\r\n"
 }
 
-// The function raw returns the bytes of a request with the given headers and the given body.
-func raw(headers, body string) string {
+// rawRequest returns the bytes of a request with the given headers and the given body.
+func rawRequest(headers, body string) string {
 	return "POST /a HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body
 }
 
-// The function said sends a request and returns the statuses of all responses on the connection. The
+// sendAndReadStatuses sends a request and returns the statuses of all responses on the connection. The
 // parameter answers is the number of responses that must arrive while the client can still send. Further
 // responses may arrive after the client has closed its sending side.
-func said(t *testing.T, s *Server, request string, answers int) (all []int) {
+func sendAndReadStatuses(t *testing.T, s *Server, request string, answers int) (all []int) {
 	t.Helper()
 	c := dial(t, s)
 	if _, err := io.WriteString(c, request); err != nil {
@@ -109,37 +109,37 @@ func TestInvalidRequests(t *testing.T) {
 		stored        int
 		cut           bool // the client closes the connection before the end of the request
 	}{
-		{"F3_a_right_one", raw(sum+length, body), "[200]", 1, false},
-		{"F3_a_right_one_and_a_copy_on_one_connection", raw(sum+length, body) + raw(sum+length, body), "[200 200]", 1, false},
-		{"F3_of_the_old_protocol", strings.Replace(raw(sum+length, body), "1.1", "1.0", 1), "[200]", 1, false},
-		{"F3_a_length_that_is_too_long", raw(sum+"Content-Length: 99\r\n", body), "[400]", 0, true},
-		{"F3_a_length_that_is_too_short", raw(sum+"Content-Length: 13\r\n", body), "[401]", 0, false},
-		{"F3_no_length", raw(sum, body), "[401]", 0, false},
-		{"F3_two_lengths", raw(sum+length+"Content-Length: 13\r\n", body), "[400]", 0, false},
-		{"F3_a_length_that_is_no_number", raw(sum+"Content-Length: +14\r\n", body), "[400]", 0, false},
-		{"F3_a_length_beyond_the_limit", raw(sum+"Content-Length: 1048577\r\n", body), "[413]", 0, false},
-		{"F3_a_length_of_a_petabyte", raw(sum+"Content-Length: 1000000000000000\r\n", body), "[413]", 0, false},
-		{"F3_chunks_of_one_byte_with_extensions", raw(sum+"Transfer-Encoding: chunked\r\n", bytewise.String()+"0\r\n\r\n"), "[200]", 1, false},
-		{"F3_chunks_without_an_end", raw(sum+"Transfer-Encoding: chunked\r\n", bytewise.String()), "[400]", 0, true},
-		{"F3_chunks_of_no_size", raw(sum+"Transfer-Encoding: chunked\r\n", "zz\r\n"+body), "[400]", 0, false},
-		{"F3_chunks_and_gzip", raw(sum+"Transfer-Encoding: gzip, chunked\r\n", bytewise.String()+"0\r\n\r\n"), "[501]", 0, false},
-		{"F3_gzip", raw(sum+length+"Content-Encoding: gzip\r\n", body), "[415]", 0, false},
-		{"F3_gzip_behind_identity", raw(sum+length+"Content-Encoding: identity\r\nContent-Encoding: gzip\r\n", body), "[415]", 0, false},
-		{"F3_the_signature_twice", raw(sum+sum+length, body), "[401]", 0, false},
-		{"F3_two_signatures_in_one_header", raw(strings.TrimSuffix(sum, "\r\n")+", sha256=00\r\n"+length, body), "[401]", 0, false},
-		{"F3_the_signature_of_another_scheme", raw("Stripe-Signature: t=1,v1=00\r\n"+length, body), "[401]", 0, false},
-		{"F3_the_signature_behind_the_body", raw("Trailer: X-Hub-Signature-256\r\nTransfer-Encoding: chunked\r\n", bytewise.String()+"0\r\n"+sum+"\r\n"), "[401]", 0, false},
-		{"F3_headers_beyond_the_limit", raw(sum+length+"X-Long: "+strings.Repeat("x", 64<<10)+"\r\n", body), "[431]", 0, false},
-		{"F3_another_host_header_too", raw(sum+length+"Host: b\r\n", body), "[400]", 0, false},
-		{"F3_one_that_is_refused_and_a_right_one_behind_it", raw(length, body) + raw(sum+length, body), "[401]", 0, false},
+		{"F3_a_right_one", rawRequest(sum+length, body), "[200]", 1, false},
+		{"F3_a_right_one_and_a_copy_on_one_connection", rawRequest(sum+length, body) + rawRequest(sum+length, body), "[200 200]", 1, false},
+		{"F3_of_the_old_protocol", strings.Replace(rawRequest(sum+length, body), "1.1", "1.0", 1), "[200]", 1, false},
+		{"F3_a_length_that_is_too_long", rawRequest(sum+"Content-Length: 99\r\n", body), "[400]", 0, true},
+		{"F3_a_length_that_is_too_short", rawRequest(sum+"Content-Length: 13\r\n", body), "[401]", 0, false},
+		{"F3_no_length", rawRequest(sum, body), "[401]", 0, false},
+		{"F3_two_lengths", rawRequest(sum+length+"Content-Length: 13\r\n", body), "[400]", 0, false},
+		{"F3_a_length_that_is_no_number", rawRequest(sum+"Content-Length: +14\r\n", body), "[400]", 0, false},
+		{"F3_a_length_beyond_the_limit", rawRequest(sum+"Content-Length: 1048577\r\n", body), "[413]", 0, false},
+		{"F3_a_length_of_a_petabyte", rawRequest(sum+"Content-Length: 1000000000000000\r\n", body), "[413]", 0, false},
+		{"F3_chunks_of_one_byte_with_extensions", rawRequest(sum+"Transfer-Encoding: chunked\r\n", bytewise.String()+"0\r\n\r\n"), "[200]", 1, false},
+		{"F3_chunks_without_an_end", rawRequest(sum+"Transfer-Encoding: chunked\r\n", bytewise.String()), "[400]", 0, true},
+		{"F3_chunks_of_no_size", rawRequest(sum+"Transfer-Encoding: chunked\r\n", "zz\r\n"+body), "[400]", 0, false},
+		{"F3_chunks_and_gzip", rawRequest(sum+"Transfer-Encoding: gzip, chunked\r\n", bytewise.String()+"0\r\n\r\n"), "[501]", 0, false},
+		{"F3_gzip", rawRequest(sum+length+"Content-Encoding: gzip\r\n", body), "[415]", 0, false},
+		{"F3_gzip_behind_identity", rawRequest(sum+length+"Content-Encoding: identity\r\nContent-Encoding: gzip\r\n", body), "[415]", 0, false},
+		{"F3_the_signature_twice", rawRequest(sum+sum+length, body), "[401]", 0, false},
+		{"F3_two_signatures_in_one_header", rawRequest(strings.TrimSuffix(sum, "\r\n")+", sha256=00\r\n"+length, body), "[401]", 0, false},
+		{"F3_the_signature_of_another_scheme", rawRequest("Stripe-Signature: t=1,v1=00\r\n"+length, body), "[401]", 0, false},
+		{"F3_the_signature_behind_the_body", rawRequest("Trailer: X-Hub-Signature-256\r\nTransfer-Encoding: chunked\r\n", bytewise.String()+"0\r\n"+sum+"\r\n"), "[401]", 0, false},
+		{"F3_headers_beyond_the_limit", rawRequest(sum+length+"X-Long: "+strings.Repeat("x", 64<<10)+"\r\n", body), "[431]", 0, false},
+		{"F3_another_host_header_too", rawRequest(sum+length+"Host: b\r\n", body), "[400]", 0, false},
+		{"F3_one_that_is_refused_and_a_right_one_behind_it", rawRequest(length, body) + rawRequest(sum+length, body), "[401]", 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := attack(t, Options{}, nil)
+			s := newAttackedServer(t, Options{}, nil)
 			answers := strings.Count(c.want, " ") + 1
 			if c.cut {
 				answers = 0
 			}
-			if got := fmt.Sprint(said(t, s.Server, c.request, answers)); got != c.want {
+			if got := fmt.Sprint(sendAndReadStatuses(t, s.Server, c.request, answers)); got != c.want {
 				t.Errorf("the responses are %s, want %s", got, c.want)
 			}
 			if got := int(s.hooks.Count(webhook.Received)); got != c.stored {
@@ -155,15 +155,15 @@ func TestInvalidRequests(t *testing.T) {
 func TestRejectedClientsHoldNoConnection(t *testing.T) {
 	t.Run("F3_a_stranger_who_keeps_the_connection_open_keeps_nobody_out", func(t *testing.T) {
 		const body = `{"id":"evt_1"}`
-		s := attack(t, Options{Connections: 1}, nil)
-		for _, request := range []string{raw("Content-Length: 0\r\n", ""), raw(signedBy("another secret than theirs", body)+"Content-Length: 14\r\n", body), "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /other HTTP/1.1\r\nHost: a\r\n\r\n"} {
-			if got := asked(t, dial(t, s.Server), request); got/100 != 4 { // each request uses a new connection, which the client keeps open
+		s := newAttackedServer(t, Options{Connections: 1}, nil)
+		for _, request := range []string{rawRequest("Content-Length: 0\r\n", ""), rawRequest(signedBy("another secret than theirs", body)+"Content-Length: 14\r\n", body), "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /other HTTP/1.1\r\nHost: a\r\n\r\n"} {
+			if got := sendRequest(t, dial(t, s.Server), request); got/100 != 4 { // each request uses a new connection, which the client keeps open
 				t.Errorf("%d", got)
 			}
 		}
 		c := dial(t, s.Server)
 		_ = c.SetDeadline(time.Now().Add(idleWithin / 2))
-		if got := asked(t, c, raw(signedBy(attackedSecret, body)+"Content-Length: 14\r\n", body)); got != 200 {
+		if got := sendRequest(t, c, rawRequest(signedBy(attackedSecret, body)+"Content-Length: 14\r\n", body)); got != 200 {
 			t.Errorf("%d", got)
 		}
 	})
@@ -176,7 +176,7 @@ func TestMoreConnectionsThanPlaces(t *testing.T) {
 			if secure {
 				o.Cert, o.Key = certify(t, t.TempDir(), 1)
 			}
-			s := attack(t, o, nil)
+			s := newAttackedServer(t, o, nil)
 			var all sync.WaitGroup
 			for i := range 60 { // each machine of the provider keeps a connection open
 				body := fmt.Sprintf(`{"id":"evt_%d"}`, i)
@@ -186,7 +186,7 @@ func TestMoreConnectionsThanPlaces(t *testing.T) {
 					c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 				}
 				all.Go(func() {
-					request := raw(signedBy(attackedSecret, body)+fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
+					request := rawRequest(signedBy(attackedSecret, body)+fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
 					if _, err := io.WriteString(c, request); err != nil {
 						t.Error(err)
 						return
@@ -208,7 +208,7 @@ func TestMoreConnectionsThanPlaces(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	t.Run("F3_a_hundred_requests_on_one_connection_and_one_whose_body_does_not_come", func(t *testing.T) {
 		cert, key := certify(t, t.TempDir(), 1)
-		s := attack(t, Options{Cert: cert, Key: key, Connections: 1}, func(c *webhook.Config) { c.ReadWithin = 300 * time.Millisecond })
+		s := newAttackedServer(t, Options{Cert: cert, Key: key, Connections: 1}, func(c *webhook.Config) { c.ReadWithin = 300 * time.Millisecond })
 		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
 		defer transport.CloseIdleConnections()
 		send := func(body io.Reader, signature string) int {

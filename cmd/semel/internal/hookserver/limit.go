@@ -15,68 +15,68 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy/shape"
 )
 
-func within(d time.Duration) (context.Context, context.CancelFunc) {
+func timeoutContext(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// The type limited is a listener that allows a limited number of open connections. At the limit, limited
+// limitedListener is a listener that allows a limited number of open connections. At the limit, limited
 // closes idle connections, longest idle first. Providers send from many machines, and each machine keeps its
 // connection open. If a provider does not retry and a webhook waits longer than the provider's timeout, the
 // webhook is lost.
-type limited struct {
+type limitedListener struct {
 	net.Listener
-	free   chan struct{}
-	closed chan struct{}
-	once   sync.Once
+	slots     chan struct{}
+	closed    chan struct{}
+	closeOnce sync.Once
 
 	mutex sync.Mutex
 	idle  *list.List                 // elements are of type stander, longest idle first; guarded by mutex
 	at    map[net.Conn]*list.Element // guarded by mutex
 }
 
-// stander is an idle connection, with the start of its idle time.
-type stander struct {
+// idleConn is an idle connection, with the start of its idle time.
+type idleConn struct {
 	net.Conn
-	since time.Time
+	idleSince time.Time
 }
 
-// standsFor is how long a connection must be idle before limited may close it. A new HTTP/2 connection
+// minIdleTime is how long a connection must be idle before limited may close it. A new HTTP/2 connection
 // counts as idle until its first request arrives.
-const standsFor = time.Second
+const minIdleTime = time.Second
 
-func limit(l net.Listener, most int) *limited {
-	return &limited{Listener: l, free: make(chan struct{}, most), closed: make(chan struct{}), idle: list.New(), at: map[net.Conn]*list.Element{}}
+func newLimitedListener(l net.Listener, most int) *limitedListener {
+	return &limitedListener{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{}), idle: list.New(), at: map[net.Conn]*list.Element{}}
 }
 
 // Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	if !l.place() {
+	if !l.acquireSlot() {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}
-	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
+	return &releasingConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
 }
 
-// The method place waits until one more connection is allowed. If the server ends first, the method returns
+// acquireSlot waits until one more connection is allowed. If the server ends first, the method returns
 // false.
-func (l *limited) place() bool {
+func (l *limitedListener) acquireSlot() bool {
 	select {
-	case l.free <- struct{}{}:
+	case l.slots <- struct{}{}:
 		return true
 	default:
 	}
-	look := time.NewTicker(standsFor / 20)
+	look := time.NewTicker(minIdleTime / 20)
 	defer look.Stop()
 	for {
 		if c := l.longestIdle(); c != nil {
-			cut(c)
+			closeNow(c)
 		}
 		select {
-		case l.free <- struct{}{}:
+		case l.slots <- struct{}{}:
 			return true
 		case <-l.closed:
 			return false
@@ -86,20 +86,20 @@ func (l *limited) place() bool {
 }
 
 // longestIdle returns the connection to close, or nil if no connection has been idle for standsFor.
-func (l *limited) longestIdle() net.Conn {
+func (l *limitedListener) longestIdle() net.Conn {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	first := l.idle.Front()
-	if first == nil || time.Since(first.Value.(stander).since) < standsFor {
+	if first == nil || time.Since(first.Value.(idleConn).idleSince) < minIdleTime {
 		return nil
 	}
-	c := l.idle.Remove(first).(stander).Conn
+	c := l.idle.Remove(first).(idleConn).Conn
 	delete(l.at, c)
 	return c
 }
 
 // state records each change of a connection's state.
-func (l *limited) state(c net.Conn, s http.ConnState) {
+func (l *limitedListener) state(c net.Conn, s http.ConnState) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if e := l.at[c]; e != nil {
@@ -107,13 +107,13 @@ func (l *limited) state(c net.Conn, s http.ConnState) {
 		delete(l.at, c)
 	}
 	if s == http.StateIdle {
-		l.at[c] = l.idle.PushBack(stander{c, time.Now()})
+		l.at[c] = l.idle.PushBack(idleConn{c, time.Now()})
 	}
 }
 
-// cut closes a connection immediately. A regular end of a TLS connection would send data first and could
+// closeNow closes a connection immediately. A regular end of a TLS connection would send data first and could
 // block.
-func cut(c net.Conn) {
+func closeNow(c net.Conn) {
 	if t, is := c.(*tls.Conn); is {
 		c = t.NetConn()
 	}
@@ -121,19 +121,19 @@ func cut(c net.Conn) {
 }
 
 // Close implements net.Listener.
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
+func (l *limitedListener) Close() error {
+	l.closeOnce.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// The type counted is a connection that makes room for another connection when it is closed.
-type counted struct {
+// releasingConn is a connection that makes room for another connection when it is closed.
+type releasingConn struct {
 	net.Conn
 	release func()
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
+func (c *releasingConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()
 }
@@ -147,7 +147,7 @@ type certificate struct {
 	mutex  sync.Mutex
 	loaded *tls.Certificate // guarded by mutex
 	tried  [2]time.Time     // modification times of the files at the last read; guarded by mutex
-	told   string           // text of the last logged error; guarded by mutex
+	logged string           // text of the last logged error; guarded by mutex
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -157,8 +157,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	case err == nil:
 	case c.loaded == nil:
 		return nil, fmt.Errorf("tls: %w: write a certificate and its key there, in PEM", err)
-	case err.Error() != c.told: // log an error once, not for each connection
-		c.told = err.Error()
+	case err.Error() != c.logged: // log an error once, not for each connection
+		c.logged = err.Error()
 		c.logger.Error("the new certificate of webhooks cannot be read; the previous one stays in use", "error", err)
 	}
 	return c.loaded, nil
@@ -172,7 +172,7 @@ func (c *certificate) load() error {
 	}
 	pair, err := shape.ReadPair(c.cert, c.key)
 	if c.tried = changed; err == nil {
-		c.loaded, c.told = &pair, ""
+		c.loaded, c.logged = &pair, ""
 	}
 	return err
 }

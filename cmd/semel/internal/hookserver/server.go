@@ -65,7 +65,7 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w: stop the process that uses the address, or configure another one; nothing was received", err)
 	}
-	places := limit(listener, o.Connections)
+	places := newLimitedListener(listener, o.Connections)
 	s.listener = places
 	s.server = &http.Server{
 		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerWithin, ReadTimeout: readWithin, IdleTimeout: idleWithin, MaxHeaderBytes: mostHeader,
@@ -116,7 +116,7 @@ const closeWithin = time.Second
 // Close stops the server and waits for requests in progress. The receivers are closed before the server, so
 // only responses remain to be sent.
 func (s *Server) Close() {
-	stop, cancel := within(closeWithin)
+	stop, cancel := timeoutContext(closeWithin)
 	defer cancel()
 	_ = s.server.Shutdown(stop) // the function closes remaining connections below
 	_ = s.server.Close()

@@ -22,7 +22,7 @@ import (
 	"github.com/semel-go/semel/webhook"
 )
 
-func opened(t *testing.T, o Options) *Server {
+func openServer(t *testing.T, o Options) *Server {
 	t.Helper()
 	o.Address, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	if o.Connections == 0 {
@@ -46,8 +46,8 @@ func dial(t *testing.T, s *Server) net.Conn {
 	return c
 }
 
-// The function asked sends a request and returns the status of the response.
-func asked(t *testing.T, c net.Conn, request string) int {
+// sendRequest sends a request and returns the status of the response.
+func sendRequest(t *testing.T, c net.Conn, request string) int {
 	t.Helper()
 	if _, err := fmt.Fprint(c, request); err != nil {
 		t.Fatal(err)
@@ -60,27 +60,27 @@ func asked(t *testing.T, c net.Conn, request string) int {
 	return a.StatusCode
 }
 
-const get = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+const getRequest = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
 
 func TestPathsAndConnections(t *testing.T) {
 	t.Run("F3_a_path_that_nobody_has_is_404", func(t *testing.T) {
-		s := opened(t, Options{})
-		if got := asked(t, dial(t, s), get); got != 404 {
+		s := openServer(t, Options{})
+		if got := sendRequest(t, dial(t, s), getRequest); got != 404 {
 			t.Errorf("%d", got)
 		}
 		s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-		if got := asked(t, dial(t, s), get); got != http.StatusTeapot {
+		if got := sendRequest(t, dial(t, s), getRequest); got != http.StatusTeapot {
 			t.Errorf("%d", got)
 		}
 	})
 	t.Run("F3_a_connection_beyond_the_bound_waits_for_another_to_end", func(t *testing.T) {
-		s := opened(t, Options{Connections: 1})
+		s := openServer(t, Options{Connections: 1})
 		first, second := dial(t, s), dial(t, s)
-		if got := asked(t, first, get); got != 404 {
+		if got := sendRequest(t, first, getRequest); got != 404 {
 			t.Errorf("%d", got)
 		}
 		_ = first.Close()
-		if got := asked(t, second, get); got != 404 {
+		if got := sendRequest(t, second, getRequest); got != 404 {
 			t.Errorf("%d", got)
 		}
 	})
@@ -88,14 +88,14 @@ func TestPathsAndConnections(t *testing.T) {
 
 func TestSlowClients(t *testing.T) {
 	t.Run("F3_a_body_that_does_not_come_is_not_waited_for", func(t *testing.T) {
-		s := opened(t, Options{})
+		s := openServer(t, Options{})
 		r, err := webhook.New(webhook.Config{Name: "a", Scheme: webhook.GitHub(), Secrets: []string{"a secret of nobody"}, ReadWithin: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Handle("/a", r)
 		request := "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\nX-Hub-Signature-256: sha256=" + strings.Repeat("00", 32) + "\r\n\r\nabc"
-		if got := asked(t, dial(t, s), request); got != 400 || r.Count(webhook.Incomplete) != 1 {
+		if got := sendRequest(t, dial(t, s), request); got != 400 || r.Count(webhook.Incomplete) != 1 {
 			t.Errorf("%d", got)
 		}
 	})
@@ -142,7 +142,7 @@ func TestTLS(t *testing.T) {
 	t.Run("F3_a_certificate_is_read_again_when_it_changes_and_kept_when_it_cannot_be_read", func(t *testing.T) {
 		folder := t.TempDir()
 		cert, key := certify(t, folder, 1)
-		s := opened(t, Options{Cert: cert, Key: key})
+		s := openServer(t, Options{Cert: cert, Key: key})
 		if got := serial(t, s); got != 1 {
 			t.Errorf("%d", got)
 		}

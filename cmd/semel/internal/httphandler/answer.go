@@ -38,7 +38,7 @@ type answer struct {
 	length int64
 }
 
-func (a *answer) done() bool { return a.status >= 200 && a.status < 300 }
+func (a *answer) succeeded() bool { return a.status >= 200 && a.status < 300 }
 
 // read reads a response to the end, or up to mostRead bytes. read returns an error if the response is
 // incomplete.
@@ -48,11 +48,11 @@ func read(response *http.Response) (answer, error) {
 	into := io.Discard
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	problem := kind == "application/problem+json" && a.status >= 400
-	switch a.effects = kind == EffectsType && a.done(); {
+	switch a.effects = kind == EffectsType && a.succeeded(); {
 	case a.effects:
 		into = &kept
 	case problem:
-		into = &first{&kept}
+		into = &prefixWriter{&kept}
 	}
 	var err error
 	if a.length, err = io.Copy(into, io.LimitReader(response.Body, mostRead)); err != nil {
@@ -72,11 +72,11 @@ func read(response *http.Response) (answer, error) {
 	return a, nil
 }
 
-// The type "first" is a writer that stores the first mostProblem bytes of a response and one more byte. If
-// first has stored mostProblem bytes and one more byte, the response is too long.
-type first struct{ *bytes.Buffer }
+// prefixWriter is a writer that stores the first mostProblem bytes of a response and one more byte. If
+// prefixWriter has stored mostProblem bytes and one more byte, the response is too long.
+type prefixWriter struct{ *bytes.Buffer }
 
-func (f *first) Write(p []byte) (int, error) {
+func (f *prefixWriter) Write(p []byte) (int, error) {
 	_, _ = f.Buffer.Write(p[:min(len(p), mostProblem+1-f.Len())])
 	return len(p), nil
 }
@@ -97,28 +97,28 @@ func title(problem []byte) string {
 	return legible.Printable(p.Title)
 }
 
-// judge returns the result of a message after a response.
-func (h *Handler) judge(a answer, now time.Time) error {
-	if a.done() {
+// classifyAnswer returns the result of a message after a response.
+func (h *Handler) classifyAnswer(a answer, now time.Time) error {
+	if a.succeeded() {
 		return nil
 	}
 	err := &answerError{host: h.host, status: a.status, title: a.title}
 	after := min(retryAfter(a.header, now), h.config.MaxRetryAfter)
 	switch {
-	case h.config.MayBeLost && refuses(a.status):
+	case h.config.MayBeLost && isRefusal(a.status):
 		return semel.RetryAfter(err, after)
 	case leavesOpen(a.status):
 		return &semel.HandlerError{Decision: semel.DecideUnknown, After: after, Err: err}
-	case again(a.status):
+	case isRetryable(a.status):
 		return semel.RetryAfter(err, after)
 	}
 	return semel.Permanent(err)
 }
 
-// The function refuses reports whether the status guarantees that the server did not carry out the call. If
+// isRefusal reports whether the status guarantees that the server did not carry out the call. If
 // the policy prefers a lost call to a double call, Semel calls this function before it repeats a call without
 // an idempotency key. A call with an idempotency key is simply repeated, which is harmless.
-func refuses(status int) bool {
+func isRefusal(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict,
 		http.StatusNotImplemented, http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired:
@@ -127,9 +127,9 @@ func refuses(status int) bool {
 	return false
 }
 
-// The function "again" reports whether the status means that the request was not carried out and can succeed
+// isRetryable reports whether the status means that the request was not carried out and can succeed
 // later.
-func again(status int) bool {
+func isRetryable(status int) bool {
 	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
@@ -165,7 +165,7 @@ func (e *answerError) Error() string {
 // date, the wait is the time from the date of the response, because the server's clock wrote both dates.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
-	if seconds, ok := digits(text); ok {
+	if seconds, ok := parseSeconds(text); ok {
 		return seconds
 	}
 	at, err := http.ParseTime(text)
@@ -178,8 +178,8 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// digits parses a number of seconds. A wait of more than a year is shortened to a year.
-func digits(text string) (time.Duration, bool) {
+// parseSeconds parses a number of seconds. A wait of more than a year is shortened to a year.
+func parseSeconds(text string) (time.Duration, bool) {
 	const most = 365 * 24 * time.Hour
 	var wait time.Duration
 	for _, c := range []byte(text) {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-var nothing = log.New(io.Discard, "", 0)
+var discardLogger = log.New(io.Discard, "", 0)
 
 func TestTheMeaningOfAStatus(t *testing.T) {
 	e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +38,7 @@ func TestTheMeaningOfAStatus(t *testing.T) {
 				words = fmt.Sprintf("answered %d", status)
 			}
 			before := e.calls.Load()
-			h.says(t, want, words)
+			h.wantError(t, want, words)
 			if n := e.calls.Load() - before; n != 1 {
 				t.Errorf("%d: %d calls: a redirect was followed", status, n)
 			}
@@ -46,7 +46,7 @@ func TestTheMeaningOfAStatus(t *testing.T) {
 		}
 	})
 	t.Run("a_redirect_says_what_to_do", func(t *testing.T) {
-		e.handler(t, func(c *Config) { c.Headers = []Header{{"X-Status", "308"}} }).says(t, semel.DecidePermanent, "redirects are not followed")
+		e.handler(t, func(c *Config) { c.Headers = []Header{{"X-Status", "308"}} }).wantError(t, semel.DecidePermanent, "redirects are not followed")
 	})
 }
 
@@ -77,7 +77,7 @@ func TestRetryAfter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := handlerOf(t, "http://localhost:1")
 			header := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
-			d, _ := decided(t, h.judge(answer{status: 429, header: header}, now))
+			d, _ := decisionOf(t, h.classifyAnswer(answer{status: 429, header: header}, now))
 			if d.Decision != semel.DecideRetry || d.After != c.want {
 				t.Errorf("%v after %v, want %v", d.Decision, d.After, c.want)
 			}
@@ -86,7 +86,7 @@ func TestRetryAfter(t *testing.T) {
 	t.Run("it_counts_with_every_status_that_is_tried_again_and_with_no_other", func(t *testing.T) {
 		h := handlerOf(t, "http://localhost:1")
 		for status, want := range map[int]time.Duration{503: time.Second, 409: time.Second, 425: time.Second, 500: time.Second, 400: 0, 301: 0} {
-			d, _ := decided(t, h.judge(answer{status: status, header: http.Header{"Retry-After": {"1"}}}, now))
+			d, _ := decisionOf(t, h.classifyAnswer(answer{status: status, header: http.Header{"Retry-After": {"1"}}}, now))
 			if d.After != want {
 				t.Errorf("%d: after %v", status, d.After)
 			}
@@ -96,14 +96,14 @@ func TestRetryAfter(t *testing.T) {
 
 func TestErrorsShowTheTitleOfAProblem(t *testing.T) {
 	for name, c := range map[string]struct{ kind, body, want string }{
-		"a problem":                  {"application/problem+json; charset=utf-8", `{"title":"No such card","detail":"` + hidden + `"}`, "422 Unprocessable Entity: No such card"},
-		"of another type":            {"application/json", `{"title":"` + hidden + `"}`, "422 Unprocessable Entity"},
-		"a text":                     {"text/plain", hidden, "422 Unprocessable Entity"},
-		"no JSON":                    {"application/problem+json", hidden, "422 Unprocessable Entity"},
+		"a problem":                  {"application/problem+json; charset=utf-8", `{"title":"No such card","detail":"` + secretText + `"}`, "422 Unprocessable Entity: No such card"},
+		"of another type":            {"application/json", `{"title":"` + secretText + `"}`, "422 Unprocessable Entity"},
+		"a text":                     {"text/plain", secretText, "422 Unprocessable Entity"},
+		"no JSON":                    {"application/problem+json", secretText, "422 Unprocessable Entity"},
 		"a title that is a number":   {"application/problem+json", `{"title":17}`, "422 Unprocessable Entity"},
 		"of several lines":           {"application/problem+json", `{"title":"a\nb\u001b[2J"}`, `a\nb`},
 		"a long title":               {"application/problem+json", `{"title":"` + strings.Repeat("x", 1000) + `"}`, strings.Repeat("x", mostTitle) + "…"},
-		"a problem that is too long": {"application/problem+json", `{"title":"` + hidden + `","detail":"` + strings.Repeat("x", mostProblem) + `"}`, "422 Unprocessable Entity"},
+		"a problem that is too long": {"application/problem+json", `{"title":"` + secretText + `","detail":"` + strings.Repeat("x", mostProblem) + `"}`, "422 Unprocessable Entity"},
 	} {
 		t.Run("law_15_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			e := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -111,7 +111,7 @@ func TestErrorsShowTheTitleOfAProblem(t *testing.T) {
 				w.WriteHeader(422)
 				_, _ = io.WriteString(w, c.body)
 			})
-			_, text := decided(t, e.handler(t).Handle(t.Context(), message()))
+			_, text := decisionOf(t, e.handler(t).Handle(t.Context(), message()))
 			if !strings.Contains(text, c.want) || strings.Contains(text, "\n") || strings.Contains(text, "\x1b") || len(text) > 400 {
 				t.Errorf("%q does not contain %q", text, c.want)
 			}

@@ -27,8 +27,8 @@ const (
 func newTransport(c Config) *http.Transport {
 	d := dialer{net.Dialer{Timeout: dialTimeout}, c.TLS}
 	return &http.Transport{
-		DialContext:            d.plain,
-		DialTLSContext:         d.encrypted,
+		DialContext:            d.dialPlain,
+		DialTLSContext:         d.dialTLS,
 		MaxConnsPerHost:        c.Connections,
 		MaxIdleConnsPerHost:    c.Connections,
 		IdleConnTimeout:        idleFor,
@@ -44,15 +44,15 @@ type dialer struct {
 	tls *tls.Config
 }
 
-func (d dialer) plain(ctx context.Context, network, address string) (net.Conn, error) {
+func (d dialer) dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return newCounted(conn), nil
+	return newCountingConn(conn), nil
 }
 
-func (d dialer) encrypted(ctx context.Context, network, address string) (net.Conn, error) {
+func (d dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (d dialer) encrypted(ctx context.Context, network, address string) (net.Con
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(&handshakeError{err}, conn.Close())
 	}
-	return newCounted(secure), nil
+	return newCountingConn(secure), nil
 }
 
 // handshakeError is the error of a failed TLS handshake.
@@ -79,24 +79,24 @@ type handshakeError struct{ err error }
 func (e *handshakeError) Error() string { return e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// The type counted counts the bytes that are written to a connection. Bytes of a TLS handshake are not
-// counted.
-type counted struct {
+// countingConn counts the bytes that are written to a connection. Bytes of a TLS handshake are not
+// countingConn.
+type countingConn struct {
 	net.Conn
 	written atomic.Int64
-	// The field refuses means that further writes return an error.
-	refuses atomic.Bool
+	// rejectsWrites means that further writes return an error.
+	rejectsWrites atomic.Bool
 
 	changed *sync.Cond // signals changes of reading and closed
 	reading bool       // true while a goroutine waits in Read; guarded by changed.L
 	closed  bool       // guarded by changed.L
 }
 
-func newCounted(conn net.Conn) *counted {
-	return &counted{Conn: conn, changed: sync.NewCond(&sync.Mutex{})}
+func newCountingConn(conn net.Conn) *countingConn {
+	return &countingConn{Conn: conn, changed: sync.NewCond(&sync.Mutex{})}
 }
 
-func (c *counted) set(what *bool, to bool) {
+func (c *countingConn) setState(what *bool, to bool) {
 	c.changed.L.Lock()
 	*what = to
 	c.changed.L.Unlock()
@@ -105,23 +105,23 @@ func (c *counted) set(what *bool, to bool) {
 
 // Read implements net.Conn. While a goroutine is waiting in Read, the transport has processed all bytes that
 // arrived earlier.
-func (c *counted) Read(p []byte) (int, error) {
-	c.set(&c.reading, true)
+func (c *countingConn) Read(p []byte) (int, error) {
+	c.setState(&c.reading, true)
 	n, err := c.Conn.Read(p)
-	c.set(&c.reading, false)
+	c.setState(&c.reading, false)
 	return n, err
 }
 
 // Close implements net.Conn. Close wakes all goroutines that wait in empty.
-func (c *counted) Close() error {
-	c.set(&c.closed, true)
+func (c *countingConn) Close() error {
+	c.setState(&c.closed, true)
 	return c.Conn.Close()
 }
 
-// The method empty waits until the transport has read a response to the end and has checked for further
+// waitUntilRead waits until the transport has read a response to the end and has checked for further
 // bytes. If the server has sent a second response, the transport then closes the connection. Without this
 // wait, the transport could take an unexpected second response for the response to the next request.
-func (c *counted) empty() {
+func (c *countingConn) waitUntilRead() {
 	c.changed.L.Lock()
 	defer c.changed.L.Unlock()
 	for !c.reading && !c.closed {
@@ -133,8 +133,8 @@ var errNotAgain = errors.New("the connection was closed after something had been
 
 // Write implements net.Conn. Write counts the bytes before it writes, because another goroutine may read the
 // count during the write. If writing fails, Write subtracts the bytes that were not written.
-func (c *counted) Write(p []byte) (int, error) {
-	if c.refuses.Load() {
+func (c *countingConn) Write(p []byte) (int, error) {
+	if c.rejectsWrites.Load() {
 		return 0, errNotAgain
 	}
 	c.written.Add(int64(len(p)))
@@ -148,31 +148,31 @@ func (c *counted) Write(p []byte) (int, error) {
 // byte of the request was sent before. If a byte was sent, the repeated request would be a second call that
 // Semel does not count, so the other connection rejects the request.
 type call struct {
-	conn  atomic.Pointer[counted]
-	began atomic.Int64
-	gone  atomic.Bool
+	conn        atomic.Pointer[countingConn]
+	began       atomic.Int64
+	sentEarlier atomic.Bool
 }
 
-func (c *call) traced(ctx context.Context) context.Context {
+func (c *call) withTrace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		conn, ok := info.Conn.(*counted)
+		conn, ok := info.Conn.(*countingConn)
 		if !ok {
 			return
 		}
 		if info.Reused {
-			conn.empty()
+			conn.waitUntilRead()
 		}
-		if c.sent() {
-			c.gone.Store(true)
-			conn.refuses.Store(true)
+		if c.hasSent() {
+			c.sentEarlier.Store(true)
+			conn.rejectsWrites.Store(true)
 		}
 		c.began.Store(conn.written.Load())
 		c.conn.Store(conn)
 	}})
 }
 
-// sent reports whether at least one byte of the request may have been sent.
-func (c *call) sent() bool {
+// hasSent reports whether at least one byte of the request may have been sent.
+func (c *call) hasSent() bool {
 	conn := c.conn.Load()
-	return c.gone.Load() || conn != nil && conn.written.Load() > c.began.Load()
+	return c.sentEarlier.Load() || conn != nil && conn.written.Load() > c.began.Load()
 }

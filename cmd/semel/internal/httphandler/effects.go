@@ -10,9 +10,9 @@ import (
 // EffectsType is the media type of a response with effects that Semel applies.
 const EffectsType = "application/vnd.semel.effects+json"
 
-// fitting returns a permanent error if a 2xx response does not match the policy. A retry would not help,
+// checkResponse returns a permanent error if a 2xx response does not match the policy. A retry would not help,
 // because the endpoint would probably respond in the same way.
-func (h *Handler) fitting(a answer) error {
+func (h *Handler) checkResponse(a answer) error {
 	why := ""
 	switch {
 	case a.effects && !h.config.Effects:

@@ -22,20 +22,20 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// The method failed returns the result of a message after a call without a response. If a part of the request
+// failureResult returns the result of a message after a call without a response. If a part of the request
 // was sent, the outcome is unknown.
-func (h *Handler) failed(ctx context.Context, c *call, err error) error {
-	sent := c.sent()
-	why := h.why(ctx, err, sent)
+func (h *Handler) failureResult(ctx context.Context, c *call, err error) error {
+	sent := c.hasSent()
+	why := h.failureCause(ctx, err, sent)
 	if sent {
-		return semel.Unknown(&failure{"the outcome of the call to " + h.host + " is unknown: " + why + "; " + h.next(), err})
+		return semel.Unknown(&failure{"the outcome of the call to " + h.host + " is unknown: " + why + "; " + h.describeRetry(), err})
 	}
 	return semel.Retry(&failure{"nothing was sent to " + h.host + ": " + why, err})
 }
 
-// The method "next" describes a further call after an unknown outcome. The text does not promise a further
+// describeRetry describes a further call after an unknown outcome. The text does not promise a further
 // call, because the message may have no further attempt.
-func (h *Handler) next() string {
+func (h *Handler) describeRetry() string {
 	switch {
 	case h.config.MayBeLost:
 		return "it carries no key and is not made again"
@@ -45,7 +45,7 @@ func (h *Handler) next() string {
 	return "another call uses the same key and is made only within the window"
 }
 
-func (h *Handler) why(ctx context.Context, err error, sent bool) string {
+func (h *Handler) failureCause(ctx context.Context, err error, sent bool) string {
 	cause := context.Cause(ctx)
 	var operation *net.OpError
 	var handshake *handshakeError
@@ -55,7 +55,7 @@ func (h *Handler) why(ctx context.Context, err error, sent bool) string {
 	case cause != nil:
 		return "the call was cancelled by this process"
 	case errors.As(err, &handshake):
-		return h.encryption(handshake.err)
+		return h.explainTLS(handshake.err)
 	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // the server sent a TLS alert
 		return legible.Printable(operation.Error())
 	case operation != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNotAgain):
@@ -64,8 +64,8 @@ func (h *Handler) why(ctx context.Context, err error, sent bool) string {
 	return "the response is not valid HTTP"
 }
 
-// encryption explains a failed TLS handshake.
-func (h *Handler) encryption(err error) string {
+// explainTLS explains a failed TLS handshake.
+func (h *Handler) explainTLS(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError

@@ -68,26 +68,26 @@ func TestIncompleteResponses(t *testing.T) {
 		"a_refusal_that_never_ends":                         {begins(400, "100"), "no complete response arrived within 500ms", short},
 		"E3_a_handler_that_dies_in_its_answer":              {breaks, "the connection ended before the response was complete", 0},
 		"E3_a_handler_that_dies_after_a_MiB":                {breaksLate, "the connection ended before the response was complete", 0},
-		"E3_a_handler_that_dies_before_its_answer":          {raw(""), "the connection ended before the response was complete", 0},
-		"a_handler_that_dies_in_its_headers":                {raw("HTTP/1.1 200 OK\r\nContent-"), "the response is not valid HTTP", 0},
+		"E3_a_handler_that_dies_before_its_answer":          {rawResponse(""), "the connection ended before the response was complete", 0},
+		"a_handler_that_dies_in_its_headers":                {rawResponse("HTTP/1.1 200 OK\r\nContent-"), "the response is not valid HTTP", 0},
 		"E3_another_protocol_that_nobody_asked_for":         {switches, "the response is not valid HTTP", 0},
-		"a_status_below_all":                                {raw("HTTP/1.1 099 None\r\nContent-Length: 0\r\n\r\n"), "the response is not valid HTTP", 0},
-		"garbage":                                           {raw(hidden + " is no answer\r\n\r\n"), "the response is not valid HTTP", 0},
-		"a_status_that_is_none":                             {raw("HTTP/1.1 " + hidden + " OK\r\n\r\n"), "the response is not valid HTTP", 0},
-		"a_header_that_is_none":                             {raw("HTTP/1.1 200 OK\r\n" + hidden + "\r\n\r\n"), "the response is not valid HTTP", 0},
-		"a_length_that_is_none":                             {raw("HTTP/1.1 200 OK\r\nContent-Length: " + hidden + "\r\n\r\n"), "the response is not valid HTTP", 0},
-		"headers_without_bound":                             {raw("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", mostHeaders) + "\r\n\r\n"), "the response is not valid HTTP", 0},
-		"chunks_that_are_none":                              {raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden + "\r\n"), "the response is not valid HTTP", 0},
+		"a_status_below_all":                                {rawResponse("HTTP/1.1 099 None\r\nContent-Length: 0\r\n\r\n"), "the response is not valid HTTP", 0},
+		"garbage":                                           {rawResponse(secretText + " is no answer\r\n\r\n"), "the response is not valid HTTP", 0},
+		"a_status_that_is_none":                             {rawResponse("HTTP/1.1 " + secretText + " OK\r\n\r\n"), "the response is not valid HTTP", 0},
+		"a_header_that_is_none":                             {rawResponse("HTTP/1.1 200 OK\r\n" + secretText + "\r\n\r\n"), "the response is not valid HTTP", 0},
+		"a_length_that_is_none":                             {rawResponse("HTTP/1.1 200 OK\r\nContent-Length: " + secretText + "\r\n\r\n"), "the response is not valid HTTP", 0},
+		"headers_without_bound":                             {rawResponse("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", mostHeaders) + "\r\n\r\n"), "the response is not valid HTTP", 0},
+		"chunks_that_are_none":                              {rawResponse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secretText + "\r\n"), "the response is not valid HTTP", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, c.answer)
 			h := e.handler(t)
 			if c.time > 0 {
-				h = e.handler(t, within(c.time))
+				h = e.handler(t, withTimeout(c.time))
 			}
-			h.says(t, semel.DecideUnknown, c.words)
-			h.says(t, semel.DecideUnknown, unknown)
-			h.says(t, semel.DecideUnknown, "another call uses the same key")
+			h.wantError(t, semel.DecideUnknown, c.words)
+			h.wantError(t, semel.DecideUnknown, unknown)
+			h.wantError(t, semel.DecideUnknown, "another call uses the same key")
 			if n := e.calls.Load(); n != 3 {
 				t.Errorf("%d calls for 3 attempts", n)
 			}
@@ -112,7 +112,7 @@ func TestLongResponses(t *testing.T) {
 			e := newEndpoint(t, long(c.bytes))
 			h := e.handler(t)
 			for range 3 {
-				h.says(t, 0, "")
+				h.wantError(t, 0, "")
 			}
 			if n := e.connections.Load(); (n < 3) != c.kept { // on a busy machine, the transport sometimes opens another connection
 				t.Errorf("%d connections for 3 calls; kept: %t", n, c.kept)
@@ -133,7 +133,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	h := e.handler(t)
 	var all sync.WaitGroup
 	for range 100 {
-		all.Go(func() { h.says(t, 0, "") })
+		all.Go(func() { h.wantError(t, 0, "") })
 	}
 	all.Wait()
 	// On a busy machine, the transport sometimes opens another connection. The test has already checked the
@@ -146,10 +146,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestTheTimeoutOfACallStartsWhenItIsSent(t *testing.T) {
 	e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 	h := e.handler(t, func(c *Config) { c.Connections, c.Timeout = 1, time.Nanosecond })
-	h.turns <- struct{}{} // occupy the connection, as a call in progress does
+	h.callSlots <- struct{}{} // occupy the connection, as a call in progress does
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	class, text := decided(t, h.Handle(ctx, message()))
+	class, text := decisionOf(t, h.Handle(ctx, message()))
 	if !strings.Contains(text, "nothing was sent") || !strings.Contains(text, "the call was cancelled by this process") || e.calls.Load() > 0 {
 		t.Errorf("%v, %q, %d calls", class, text, e.calls.Load())
 	}
@@ -162,8 +162,8 @@ func TestACallThatIsCancelled(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	h := e.handler(t, func(c *Config) {})
-	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New(hidden)) })
-	_, text := decided(t, h.Handle(ctx, message()))
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New(secretText)) })
+	_, text := decisionOf(t, h.Handle(ctx, message()))
 	if !strings.Contains(text, "the call was cancelled by this process") {
 		t.Errorf("%q", text)
 	}
@@ -177,11 +177,11 @@ func TestAnUnreachableEndpoint(t *testing.T) {
 		}
 		_ = listener.Close()
 		h := handlerOf(t, "http://"+listener.Addr().String())
-		h.says(t, semel.DecideRetry, unsent)
-		h.says(t, semel.DecideRetry, "connection refused")
+		h.wantError(t, semel.DecideRetry, unsent)
+		h.wantError(t, semel.DecideRetry, "connection refused")
 	})
 	t.Run("E3_a_kept_connection_that_was_closed_makes_no_second_call", func(t *testing.T) {
-		newEndpoint(t, func(http.ResponseWriter, *http.Request) {}).closing(t)
+		newEndpoint(t, func(http.ResponseWriter, *http.Request) {}).testIdleClose(t)
 	})
 	t.Run("E3_a_call_that_was_sent_on_a_kept_connection_is_not_repeated_in_secret", func(t *testing.T) {
 		var dies atomic.Bool
@@ -191,9 +191,9 @@ func TestAnUnreachableEndpoint(t *testing.T) {
 			}
 		})
 		h := e.handler(t)
-		h.says(t, 0, "")
+		h.wantError(t, 0, "")
 		dies.Store(true)
-		h.says(t, semel.DecideUnknown, unknown)
+		h.wantError(t, semel.DecideUnknown, unknown)
 		if n := e.calls.Load(); n != 2 {
 			t.Errorf("%d calls for 2 attempts", n)
 		}
@@ -220,22 +220,22 @@ func TestAnUnreachableEndpoint(t *testing.T) {
 func TestUnwrittenBytesDoNotCountAsSent(t *testing.T) {
 	here, there := net.Pipe()
 	_ = there.Close()
-	conn := &counted{Conn: here}
+	conn := &countingConn{Conn: here}
 	var c call
 	c.conn.Store(conn)
-	if n, err := conn.Write([]byte("POST")); n != 0 || err == nil || c.sent() {
-		t.Errorf("%d bytes, %v, and it counts as sent: %t", n, err, c.sent())
+	if n, err := conn.Write([]byte("POST")); n != 0 || err == nil || c.hasSent() {
+		t.Errorf("%d bytes, %v, and it counts as sent: %t", n, err, c.hasSent())
 	}
 }
 
-// closing tests a server that closes each idle connection. The next call notices the closed connection
+// testIdleClose tests a server that closes each idle connection. The next call notices the closed connection
 // either before it sends anything, and then uses another connection, or after it has sent bytes.
-func (e *endpoint) closing(t *testing.T, changes ...func(*Config)) {
+func (e *endpoint) testIdleClose(t *testing.T, changes ...func(*Config)) {
 	t.Helper()
 	h, done, before := e.handler(t, changes...), int64(0), e.calls.Load()
 	const attempts = 200
 	for range attempts {
-		switch d, text := decided(t, h.Handle(t.Context(), message())); {
+		switch d, text := decisionOf(t, h.Handle(t.Context(), message())); {
 		case d.Decision == 0:
 			done++
 		case d.Decision != semel.DecideUnknown || !strings.Contains(text, unknown):
@@ -249,14 +249,14 @@ func (e *endpoint) closing(t *testing.T, changes ...func(*Config)) {
 }
 
 func TestCertificates(t *testing.T) {
-	e := unstarted(t, func(http.ResponseWriter, *http.Request) {})
+	e := newUnstartedEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 	e.StartTLS()
 	known := x509.NewCertPool()
 	known.AddCert(e.Certificate())
 	t.Run("one_of_a_known_authority_is_taken_and_its_connection_kept", func(t *testing.T) {
-		h := e.handler(t, trusting(&tls.Config{RootCAs: known}))
+		h := e.handler(t, withTLS(&tls.Config{RootCAs: known}))
 		for range 3 {
-			h.says(t, 0, "")
+			h.wantError(t, 0, "")
 		}
 		if n := e.connections.Load(); n > 2 { // on a busy machine, the transport sometimes opens another connection
 			t.Errorf("%d connections for 3 calls", n)
@@ -265,34 +265,34 @@ func TestCertificates(t *testing.T) {
 	t.Run("one_that_does_not_fit_is_told_and_nothing_was_sent", func(t *testing.T) {
 		before := e.calls.Load()
 		h := e.handler(t)
-		h.says(t, semel.DecideRetry, "from an unknown authority")
-		h.says(t, semel.DecideRetry, unsent)
-		other := handlerOf(t, strings.Replace(e.URL, "127.0.0.1", "localhost", 1), trusting(&tls.Config{RootCAs: known}))
-		other.says(t, semel.DecideRetry, "its certificate is for another host")
+		h.wantError(t, semel.DecideRetry, "from an unknown authority")
+		h.wantError(t, semel.DecideRetry, unsent)
+		other := handlerOf(t, strings.Replace(e.URL, "127.0.0.1", "localhost", 1), withTLS(&tls.Config{RootCAs: known}))
+		other.wantError(t, semel.DecideRetry, "its certificate is for another host")
 		if n := e.calls.Load() - before; n != 0 {
 			t.Errorf("%d calls", n)
 		}
 	})
 	t.Run("an_endpoint_without_TLS_is_told", func(t *testing.T) {
 		plain := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
-		handlerOf(t, strings.Replace(plain.URL, "http:", "https:", 1)).says(t, semel.DecideRetry, "it does not speak TLS")
+		handlerOf(t, strings.Replace(plain.URL, "http:", "https:", 1)).wantError(t, semel.DecideRetry, "it does not speak TLS")
 	})
 	t.Run("a_certificate_of_this_side_that_is_missing_is_told", func(t *testing.T) {
-		strict := unstarted(t, func(http.ResponseWriter, *http.Request) {})
+		strict := newUnstartedEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 		strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 		strict.StartTLS()
 		trust := &tls.Config{RootCAs: known}
 		// With TLS 1.3, the client finishes the handshake before the server rejects the certificate, so the
 		// request may already be sent.
-		d, text := decided(t, strict.handler(t, trusting(trust)).Handle(t.Context(), message()))
+		d, text := decisionOf(t, strict.handler(t, withTLS(trust)).Handle(t.Context(), message()))
 		if d.Decision != semel.DecideUnknown && d.Decision != semel.DecideRetry || !strings.Contains(text, "certificate required") {
 			t.Errorf("the decision is %v: %q", d.Decision, text)
 		}
 		with := trust.Clone()
 		with.Certificates = strict.TLS.Certificates
-		strict.handler(t, trusting(with)).says(t, 0, "")
+		strict.handler(t, withTLS(with)).wantError(t, 0, "")
 	})
 	t.Run("E3_a_kept_connection_that_was_closed_makes_no_second_call", func(t *testing.T) {
-		e.closing(t, trusting(&tls.Config{RootCAs: known}))
+		e.testIdleClose(t, withTLS(&tls.Config{RootCAs: known}))
 	})
 }

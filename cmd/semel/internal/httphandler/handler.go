@@ -50,7 +50,7 @@ type Handler struct {
 	config    Config
 	host      string
 	transport *http.Transport
-	turns     chan struct{} // has one element per call in progress
+	callSlots chan struct{} // has one element per call in progress
 }
 
 // New returns a handler without connecting to the endpoint. Errors do not contain the URL.
@@ -64,7 +64,7 @@ func New(c Config) (*Handler, error) {
 	case c.Timeout <= 0 || c.Connections <= 0:
 		return nil, fmt.Errorf("timeout is %v and connections is %d: both must be more than 0", c.Timeout, c.Connections)
 	}
-	return &Handler{config: c, host: u.Host, transport: newTransport(c), turns: make(chan struct{}, c.Connections)}, nil
+	return &Handler{config: c, host: u.Host, transport: newTransport(c), callSlots: make(chan struct{}, c.Connections)}, nil
 }
 
 // errTimeout is the cause of a call that exceeded its timeout.
@@ -87,15 +87,15 @@ func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 // without Config.Effects.
 func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, err error) {
 	select {
-	case h.turns <- struct{}{}:
-		defer func() { <-h.turns }()
+	case h.callSlots <- struct{}{}:
+		defer func() { <-h.callSlots }()
 	case <-ctx.Done():
-		return nil, h.failed(ctx, &call{}, ctx.Err())
+		return nil, h.failureResult(ctx, &call{}, ctx.Err())
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, errTimeout)
 	defer cancel()
 	c := &call{}
-	request, err := h.request(c.traced(ctx), m, time.Now())
+	request, err := h.request(c.withTrace(ctx), m, time.Now())
 	if err != nil {
 		return nil, semel.Permanent(err)
 	}
@@ -103,18 +103,18 @@ func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, er
 	// called directly.
 	response, err := h.transport.RoundTrip(request)
 	if err != nil {
-		return nil, h.failed(ctx, c, err)
+		return nil, h.failureResult(ctx, c, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode < 200 {
-		return nil, h.failed(ctx, c, errNoAnswer)
+		return nil, h.failureResult(ctx, c, errNoAnswer)
 	}
 	a, err := read(response)
 	if err != nil {
-		return nil, h.failed(ctx, c, err)
+		return nil, h.failureResult(ctx, c, err)
 	}
-	if err := h.judge(a, time.Now()); err != nil {
+	if err := h.classifyAnswer(a, time.Now()); err != nil {
 		return nil, err
 	}
-	return a.body, h.fitting(a)
+	return a.body, h.checkResponse(a)
 }

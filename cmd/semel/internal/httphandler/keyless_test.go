@@ -26,7 +26,7 @@ func TestCallsWithoutAKey(t *testing.T) {
 		t.Run("E5_a_call_that_"+name+"_sends_none_and_says_what_follows", func(t *testing.T) {
 			e := newEndpoint(t, answers)
 			h := e.handler(t, func(config *Config) { config.NoKey, config.MayBeLost = true, c.lost })
-			h.says(t, semel.DecideUnknown, c.words)
+			h.wantError(t, semel.DecideUnknown, c.words)
 			if key, sent := (<-got)[headerKey]; sent {
 				t.Errorf("the key %q was sent", key)
 			}
@@ -47,7 +47,7 @@ func TestTheMeaningOfAStatusForACallThatMayBeLost(t *testing.T) {
 					want = semel.DecideUnknown
 				}
 			}
-			d, _ := decided(t, h.judge(answer{status: status, header: http.Header{}}, time.Now()))
+			d, _ := decisionOf(t, h.classifyAnswer(answer{status: status, header: http.Header{}}, time.Now()))
 			if d.Decision != want {
 				t.Errorf("%d: %v, want %v", status, d.Decision, want)
 			}

@@ -7,16 +7,16 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/headername"
 )
 
-// ours lists headers that Semel sets for every request, or that control the connection. A message that could
+// reservedHeaders lists headers that Semel sets for every request, or that control the connection. A message that could
 // set one of the headers in ours could split a request in two, or pretend to come from another client.
-var ours = []string{
+var reservedHeaders = []string{
 	"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect",
 	"host", "content-length", "content-type", "content-encoding", "accept-encoding", "user-agent", "forwarded", "via",
 	strings.ToLower(headerKey), "x-idempotency-key", "traceparent", "tracestate",
 }
 
-// oursBegin lists the prefixes of further headers that Semel sets.
-var oursBegin = []string{"ce-", "semel-", "webhook-", "proxy-", "x-forwarded-"}
+// reservedPrefixes lists the prefixes of further headers that Semel sets.
+var reservedPrefixes = []string{"ce-", "semel-", "webhook-", "proxy-", "x-forwarded-"}
 
 // credentials lists headers that authenticate the client. The policy may set a header in credentials, but a
 // message must not.
@@ -28,7 +28,7 @@ func Allowed(name string) string {
 	switch {
 	case !headername.Valid(name):
 		return "this is not a valid header name"
-	case slices.Contains(ours, lower) || slices.ContainsFunc(oursBegin, func(p string) bool { return strings.HasPrefix(lower, p) }):
+	case slices.Contains(reservedHeaders, lower) || slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) }):
 		return "this header is set by Semel, or belongs to the connection"
 	}
 	return ""
@@ -44,11 +44,11 @@ func Passable(name string) string {
 }
 
 // Sendable reports whether value is a valid header value.
-func Sendable(value string) bool { return sendable([]byte(value)) }
+func Sendable(value string) bool { return isSendable([]byte(value)) }
 
-// sendable implements the rule for header values in RFC 9110, section 5.5. A header value with blanks at the
+// isSendable implements the rule for header values in RFC 9110, section 5.5. A header value with blanks at the
 // start or the end is rejected, because other software removes these blanks.
-func sendable(value []byte) bool {
+func isSendable(value []byte) bool {
 	for _, c := range value {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return false

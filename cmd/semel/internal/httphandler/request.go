@@ -32,8 +32,8 @@ const (
 	headerEffects = "Semel-Effects"
 )
 
-// The variable kept lists the headers about cause and trace, which are copied from a message to its request.
-var kept = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
+// copiedHeaders lists the headers about cause and trace, which are copied from a message to its request.
+var copiedHeaders = [...]string{semelheader.Causation, semelheader.Correlation, "correlation-id", "x-correlation-id", "traceparent"}
 
 // request returns the request for m, a CloudEvent in binary mode. request returns an error if a value of the
 // message does not fit into a request.
@@ -55,7 +55,7 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	trace(to, m)
 	event(to, m)
 	key := h.keyOf(m)
-	if !sendable([]byte(key)) {
+	if !isSendable([]byte(key)) {
 		return nil, errors.New("the key of the intent cannot be sent in a request header")
 	}
 	// The IETF draft (draft-ietf-httpapi-idempotency-key-header-07) defines the value as a quoted string.
@@ -66,15 +66,15 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 		to.Set(headerKey, key)
 	}
 	to.Set(headerAttempt, strconv.Itoa(m.Attempt))
-	replayed(to, m)
+	addReplayHeaders(to, m)
 	to.Set("User-Agent", "semel")
 	sign(to, h.config.Secrets, key, now, m.Body)
 	return request, nil
 }
 
-// The function replayed adds headers about the replay of the message, and whether the replay may have
+// addReplayHeaders adds headers about the replay of the message, and whether the replay may have
 // effects. If the message is not replayed, the function adds no headers.
-func replayed(to http.Header, m *semel.Message) {
+func addReplayHeaders(to http.Header, m *semel.Message) {
 	r, is := m.Replay()
 	if !is {
 		return
@@ -101,7 +101,7 @@ func (h *Handler) passOn(to http.Header, m *semel.Message) error {
 			if !strings.EqualFold(header.Name, name) {
 				continue
 			}
-			if !sendable(header.Value) {
+			if !isSendable(header.Value) {
 				return fmt.Errorf("the header %s of the message has a value that cannot be sent in a request header", name)
 			}
 			to.Add(name, string(header.Value))
@@ -112,8 +112,8 @@ func (h *Handler) passOn(to http.Header, m *semel.Message) error {
 
 // trace copies the trace headers of a message. Invalid header values are left out.
 func trace(to http.Header, m *semel.Message) {
-	for _, name := range kept {
-		if v, ok := m.Headers.Get(name); ok && sendable(v) {
+	for _, name := range copiedHeaders {
+		if v, ok := m.Headers.Get(name); ok && isSendable(v) {
 			to.Set(name, string(v))
 		}
 	}
@@ -121,7 +121,7 @@ func trace(to http.Header, m *semel.Message) {
 		return // a tracestate without a traceparent means nothing
 	}
 	for _, header := range m.Headers {
-		if strings.EqualFold(header.Name, "tracestate") && sendable(header.Value) {
+		if strings.EqualFold(header.Name, "tracestate") && isSendable(header.Value) {
 			to.Add("tracestate", string(header.Value))
 		}
 	}
@@ -139,7 +139,7 @@ const (
 func event(to http.Header, m *semel.Message) {
 	attribute := func(name, value string) {
 		if value != "" {
-			to.Set("ce-"+name, encoded(value))
+			to.Set("ce-"+name, encodeAttribute(value))
 		}
 	}
 	for _, header := range m.Headers {
@@ -166,7 +166,7 @@ func event(to http.Header, m *semel.Message) {
 // returns application/json for a body in JSON, otherwise "".
 func contentType(m *semel.Message) string {
 	for _, name := range [...]string{"ce-datacontenttype", "content-type"} {
-		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && sendable(v) {
+		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && isSendable(v) {
 			return string(v)
 		}
 	}
@@ -176,9 +176,9 @@ func contentType(m *semel.Message) string {
 	return ""
 }
 
-// The function encoded returns an attribute as a header value. A blank, a quote, a percent sign and all
+// encodeAttribute returns an attribute as a header value. A blank, a quote, a percent sign and all
 // characters outside printable ASCII are percent-encoded as UTF-8.
-func encoded(value string) string {
+func encodeAttribute(value string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(value) {

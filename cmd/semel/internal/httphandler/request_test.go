@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/internal/semelheader"
 )
 
-// The function seen returns the request that an endpoint receives for m.
-func seen(t *testing.T, m *semel.Message, changes ...func(*Config)) (header http.Header, body string, length int64) {
+// receivedRequest returns the request that an endpoint receives for m.
+func receivedRequest(t *testing.T, m *semel.Message, changes ...func(*Config)) (header http.Header, body string, length int64) {
 	t.Helper()
 	type request struct {
 		*http.Request
@@ -50,7 +50,7 @@ func TestAMessageBecomesARequest(t *testing.T) {
 			"ce-subject", "Zoë \"17\" 50%", "ce-time", "2026-02-03T04:05:06Z", "ce-datacontenttype", "application/json; charset=utf-8", "ce-region", "eu",
 			"traceparent", "00-1-2-01", "tracestate", "a=1", "tracestate", "b=2", semelheader.Causation, "o-16", semelheader.Correlation, "o-1")...)
 		m.Attempt, m.Attributes = 3, semel.Attributes{}
-		got, body, length := seen(t, m)
+		got, body, length := receivedRequest(t, m)
 		want := map[string]string{
 			"Ce-Id": "o-17", "Ce-Source": "/shop", "Ce-Type": "order.placed", "Ce-Specversion": "1.0", "Ce-Subject": "Zo%C3%AB%20%2217%22%2050%25",
 			"Ce-Time": "2026-02-03T04:05:06Z", "Ce-Region": "eu", "Content-Type": "application/json; charset=utf-8", "Content-Length": "7",
@@ -68,10 +68,10 @@ func TestAMessageBecomesARequest(t *testing.T) {
 	})
 	t.Run("B7_every_attempt_has_the_same_key_and_another_message_another", func(t *testing.T) {
 		m, other := semel.NewMessage(of, nil), semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-18"}, nil)
-		first, _, _ := seen(t, m)
+		first, _, _ := receivedRequest(t, m)
 		m.Attempt = 2
-		second, _, _ := seen(t, m)
-		third, _, _ := seen(t, other)
+		second, _, _ := receivedRequest(t, m)
+		third, _, _ := receivedRequest(t, other)
 		if a, b, c := first.Get(headerKey), second.Get(headerKey), third.Get(headerKey); a != b || a == c || strings.Contains(a, `"`) {
 			t.Errorf("%q, %q, %q", a, b, c)
 		}
@@ -79,19 +79,19 @@ func TestAMessageBecomesARequest(t *testing.T) {
 	t.Run("a_message_that_is_no_event_becomes_one", func(t *testing.T) {
 		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "a\x00b"}, []byte("plain"))
 		m.Attributes = semel.Attributes{}
-		got, _, _ := seen(t, m)
+		got, _, _ := receivedRequest(t, m)
 		if got.Get("Ce-Id") != "a%00b" || got.Get("Ce-Source") != "semel" || got.Get("Ce-Type") != "semel.message" || got.Get("Content-Type") != "" {
 			t.Errorf("%v", got)
 		}
 	})
 	t.Run("an_empty_body_is_one", func(t *testing.T) {
-		if _, body, length := seen(t, semel.NewMessage(of, nil)); body != "" || length != 0 {
+		if _, body, length := receivedRequest(t, semel.NewMessage(of, nil)); body != "" || length != 0 {
 			t.Errorf("%q of %d", body, length)
 		}
 	})
 	t.Run("a_body_is_sent_as_it_is", func(t *testing.T) {
 		long := strings.Repeat("\x00\xff\r\n", 1<<18)
-		if _, body, _ := seen(t, semel.NewMessage(of, []byte(long))); body != long {
+		if _, body, _ := receivedRequest(t, semel.NewMessage(of, []byte(long))); body != long {
 			t.Errorf("%d bytes came", len(body))
 		}
 	})
@@ -102,7 +102,7 @@ func TestRequestsNameTheirReplay(t *testing.T) {
 		t.Run("G1_with_its_number_and_its_effects_"+want, func(t *testing.T) {
 			m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "1"}, []byte(`{}`))
 			m.Replayed = r
-			got, _, _ := seen(t, m)
+			got, _, _ := receivedRequest(t, m)
 			if have := got.Get("Semel-Replay") + "," + got.Get("Semel-Effects"); have != want {
 				t.Errorf("the headers are %q, want %q", have, want)
 			}
@@ -115,7 +115,7 @@ func TestAMessageCannotSetReservedHeaders(t *testing.T) {
 	t.Run("no_header_of_a_message_but_those_that_the_policy_names", func(t *testing.T) {
 		m := semel.NewMessage(of, nil, headers("X-Tenant", "north", "x-tenant", "south", "X-Other", "no", "Host", "evil", "Authorization", "evil", "Content-Length", "3",
 			"Transfer-Encoding", "chunked", "Connection", "close", "Idempotency-Key", "evil", "webhook-id", "evil", "semel-attempt", "99", "Cookie", "evil", "User-Agent", "evil")...)
-		got, body, _ := seen(t, m, func(c *Config) { c.Pass = []string{"x-tenant"} })
+		got, body, _ := receivedRequest(t, m, func(c *Config) { c.Pass = []string{"x-tenant"} })
 		if v := got.Values("X-Tenant"); !slices.Equal(v, []string{"north", "south"}) || got.Get("X-Other") != "" || body != "" {
 			t.Errorf("%v", got)
 		}
@@ -128,7 +128,7 @@ func TestAMessageCannotSetReservedHeaders(t *testing.T) {
 	t.Run("no_value_becomes_a_second_header", func(t *testing.T) {
 		evil := "a\r\nAuthorization: evil"
 		m := semel.NewMessage(of, nil, headers("ce-type", evil, "ce-x y", "a", "ce-", "a", "ce-a:b", "c", "traceparent", evil, "correlation-id", evil, "content-type", evil)...)
-		got, _, _ := seen(t, m)
+		got, _, _ := receivedRequest(t, m)
 		if got.Get("Authorization") != "" || got.Get("Ce-Type") != "a%0D%0AAuthorization:%20evil" || got.Get("Traceparent")+got.Get("Correlation-Id") != "" || strings.Contains(got.Get("Content-Type"), "evil") {
 			t.Errorf("%v", got)
 		}
@@ -136,7 +136,7 @@ func TestAMessageCannotSetReservedHeaders(t *testing.T) {
 	t.Run("one_that_cannot_be_sent_and_is_wanted_ends_its_message", func(t *testing.T) {
 		e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
 		h := e.handler(t, func(c *Config) { c.Pass = []string{"X-A"} })
-		d, text := decided(t, h.Handle(t.Context(), semel.NewMessage(of, nil, headers("x-a", hidden+"\r\nb: c")...)))
+		d, text := decisionOf(t, h.Handle(t.Context(), semel.NewMessage(of, nil, headers("x-a", secretText+"\r\nb: c")...)))
 		if d.Decision != semel.DecidePermanent || !strings.Contains(text, "X-A") || e.calls.Load() != 0 {
 			t.Errorf("%v %q", d.Decision, text)
 		}
@@ -173,7 +173,7 @@ func TestSignatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := message()
-		got, body, _ := seen(t, m, func(c *Config) { c.Secrets = []Secret{secret, other} })
+		got, body, _ := receivedRequest(t, m, func(c *Config) { c.Secrets = []Secret{secret, other} })
 		mac := hmac.New(sha256.New, []byte(strings.Repeat("k", 32)))
 		fmt.Fprintf(mac, "%s.%s.%s", got.Get("webhook-id"), got.Get("webhook-timestamp"), body)
 		all := strings.Fields(got.Get("webhook-signature"))
@@ -183,22 +183,22 @@ func TestSignatures(t *testing.T) {
 	})
 	t.Run("law_15_no_secret_is_shown", func(t *testing.T) {
 		shown := fmt.Sprintf("%v %+v %#v %s", secret, Config{Secrets: []Secret{secret}}, Config{Secrets: []Secret{secret}}, secret)
-		for _, bad := range []string{hidden, "whsec_" + hidden, "whsec_aHVudGVyMg==", "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65)), ""} {
+		for _, bad := range []string{secretText, "whsec_" + secretText, "whsec_aHVudGVyMg==", "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65)), ""} {
 			_, err := ParseSecret(bad)
 			if err == nil {
 				t.Errorf("%q is accepted", bad)
 			}
 			shown += fmt.Sprint(err)
 		}
-		if strings.Contains(shown, hidden) || strings.Contains(shown, text[8:20]) || strings.Contains(shown, "49 242") {
+		if strings.Contains(shown, secretText) || strings.Contains(shown, text[8:20]) || strings.Contains(shown, "49 242") {
 			t.Error(shown)
 		}
 	})
 }
 
 func TestInvalidEndpoints(t *testing.T) {
-	for _, url := range []string{"", "ftp://bank.example", "https://", "https://shop:" + hidden + "@bank.example", "http://a b", "://" + hidden} {
-		if _, err := New(Config{URL: url, Timeout: time.Second, Connections: 1}); err == nil || strings.Contains(err.Error(), hidden) {
+	for _, url := range []string{"", "ftp://bank.example", "https://", "https://shop:" + secretText + "@bank.example", "http://a b", "://" + secretText} {
+		if _, err := New(Config{URL: url, Timeout: time.Second, Connections: 1}); err == nil || strings.Contains(err.Error(), secretText) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// The constant hidden is a part of the URL, the body and the responses. No error may contain hidden.
-const hidden = "hunter2"
+// secretText is a part of the URL, the body and the responses. No error may contain hidden.
+const secretText = "hunter2"
 
 // endpoint is a server that counts calls and connections.
 type endpoint struct {
@@ -26,12 +26,12 @@ type endpoint struct {
 
 func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	t.Helper()
-	e := unstarted(t, answer)
+	e := newUnstartedEndpoint(t, answer)
 	e.Start()
 	return e
 }
 
-func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
+func newUnstartedEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
 	e := &endpoint{}
 	e.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.calls.Add(1)
@@ -42,7 +42,7 @@ func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
 			e.connections.Add(1)
 		}
 	}
-	e.Config.ErrorLog = nothing
+	e.Config.ErrorLog = discardLogger
 	t.Cleanup(e.Close)
 	return e
 }
@@ -56,7 +56,7 @@ func (e *endpoint) handler(t *testing.T, changes ...func(*Config)) *Handler {
 
 func handlerOf(t *testing.T, url string, changes ...func(*Config)) *Handler {
 	t.Helper()
-	c := Config{URL: url + "/charge?token=" + hidden, Timeout: 30 * time.Second, MaxRetryAfter: time.Hour, Connections: 4}
+	c := Config{URL: url + "/charge?token=" + secretText, Timeout: 30 * time.Second, MaxRetryAfter: time.Hour, Connections: 4}
 	for _, change := range changes {
 		change(&c)
 	}
@@ -68,16 +68,16 @@ func handlerOf(t *testing.T, url string, changes ...func(*Config)) *Handler {
 	return h
 }
 
-func within(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }
-func trusting(t *tls.Config) func(*Config) { return func(c *Config) { c.TLS = t } }
+func withTimeout(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }
+func withTLS(t *tls.Config) func(*Config)       { return func(c *Config) { c.TLS = t } }
 
 func message() *semel.Message {
-	return semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"card":"`+hidden+`"}`),
+	return semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"card":"`+secretText+`"}`),
 		semel.Header{Name: "ce-type", Value: []byte("order.placed")})
 }
 
-// The function decided returns the decision and the text of a handler's error.
-func decided(t *testing.T, err error) (semel.HandlerError, string) {
+// decisionOf returns the decision and the text of a handler's error.
+func decisionOf(t *testing.T, err error) (semel.HandlerError, string) {
 	t.Helper()
 	var h *semel.HandlerError
 	switch {
@@ -85,23 +85,23 @@ func decided(t *testing.T, err error) (semel.HandlerError, string) {
 		return semel.HandlerError{}, ""
 	case !errors.As(err, &h):
 		t.Fatalf("an error without a decision: %v", err)
-	case strings.Contains(err.Error(), hidden):
+	case strings.Contains(err.Error(), secretText):
 		t.Errorf("law 15: the error shows hidden text: %v", err)
 	}
 	return *h, err.Error()
 }
 
-// The method says calls the endpoint and checks the decision and the text of the error.
-func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
+// wantError calls the endpoint and checks the decision and the text of the error.
+func (h *Handler) wantError(t *testing.T, decision semel.Decision, words string) {
 	t.Helper()
-	d, text := decided(t, h.Handle(context.Background(), message()))
+	d, text := decisionOf(t, h.Handle(context.Background(), message()))
 	if d.Decision != decision || !strings.Contains(text, words) {
 		t.Errorf("the result is %v: %q; want %v: %q", d.Decision, text, decision, words)
 	}
 }
 
-// The function raw responds with the given bytes and closes the connection.
-func raw(text string) http.HandlerFunc {
+// rawResponse responds with the given bytes and closes the connection.
+func rawResponse(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {

@@ -40,7 +40,7 @@ func TestAnEndpointThatAnswersTwice(t *testing.T) {
 			all.Go(func() {
 				for range 1000 {
 					err := h.Handle(t.Context(), message())
-					if d, text := decided(t, err); d.Decision != semel.DecideUnknown || !strings.Contains(text, "503") {
+					if d, text := decisionOf(t, err); d.Decision != semel.DecideUnknown || !strings.Contains(text, "503") {
 						t.Errorf("every first response is 503, but the result is %v: %q", d.Decision, text)
 					}
 				}

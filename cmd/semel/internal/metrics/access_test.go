@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// The type recorded replaces the flight recorders of a run, and counts the requests to write recordings.
-type recorded struct {
-	asked int
-	err   error
+// fakeRecorders replaces the flight recorders of a run, and counts the requests to write recordings.
+type fakeRecorders struct {
+	requestCount int
+	err          error
 }
 
-func (r *recorded) write(string) ([]string, error) {
-	r.asked++
+func (r *fakeRecorders) write(string) ([]string, error) {
+	r.requestCount++
 	return []string{"billing.recording"}, r.err
 }
 
@@ -39,7 +39,7 @@ func TestRecordingsNeedAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("trap_T79_a_token_is_whole_and_nothing_else", func(t *testing.T) {
-		s := serves(t, Options{TokenFile: file, Consumers: []string{"billing"}})
+		s := openServer(t, Options{TokenFile: file, Consumers: []string{"billing"}})
 		for _, wrong := range []string{token + "0", token + token, token[:15], token[:1], " " + token, strings.ToUpper(token)} {
 			if code, text := get(s, PathMetrics, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+wrong) }); code != http.StatusUnauthorized {
 				t.Errorf("with Authorization %q: %d %q", wrong, code, text)
@@ -47,8 +47,8 @@ func TestRecordingsNeedAccess(t *testing.T) {
 		}
 	})
 	t.Run("trap_T79_where_others_reach_it_and_there_is_no_token_nobody_has_access", func(t *testing.T) {
-		s := serves(t, Options{Consumers: []string{"billing"}, Record: (&recorded{}).write})
-		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
+		s := openServer(t, Options{Consumers: []string{"billing"}, Record: (&fakeRecorders{}).write})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{notReady: "store: down"}})
 		if code, text := get(s, PathMetrics); code != http.StatusUnauthorized || strings.Contains(text, "billing") {
 			t.Errorf("metrics: %d %q", code, text)
 		}
@@ -57,15 +57,15 @@ func TestRecordingsNeedAccess(t *testing.T) {
 		}
 	})
 	t.Run("trap_T79_a_recording_is_written_for_who_has_access", func(t *testing.T) {
-		r := &recorded{}
-		s := serves(t, Options{TokenFile: file, Consumers: []string{"billing"}, Record: r.write})
+		r := &fakeRecorders{}
+		s := openServer(t, Options{TokenFile: file, Consumers: []string{"billing"}, Record: r.write})
 		for _, wrong := range []string{"", token[:15], token + "0"} {
-			if code, text := post(s, wrong); code != http.StatusUnauthorized || strings.Contains(text, "billing") || r.asked != 0 {
-				t.Errorf("with %q: %d %q, written %d times", wrong, code, text, r.asked)
+			if code, text := post(s, wrong); code != http.StatusUnauthorized || strings.Contains(text, "billing") || r.requestCount != 0 {
+				t.Errorf("with %q: %d %q, written %d times", wrong, code, text, r.requestCount)
 			}
 		}
-		if code, text := post(s, token); code != http.StatusOK || text != `{"files":["billing.recording"]}`+"\n" || r.asked != 1 {
-			t.Errorf("with the token: %d %q, written %d times", code, text, r.asked)
+		if code, text := post(s, token); code != http.StatusOK || text != `{"files":["billing.recording"]}`+"\n" || r.requestCount != 1 {
+			t.Errorf("with the token: %d %q, written %d times", code, text, r.requestCount)
 		}
 		r.err = errors.New("no space left")
 		if code, text := post(s, token); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left") {

@@ -14,8 +14,8 @@ import (
 
 var metricName = regexp.MustCompile(`semel_[a-z_]+`)
 
-// The function told returns the names of all exported series, including the series of histograms.
-func told() map[string]bool {
+// exportedSeries returns the names of all exported series, including the series of histograms.
+func exportedSeries() map[string]bool {
 	known := map[string]bool{}
 	for _, p := range table() {
 		for _, m := range p.metrics {
@@ -29,7 +29,7 @@ func told() map[string]bool {
 
 func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 	t.Run("K5_each_panel_has_a_question_and_an_answer", func(t *testing.T) {
-		known, titles := told(), map[string]bool{}
+		known, titles := exportedSeries(), map[string]bool{}
 		for _, r := range dashboard() {
 			for _, p := range r.panels {
 				if titles[p.title] || p.says == "" || p.unit == "" || len(p.queries) == 0 {
@@ -52,13 +52,13 @@ func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 	})
 }
 
-// grown is a pattern for the expressions of alert rules. The pattern matches a counter within increase or
+// counterInRule is a pattern for the expressions of alert rules. The pattern matches a counter within increase or
 // rate, and an optional condition on one label.
-var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
+var counterInRule = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
 
-// The function closed returns the possible values of each label. The labels consumer and source are not
+// labelValues returns the possible values of each label. The labels consumer and source are not
 // included.
-func closed() map[string][]string {
+func labelValues() map[string][]string {
 	all := map[string][]string{byPart: measure.Parts()}
 	for _, a := range measure.Asides() {
 		all[byReason] = append(all[byReason], a.Reason)
@@ -112,18 +112,18 @@ func atZero(t *testing.T, name string, values map[string][]string) []string {
 }
 
 func TestCountersOfAlertsStartAtZero(t *testing.T) {
-	values := closed()
+	values := labelValues()
 	values[byConsumer], values[bySource] = []string{"billing"}, []string{"kafka"}
 	for name, started := range map[string]bool{"K5_before_the_consumers_have_started": false, "K5_right_after_the_start": true} {
 		t.Run(name, func(t *testing.T) {
-			s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}, Sources: map[string]string{"billing": "kafka"}})
+			s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}, Sources: map[string]string{"billing": "kafka"}})
 			if started {
-				s.Started(map[string]Consumer{"billing": &still{}})
+				s.Started(map[string]Consumer{"billing": &idleConsumer{}})
 			}
 			_, text := get(s, PathMetrics)
 			lines, asked := strings.Split(text, "\n"), 0
 			for _, a := range alerts() {
-				for _, g := range grown.FindAllStringSubmatch(a.expr, -1) {
+				for _, g := range counterInRule.FindAllStringSubmatch(a.expr, -1) {
 					if asked++; g[2] != "" && !slices.Contains(values[g[2]], g[3]) {
 						t.Errorf("%s queries %s=%q, which no metric has", a.name, g[2], g[3])
 					}
@@ -159,7 +159,7 @@ func TestAlerts(t *testing.T) {
 		}
 	})
 	t.Run("K5_each_asks_for_metrics_that_there_are", func(t *testing.T) {
-		known, seen := told(), map[string]bool{}
+		known, seen := exportedSeries(), map[string]bool{}
 		for _, a := range alerts() {
 			asked := metricName.FindAllString(a.expr, -1)
 			for _, name := range asked {
@@ -176,7 +176,7 @@ func TestAlerts(t *testing.T) {
 					t.Errorf("the runbook of %s names %s, which does not exist", a.name, name)
 				}
 			}
-			if strings.Contains(a.expr, "sum") && strings.Contains(a.expr, "sum by ("+mine+") (semel_store_") {
+			if strings.Contains(a.expr, "sum") && strings.Contains(a.expr, "sum by ("+sumLabel+") (semel_store_") {
 				t.Errorf("%s adds up values that several processes read from one store", a.name)
 			}
 		}

@@ -50,16 +50,16 @@ type Lanes struct {
 
 // collector reads the consumers and the latest samples of stores for each scrape. collector never waits.
 type collector struct {
-	watch     *Watch
-	consumers func() map[string]Consumer
-	samplers  []*Sampler
-	options   Options
-	described map[string]described
-	now       func() time.Time
+	watch        *Watch
+	consumers    func() map[string]Consumer
+	samplers     []*Sampler
+	options      Options
+	descriptions map[string]metricDescription
+	now          func() time.Time
 }
 
-// The type described is a metric of the table with the description that Prometheus needs.
-type described struct {
+// metricDescription is a metric of the table with the description that Prometheus needs.
+type metricDescription struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	// buckets are the upper bounds of a histogram; nil for other metrics.
@@ -67,15 +67,15 @@ type described struct {
 }
 
 func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler, o Options) *collector {
-	c := &collector{watch: w, consumers: consumers, samplers: samplers, options: o, described: map[string]described{}, now: time.Now}
+	c := &collector{watch: w, consumers: consumers, samplers: samplers, options: o, descriptions: map[string]metricDescription{}, now: time.Now}
 	for _, p := range table() {
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
-			d := described{prometheus.NewDesc(m.name, m.help, labels, nil), prometheus.GaugeValue, m.buckets}
+			d := metricDescription{prometheus.NewDesc(m.name, m.help, labels, nil), prometheus.GaugeValue, m.buckets}
 			if m.kind == counter {
 				d.kind = prometheus.CounterValue
 			}
-			c.described[m.name] = d
+			c.descriptions[m.name] = d
 		}
 	}
 	return c
@@ -83,7 +83,7 @@ func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sa
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range c.described {
+	for _, d := range c.descriptions {
 		out <- d.desc
 	}
 }
@@ -92,20 +92,20 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s := scrape{collector: c, out: out, now: c.now()}
 	consumers := c.consumers()
-	for name, of := range c.watch.of {
-		s.watched(name, of)
+	for name, of := range c.watch.counts {
+		s.reportConsumer(name, of)
 		for _, risk := range c.options.Risks[name] {
 			s.report("semel_residual_risk", 1, name, risk)
 		}
 		if consumer := consumers[name]; consumer != nil {
-			figures := s.figures(name, consumer.SourceKind())
+			figures := s.figureReporter(name, consumer.SourceKind())
 			measure.Figures(consumer.Counts(), figures)
 			consumer.Load().Figures(figures)
-			s.lanes(name, consumer.Lanes())
-			s.requests(name, consumer.Requests())
-			s.health(name, consumer)
+			s.reportLanes(name, consumer.Lanes())
+			s.reportRequests(name, consumer.Requests())
+			s.reportHealth(name, consumer)
 		} else if kind, known := c.options.Sources[name]; known { // export zeros before the consumer runs, so that Prometheus sees the first values as an increase
-			measure.Figures(semel.Counts{}, s.figures(name, kind))
+			measure.Figures(semel.Counts{}, s.figureReporter(name, kind))
 		}
 	}
 	if c.options.Spans != nil {
@@ -127,30 +127,30 @@ type scrape struct {
 // report exports a value. The parameter labels has the values of the metric's labels, in the order of the
 // table.
 func (s *scrape) report(name string, value float64, labels ...string) {
-	s.out <- s.made(name, value, labels...)
+	s.out <- s.newMetric(name, value, labels...)
 }
 
-func (s *scrape) made(name string, value float64, labels ...string) prometheus.Metric {
-	d := s.described[name]
+func (s *scrape) newMetric(name string, value float64, labels ...string) prometheus.Metric {
+	d := s.descriptions[name]
 	for i := range labels {
 		labels[i] = labelValue(labels[i])
 	}
 	return prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
 }
 
-// The method aside exports how many messages were parked, discarded or dead-lettered for one reason. Most
+// reportUnapplied exports how many messages were parked, discarded or dead-lettered for one reason. Most
 // counts stay 0, and the metric of a count that is 0 is created only once. The caller must hold the mutex of
 // the consumer.
-func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
+func (s *scrape) reportUnapplied(name string, of *consumerCounts, a measure.Aside, n int64) {
 	const metric = "semel_unapplied_total"
 	if n > 0 {
 		s.report(metric, float64(n), name, a.How, a.Reason)
 		return
 	}
-	if of.none[a] == nil {
-		of.none[a] = s.made(metric, 0, name, a.How, a.Reason)
+	if of.zeroMetrics[a] == nil {
+		of.zeroMetrics[a] = s.newMetric(metric, 0, name, a.How, a.Reason)
 	}
-	s.out <- of.none[a]
+	s.out <- of.zeroMetrics[a]
 }
 
 // labelValue replaces invalid UTF-8, which label values must not contain.
@@ -158,12 +158,12 @@ func labelValue(text string) string { return strings.ToValidUTF8(text, "\uFFFD")
 
 // reportTally exports a histogram.
 func (s *scrape) reportTally(name, consumer string, t *tally) {
-	d := s.described[name]
+	d := s.descriptions[name]
 	count, sum, below := t.read(d.buckets)
 	s.out <- prometheus.MustNewConstHistogram(d.desc, count, sum, below, labelValue(consumer))
 }
 
-func (s *scrape) watched(name string, of *watched) {
+func (s *scrape) reportConsumer(name string, of *consumerCounts) {
 	s.reportTally("semel_batch_messages", name, of.messages)
 	s.reportTally("semel_batch_mark_seconds", name, of.marking)
 	s.reportTally("semel_batch_handle_seconds", name, of.handling)
@@ -171,18 +171,18 @@ func (s *scrape) watched(name string, of *watched) {
 	for _, end := range measure.Ends() {
 		s.report("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
 	}
-	of.setAside(func(a measure.Aside, n int64) { s.aside(name, of, a, n) })
-	of.failures(func(part string, n int64) { s.report("semel_not_ready_total", float64(n), name, part) })
-	took, now := of.serialised(s.now)
+	of.eachUnapplied(func(a measure.Aside, n int64) { s.reportUnapplied(name, of, a, n) })
+	of.eachFailure(func(part string, n int64) { s.report("semel_not_ready_total", float64(n), name, part) })
+	took, now := of.serialDuration(s.now)
 	s.report("semel_serialised_seconds_total", took.Seconds(), name)
-	s.report("semel_serialised", truth(now), name)
+	s.report("semel_serialised", boolValue(now), name)
 	s.report("semel_contended_total", float64(of.contended.Load()), name)
 	s.report("semel_backstops_total", float64(of.backstops.Load()), name)
 	s.report("semel_retry_budget_waits_total", float64(of.budget.Load()), name)
-	s.report("semel_paused", truth(of.paused.Load()), name)
+	s.report("semel_paused", boolValue(of.paused.Load()), name)
 }
 
-func (s *scrape) requests(name string, r *Requests) {
+func (s *scrape) reportRequests(name string, r *Requests) {
 	if r == nil {
 		return
 	}
@@ -192,8 +192,8 @@ func (s *scrape) requests(name string, r *Requests) {
 	s.report("semel_webhook_equal_bodies_total", float64(r.EqualBodies), name)
 }
 
-// figures returns a function that exports one figure of the consumer.
-func (s *scrape) figures(name, source string) func(measure.Figure) {
+// figureReporter returns a function that exports one figure of the consumer.
+func (s *scrape) figureReporter(name, source string) func(measure.Figure) {
 	return func(f measure.Figure) {
 		labels := append(make([]string, 0, 3), name)
 		if f.BySource {
@@ -206,7 +206,7 @@ func (s *scrape) figures(name, source string) func(measure.Figure) {
 	}
 }
 
-func (s *scrape) lanes(name string, l *Lanes) {
+func (s *scrape) reportLanes(name string, l *Lanes) {
 	if l == nil {
 		return
 	}
@@ -217,14 +217,14 @@ func (s *scrape) lanes(name string, l *Lanes) {
 	}
 }
 
-func (s *scrape) health(name string, c Consumer) {
+func (s *scrape) reportHealth(name string, c Consumer) {
 	ready, _ := c.Ready()
-	alive, _ := alive(c, s.options.RestartOnOutage)
-	s.report("semel_ready", truth(ready), name)
-	s.report("semel_alive", truth(alive), name)
+	alive, _ := checkAlive(c, s.options.RestartOnOutage)
+	s.report("semel_ready", boolValue(ready), name)
+	s.report("semel_alive", boolValue(alive), name)
 }
 
-func truth(is bool) float64 {
+func boolValue(is bool) float64 {
 	if is {
 		return 1
 	}

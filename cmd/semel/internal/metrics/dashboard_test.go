@@ -20,10 +20,10 @@ type panel struct {
 // query is a Prometheus query with the legend of its lines.
 type query struct{ expr, legend string }
 
-// Parts of queries: `chosen` selects consumers, and `window` is a range that fits the displayed time.
+// Parts of queries: `consumerSelector` selects consumers, and `window` is a range that fits the displayed time.
 const (
-	chosen = `consumer=~"$consumer"`
-	window = "[$__rate_interval]"
+	consumerSelector = `consumer=~"$consumer"`
+	window           = "[$__rate_interval]"
 )
 
 // The units of panels, as Grafana names them.
@@ -33,28 +33,28 @@ const (
 	inSeconds  = "s"
 )
 
-// The function "each" returns a query for the rate of a counter by consumer.
-func each(name string) query {
-	return query{"sum by (consumer) (rate(" + name + "{" + chosen + "}" + window + "))", "{{consumer}}"}
+// rateByConsumer returns a query for the rate of a counter by consumer.
+func rateByConsumer(name string) query {
+	return query{"sum by (consumer) (rate(" + name + "{" + consumerSelector + "}" + window + "))", "{{consumer}}"}
 }
 
 // The function named returns a query by consumer. The legend of each line is the consumer's name, followed by
 // the parameter word.
-func named(word, expr string) query { return query{expr, "{{consumer}} " + word} }
+func namedQuery(word, expr string) query { return query{expr, "{{consumer}} " + word} }
 
 // dashboard returns the sections of the dashboard, most important first.
 func dashboard() []row { return []row{onceRow(), waitingRow(), workRow(), healthRow()} }
 
 func onceRow() row {
 	return row{"Once", []panel{
-		{"Effects", "Committed effects.", perSecond, []query{each("semel_effects_total")}},
-		{"Deliveries by ending", "How deliveries ended; duplicates are a success.", perSecond, []query{{"sum by (ending) (rate(semel_endings_total{" + chosen + "}" + window + "))", "{{ending}}"}}},
-		{"Duplicates", "Copies of messages that ended before.", perSecond, []query{each("semel_duplicates_total")}},
+		{"Effects", "Committed effects.", perSecond, []query{rateByConsumer("semel_effects_total")}},
+		{"Deliveries by ending", "How deliveries ended; duplicates are a success.", perSecond, []query{{"sum by (ending) (rate(semel_endings_total{" + consumerSelector + "}" + window + "))", "{{ending}}"}}},
+		{"Duplicates", "Copies of messages that ended before.", perSecond, []query{rateByConsumer("semel_duplicates_total")}},
 		{"Doubts", "In the last hour: conflicts, doubled effects that a constraint caught, and effects that Semel cannot protect against doubling.", plainCount, []query{
-			named("conflicts", "sum by (consumer) (increase(semel_conflicts_total{"+chosen+"}[1h]))"),
-			named("caught", "sum by (consumer) (increase(semel_backstops_total{"+chosen+"}[1h]))"),
-			named("without a key", "sum by (consumer) (increase(semel_without_key_total{"+chosen+"}[1h]))"),
-			named("not sent again", "sum by (consumer) (increase(semel_intents_not_sent_again_total{"+chosen+"}[1h]))"),
+			namedQuery("conflicts", "sum by (consumer) (increase(semel_conflicts_total{"+consumerSelector+"}[1h]))"),
+			namedQuery("caught", "sum by (consumer) (increase(semel_backstops_total{"+consumerSelector+"}[1h]))"),
+			namedQuery("without a key", "sum by (consumer) (increase(semel_without_key_total{"+consumerSelector+"}[1h]))"),
+			namedQuery("not sent again", "sum by (consumer) (increase(semel_intents_not_sent_again_total{"+consumerSelector+"}[1h]))"),
 		}},
 	}}
 }
@@ -62,48 +62,48 @@ func onceRow() row {
 func waitingRow() row {
 	return row{"Waiting and parked messages", []panel{
 		{"Rows in the store", "By state. RECEIVED, IN_PROGRESS, FAILED_RETRYABLE and BLOCKED need no operator.", plainCount, []query{
-			{"max by (store, consumer, state) (semel_store_rows{" + chosen + "}) > 0 or max by (store, consumer, state) (semel_store_rows{" + chosen + `,state="RECEIVED"})`, "{{consumer}} {{state}}"}}},
+			{"max by (store, consumer, state) (semel_store_rows{" + consumerSelector + "}) > 0 or max by (store, consumer, state) (semel_store_rows{" + consumerSelector + `,state="RECEIVED"})`, "{{consumer}} {{state}}"}}},
 		{"Oldest waiting message", "The pending age, and the time for which a version has been missing.", inSeconds, []query{
-			named("waits", "max by (store, consumer) (semel_store_oldest_seconds{"+chosen+`,state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"})`),
-			named("gap", "max by (store, consumer) (semel_store_gap_oldest_seconds{"+chosen+"})")}},
+			namedQuery("waits", "max by (store, consumer) (semel_store_oldest_seconds{"+consumerSelector+`,state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"})`),
+			namedQuery("gap", "max by (store, consumer) (semel_store_gap_oldest_seconds{"+consumerSelector+"})")}},
 		{"Parked and dead-lettered", "An operator decides about these messages.", plainCount, []query{
-			{"max by (store, consumer, state) (semel_store_rows{" + chosen + `,state=~"PARKED|DEAD_LETTERED"})`, "{{consumer}} {{state}}"}}},
+			{"max by (store, consumer, state) (semel_store_rows{" + consumerSelector + `,state=~"PARKED|DEAD_LETTERED"})`, "{{consumer}} {{state}}"}}},
 		{"Broker lag", "Records that are not acked. With ack: after_receipt, messages that wait in the store are not included.", plainCount, []query{
-			{"sum by (consumer) (semel_broker_lag_messages{" + chosen + "})", "{{consumer}}"}}},
+			{"sum by (consumer) (semel_broker_lag_messages{" + consumerSelector + "})", "{{consumer}}"}}},
 		{"In memory", "Deliveries and claims in memory, by state.", plainCount, []query{
-			{"sum by (state) (semel_unsettled_messages{" + chosen + "})", "{{state}}"}}},
+			{"sum by (state) (semel_unsettled_messages{" + consumerSelector + "})", "{{state}}"}}},
 		{"Oldest in memory", "Age of the oldest delivery or claim in memory.", inSeconds, []query{
-			{"max by (consumer) (semel_unsettled_oldest_seconds{" + chosen + "})", "{{consumer}}"}}},
+			{"max by (consumer) (semel_unsettled_oldest_seconds{" + consumerSelector + "})", "{{consumer}}"}}},
 	}}
 }
 
 // quantile returns a query for the 95th percentile of a duration of batches.
 func quantile(what string) string {
-	return "histogram_quantile(0.95, sum by (consumer, le) (rate(semel_batch_" + what + "_seconds_bucket{" + chosen + "}" + window + ")))"
+	return "histogram_quantile(0.95, sum by (consumer, le) (rate(semel_batch_" + what + "_seconds_bucket{" + consumerSelector + "}" + window + ")))"
 }
 
 func workRow() row {
 	return row{"Work", []panel{
 		{"Time of a batch", "95th percentile of the times to write markers (with waits for locks), to handle, and to commit.", inSeconds, []query{
-			named("mark", quantile("mark")), named("handle", quantile("handle")), named("commit", quantile("commit"))}},
-		{"Batches by end", "Unknown: the answer to the commit was lost.", perSecond, []query{{"sum by (end) (rate(semel_batches_total{" + chosen + "}" + window + "))", "{{end}}"}}},
+			namedQuery("mark", quantile("mark")), namedQuery("handle", quantile("handle")), namedQuery("commit", quantile("commit"))}},
+		{"Batches by end", "Unknown: the answer to the commit was lost.", perSecond, []query{{"sum by (end) (rate(semel_batches_total{" + consumerSelector + "}" + window + "))", "{{end}}"}}},
 		{"Messages in a batch", "Mean.", plainCount, []query{
-			{"sum by (consumer) (rate(semel_batch_messages_sum{" + chosen + "}" + window + ")) / sum by (consumer) (rate(semel_batch_messages_count{" + chosen + "}" + window + "))", "{{consumer}}"}}},
+			{"sum by (consumer) (rate(semel_batch_messages_sum{" + consumerSelector + "}" + window + ")) / sum by (consumer) (rate(semel_batch_messages_count{" + consumerSelector + "}" + window + "))", "{{consumer}}"}}},
 		{"Repeated work", "Further attempts, runs that were rolled back with their batch, and batches that contended.", perSecond, []query{
-			named("retries", each("semel_retries_total").expr), named("reruns", each("semel_reruns_total").expr), named("contended", each("semel_contended_total").expr)}},
-		{"Claims", "Claims of inbox rows and intents, by outcome.", perSecond, []query{{"sum by (outcome) (rate(semel_claims_total{" + chosen + "}" + window + "))", "{{outcome}}"}}},
-		{"Serialised", "1 while batches run one at a time.", plainCount, []query{{"max by (consumer) (semel_serialised{" + chosen + "})", "{{consumer}}"}}},
+			namedQuery("retries", rateByConsumer("semel_retries_total").expr), namedQuery("reruns", rateByConsumer("semel_reruns_total").expr), namedQuery("contended", rateByConsumer("semel_contended_total").expr)}},
+		{"Claims", "Claims of inbox rows and intents, by outcome.", perSecond, []query{{"sum by (outcome) (rate(semel_claims_total{" + consumerSelector + "}" + window + "))", "{{outcome}}"}}},
+		{"Serialised", "1 while batches run one at a time.", plainCount, []query{{"max by (consumer) (semel_serialised{" + consumerSelector + "})", "{{consumer}}"}}},
 	}}
 }
 
 func healthRow() row {
 	return row{"Health", []panel{
 		{"Not ready, not alive, paused", "1 if true.", plainCount, []query{
-			named("not ready", "1 - min by (consumer) (semel_ready{"+chosen+"})"), named("not alive", "1 - min by (consumer) (semel_alive{"+chosen+"})"), named("paused", "max by (consumer) (semel_paused{"+chosen+"})")}},
-		{"Workers", "Stuck: the handler is still running after its timeout.", plainCount, []query{{"sum by (consumer, state) (semel_workers{" + chosen + "})", "{{consumer}} {{state}}"}}},
+			namedQuery("not ready", "1 - min by (consumer) (semel_ready{"+consumerSelector+"})"), namedQuery("not alive", "1 - min by (consumer) (semel_alive{"+consumerSelector+"})"), namedQuery("paused", "max by (consumer) (semel_paused{"+consumerSelector+"})")}},
+		{"Workers", "Stuck: the handler is still running after its timeout.", plainCount, []query{{"sum by (consumer, state) (semel_workers{" + consumerSelector + "})", "{{consumer}} {{state}}"}}},
 		{"Age of store samples", "Age of the values in the panels about stores.", inSeconds, []query{{"max by (store, instance) (semel_store_sample_age_seconds)", "{{store}} {{instance}}"}}},
 		{"Reaper", "Lag: time by which markers exceed their retention. Progress: time since a process reported its progress.", inSeconds, []query{
-			named("lag", "max by (store, consumer) (semel_store_reaper_lag_seconds{"+chosen+"})"), named("progress", "max by (store, consumer) (semel_store_reaper_progress_seconds{"+chosen+"})")}},
+			namedQuery("lag", "max by (store, consumer) (semel_store_reaper_lag_seconds{"+consumerSelector+"})"), namedQuery("progress", "max by (store, consumer) (semel_store_reaper_progress_seconds{"+consumerSelector+"})")}},
 		{"Tables", "Rows and dead rows, by the server's estimate.", plainCount, []query{
 			{"max by (store, table) (semel_store_estimated_rows)", "{{store}} {{table}}"}, {"max by (store, table) (semel_store_estimated_dead_rows)", "{{store}} {{table}} dead"}}},
 		{"Connections", "By process.", plainCount, []query{{"max by (store, instance, state) (semel_store_connections)", "{{store}} {{instance}} {{state}}"}}},

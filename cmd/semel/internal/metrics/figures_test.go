@@ -38,13 +38,13 @@ type chart struct {
 	curves []curve
 }
 
-// happening is a fault that the recorded run contains, with its first and last second.
-type happening struct {
+// faultPeriod is a fault that the recorded run contains, with its first and last second.
+type faultPeriod struct {
 	from, to int
 	says     string
 }
 
-var happenings = []happening{{15, 30, "each message comes twice"}, {30, 45, "some cannot be applied"}, {50, 60, "somebody keeps the database"}}
+var faultPeriods = []faultPeriod{{15, 30, "each message comes twice"}, {30, 45, "some cannot be applied"}, {50, 60, "somebody keeps the database"}}
 
 // columns returns the columns of a recording, by name.
 func columns(text string) (map[string][]float64, error) {
@@ -74,8 +74,8 @@ func rates(counter []float64) (all []float64) {
 	return all
 }
 
-// drawn returns a picture of a recording, as SVG.
-func drawn(text string) (string, error) {
+// drawRecording returns a picture of a recording, as SVG.
+func drawRecording(text string) (string, error) {
 	of, err := columns(text)
 	if err != nil {
 		return "", err
@@ -89,7 +89,7 @@ func drawn(text string) (string, error) {
 	wide, high := leftEdge+seconds*aSecond+rightEdge, topEdge+len(charts)*(panelTall+panelApart)
 	var b strings.Builder
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n<title>What a run told of itself in %d seconds</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", wide, high, seconds)
-	for _, h := range happenings {
+	for _, h := range faultPeriods {
 		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#f3f0e6\"/>\n<text x=\"%d\" y=\"16\" fill=\"#555\" font-size=\"11\">%s</text>\n",
 			leftEdge+h.from*aSecond, topEdge-16, (h.to-h.from)*aSecond-2, high-topEdge-8, leftEdge+h.from*aSecond, h.says)
 	}
@@ -129,7 +129,7 @@ func TestThePictureShowsARecordedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	picture, err := drawn(string(text))
+	picture, err := drawRecording(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}

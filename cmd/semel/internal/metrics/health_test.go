@@ -16,14 +16,14 @@ import (
 
 func TestHealth(t *testing.T) {
 	t.Run("K8_readiness_tells_of_each_consumer_and_liveness_of_what_a_restart_mends", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		if code, text := get(s, PathReady); code != http.StatusServiceUnavailable || !strings.Contains(text, "have not started") {
 			t.Errorf("before the start: %d %s", code, text)
 		}
 		if code, _ := get(s, PathLive); code != http.StatusOK {
 			t.Errorf("before the start it is not alive: %d", code)
 		}
-		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}, "shipping": &still{}})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{notReady: "store: down"}, "shipping": &idleConsumer{}})
 		code, text := get(s, PathReady)
 		var h Health
 		if err := json.Unmarshal([]byte(text), &h); err != nil || code != http.StatusServiceUnavailable || h.OK || h.Consumers["billing"].Reason != "store: down" || !h.Consumers["shipping"].OK {
@@ -32,7 +32,7 @@ func TestHealth(t *testing.T) {
 		if code, _ := get(s, PathLive); code != http.StatusOK {
 			t.Errorf("not alive while the store is down: %d", code)
 		}
-		s.Started(map[string]Consumer{"billing": &still{notYet: "stuck"}})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{notYet: "stuck"}})
 		if code, text := get(s, PathLive); code != http.StatusServiceUnavailable || !strings.Contains(text, "stuck") {
 			t.Errorf("stuck: %d %s", code, text)
 		}
@@ -46,9 +46,9 @@ func TestHealth(t *testing.T) {
 		if !never.Live().OK || minutes.Live().OK || !strings.Contains(minutes.Live().Reason, "have not started for 5m") {
 			t.Errorf("before the start: %+v, %+v", never.Live(), minutes.Live())
 		}
-		down := &still{notReady: "no space left", down: time.Now()}
+		down := &idleConsumer{notReady: "no space left", down: time.Now()}
 		for _, s := range []*Server{never, minutes} {
-			s.Started(map[string]Consumer{"billing": down, "shipping": &still{}})
+			s.Started(map[string]Consumer{"billing": down, "shipping": &idleConsumer{}})
 		}
 		<-time.After(5*time.Minute - time.Second)
 		if !never.Live().OK || !minutes.Live().OK {
@@ -60,7 +60,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("after as long: %+v, %+v", never.Live(), h)
 		}
 		w := newWatch([]string{"billing"})
-		told := gathered(t, newCollector(w, minutes.running, nil, minutes.options))
+		told := gatherText(t, newCollector(w, minutes.running, nil, minutes.options))
 		if !strings.Contains(told, `semel_alive{consumer="billing"} 0`) {
 			t.Errorf("semel_alive differs:\n%s", told)
 		}
@@ -71,7 +71,7 @@ func TestHealth(t *testing.T) {
 	})
 	synctestRun(t, "K8_readiness_tells_the_last_error_that_a_consumer_met", func(t *testing.T) {
 		s := &Server{options: Options{Loopback: true}, watch: newWatch([]string{"billing"})}
-		s.Started(map[string]Consumer{"billing": &still{}})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{}})
 		if last := s.Ready().Consumers["billing"].LastError; last != nil {
 			t.Errorf("before any: %+v", last)
 		}
@@ -92,8 +92,8 @@ func TestHealth(t *testing.T) {
 		if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := serves(t, Options{TokenFile: file, Consumers: []string{"billing"}})
-		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
+		s := openServer(t, Options{TokenFile: file, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{notReady: "store: down"}})
 		with := func(token string) func(*http.Request) {
 			return func(r *http.Request) { r.Header.Set("Authorization", token) }
 		}
@@ -114,7 +114,7 @@ func TestHealth(t *testing.T) {
 	})
 	t.Run("trap_T79_a_strangers_page_has_nothing_recorded", func(t *testing.T) {
 		written := 0
-		s := serves(t, Options{Loopback: true, Record: func(string) ([]string, error) { written++; return nil, nil }})
+		s := openServer(t, Options{Loopback: true, Record: func(string) ([]string, error) { written++; return nil, nil }})
 		post := func(r *http.Request) { r.Method = http.MethodPost }
 		for name, value := range map[string]string{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"} {
 			if code, _ := get(s, PathRecord, post, func(r *http.Request) { r.Header.Set(name, value) }); code != http.StatusForbidden || written != 0 {
@@ -126,8 +126,8 @@ func TestHealth(t *testing.T) {
 		}
 	})
 	t.Run("trap_T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
-		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{notReady: "store: down"}})
 		named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 		if code, text := get(s, PathReady, named("evil.example:9464")); code != http.StatusServiceUnavailable || text != "" {
 			t.Errorf("%d %q", code, text)

@@ -18,7 +18,7 @@ import (
 
 func TestRecordingsAreNotWrittenForWebPages(t *testing.T) {
 	wrote := 0
-	s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}, Record: func(string) ([]string, error) { wrote++; return nil, nil }})
+	s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}, Record: func(string) ([]string, error) { wrote++; return nil, nil }})
 	for name, of := range map[string]struct {
 		header, value string
 		code, wrote   int
@@ -94,7 +94,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 	})
 	t.Run("by_the_server", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		var first net.Conn
 		for range mostConnections + 1 {
 			conn, err := net.Dial("tcp", s.Address())
@@ -116,14 +116,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestAStoreThatCannotBeSampledIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		store := &shelf{}
+		store := &fakeStore{}
 		sampler := newSampler(store, slog.New(slog.NewTextHandler(&log, nil)))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); sampler.work(ctx) }()
 		synctest.Wait()
 		looks := func(n int, down error) {
-			store.fails(down)
+			store.failWith(down)
 			pass(time.Duration(n) * sampleEvery)
 		}
 		looks(1, errors.New("one look of many"))

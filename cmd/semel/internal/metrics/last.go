@@ -24,8 +24,8 @@ const mostErrorText = 300
 
 // lastError stores the last error of a consumer.
 type lastError struct {
-	mutex sync.Mutex
-	kept  *LastError // not changed after it is set; guarded by mutex
+	mutex  sync.Mutex
+	latest *LastError // not changed after it is set; guarded by mutex
 }
 
 // record stores the error of an event. Events without an error are ignored.
@@ -39,19 +39,19 @@ func (l *lastError) record(e semel.Event, now time.Time) {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.kept = &LastError{At: now, Event: string(e.Kind), Error: string(text)}
+	l.latest = &LastError{At: now, Event: string(e.Kind), Error: string(text)}
 }
 
-func (l *lastError) last() *LastError {
+func (l *lastError) get() *LastError {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.kept
+	return l.latest
 }
 
 // lastOf returns the last error of a consumer, or nil if the consumer had none.
 func (w *Watch) lastOf(name string) *LastError {
 	if of := w.consumer(name); of != nil {
-		return of.last.last()
+		return of.last.get()
 	}
 	return nil
 }

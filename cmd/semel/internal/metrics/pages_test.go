@@ -36,7 +36,7 @@ func Reference() string {
 	var b strings.Builder
 	b.WriteString(introduction)
 	for _, p := range table() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n", p.title, p.says)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n", p.title, p.description)
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
 			named := "–"

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The variable asks matches a metric in a query, with aggregation, labels of the aggregation, function and
+// metricInQuery matches a metric in a query, with aggregation, labels of the aggregation, function and
 // conditions.
-var asks = regexp.MustCompile(`(?:(sum|max|min) by \(([a-z_, ]*)\) \()?(?:(rate|increase|deriv)\()?(semel_[a-z_]+)(?:\{([^}]*)\})?(?:\[)?`)
+var metricInQuery = regexp.MustCompile(`(?:(sum|max|min) by \(([a-z_, ]*)\) \()?(?:(rate|increase|deriv)\()?(semel_[a-z_]+)(?:\{([^}]*)\})?(?:\[)?`)
 
 // condition matches one label and its value in conditions.
 var condition = regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)"[^"]*"`)
@@ -18,13 +18,13 @@ var condition = regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)"[^"]*"`)
 // without rate, or a sum of values that several processes read from the same store.
 func faultsOf(expr string) (faults []string) {
 	fault := func(text ...string) { faults = append(faults, strings.Join(text, " ")) }
-	for _, found := range asks.FindAllStringSubmatch(expr, -1) {
+	for _, found := range metricInQuery.FindAllStringSubmatch(expr, -1) {
 		how, by, of, name, conditions := found[1], found[2], found[3], found[4], found[5]
 		whole := name
 		for _, of := range []string{"_bucket", "_sum", "_count"} {
 			whole = strings.TrimSuffix(whole, of)
 		}
-		if !told()[whole] {
+		if !exportedSeries()[whole] {
 			fault("nobody tells", name)
 			continue
 		}

@@ -37,9 +37,9 @@ type Sampler struct {
 	store Store
 	log   *slog.Logger
 
-	// The field failed is the number of consecutive samples with an error. Only the goroutine of work uses
-	// failed.
-	failed int
+	// failureCount is the number of consecutive samples with an error. Only the goroutine of work uses
+	// failureCount.
+	failureCount int
 
 	mutex   sync.Mutex
 	parts   map[string]func(*scrape) // the last values, by part; guarded by mutex
@@ -71,14 +71,14 @@ func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	switch {
 	case ctx.Err() != nil:
 	case fault != nil:
-		if s.failed++; s.failed == 2 {
+		if s.failureCount++; s.failureCount == 2 {
 			s.log.Warn("the store cannot be sampled, so its metrics keep their last values and semel_store_sample_stale is 1", "store", s.store.Name(), "error", fault)
 		}
 	default:
-		if s.failed >= 2 {
+		if s.failureCount >= 2 {
 			s.log.Info("the store can be sampled again", "store", s.store.Name())
 		}
-		s.failed = 0
+		s.failureCount = 0
 	}
 }
 
@@ -151,7 +151,7 @@ func (s *Sampler) report(to *scrape) {
 			oldest = at
 		}
 	}
-	to.report("semel_store_sample_stale", truth(stale), s.store.Name())
+	to.report("semel_store_sample_stale", boolValue(stale), s.store.Name())
 	if !oldest.IsZero() {
 		to.report("semel_store_sample_age_seconds", to.now.Sub(oldest).Seconds(), s.store.Name())
 	}
@@ -163,11 +163,11 @@ func (s *Sampler) report(to *scrape) {
 
 func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sampled) {
 	st := s.store.Name()
-	to.report("semel_store_rows_at_least", truth(rows.AtLeast), st, string(state))
+	to.report("semel_store_rows_at_least", boolValue(rows.AtLeast), st, string(state))
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
 		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
-	for consumer := range to.watch.of { // export 0 for consumers without rows, because alerts compare with 0
+	for consumer := range to.watch.counts { // export 0 for consumers without rows, because alerts compare with 0
 		r := all[consumer]
 		to.report("semel_store_rows", float64(r.Rows), st, consumer, string(state))
 		to.report("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))
@@ -211,10 +211,10 @@ func ofConsumers[V any](to *scrape, all map[string]V, join func(a, b V) V) map[s
 	ours := map[string]V{}
 	for name, v := range all {
 		public := name
-		if _, known := to.watch.of[name]; !known {
+		if _, known := to.watch.counts[name]; !known {
 			public, _ = admin.GenerationOf(name)
 		}
-		if _, known := to.watch.of[public]; !known {
+		if _, known := to.watch.counts[public]; !known {
 			continue
 		}
 		if before, known := ours[public]; known {

@@ -21,10 +21,10 @@ func scrapable(b *testing.B, consumers int) *Server {
 	rows, sources, running := map[string]sqlstore.SampledRows{}, map[string]string{}, map[string]Consumer{}
 	for n := range consumers {
 		name := fmt.Sprint("consumer-", n)
-		names, rows[name], sources[name], running[name] = append(names, name), sqlstore.SampledRows{Rows: 100, Oldest: time.Hour}, "kafka", &still{}
+		names, rows[name], sources[name], running[name] = append(names, name), sqlstore.SampledRows{Rows: 100, Oldest: time.Hour}, "kafka", &idleConsumer{}
 	}
 	s, err := Open(Options{Address: "127.0.0.1:0", Loopback: true, Consumers: names, Sources: sources, Logger: slog.New(slog.DiscardHandler)},
-		[]Store{&shelf{rows: sqlstore.Sampled{Consumers: rows}}})
+		[]Store{&fakeStore{rows: sqlstore.Sampled{Consumers: rows}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func BenchmarkConcurrentScrapes(b *testing.B) {
 			for first := range of.scrapers {
 				group.Go(func() {
 					for i := first; i < b.N; i += of.scrapers {
-						took[i] = asked(b, client, url)
+						took[i] = timeRequest(b, client, url)
 					}
 				})
 			}
@@ -81,8 +81,8 @@ func BenchmarkConcurrentScrapes(b *testing.B) {
 	}
 }
 
-// The function asked returns the duration of one request.
-func asked(b *testing.B, client *http.Client, url string) time.Duration {
+// timeRequest returns the duration of one request.
+func timeRequest(b *testing.B, client *http.Client, url string) time.Duration {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		b.Error(err)

@@ -58,7 +58,7 @@ func TestMetricsAreServedEncrypted(t *testing.T) {
 	certify(t, in("server"), &authority)
 	client, stranger := certify(t, in("client"), &authority), certify(t, in("stranger"), nil)
 	files := &TLS{Certificate: in("server"), Key: in("server.key"), Clients: in("authority")}
-	s := serves(t, Options{TLS: files, Consumers: []string{"billing"}})
+	s := openServer(t, Options{TLS: files, Consumers: []string{"billing"}})
 	ask := func(path string, shown ...tls.Certificate) (int, error) {
 		trusted, err := files.Trusted()
 		if err != nil {
@@ -107,13 +107,13 @@ func TestMetricsAreServedEncrypted(t *testing.T) {
 
 func TestRisksAndSuppressedEffectsAreExported(t *testing.T) {
 	t.Run("K4_a_declared_risk_is_1", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}, Risks: map[string][]string{"billing": {"may double"}}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}, Risks: map[string][]string{"billing": {"may double"}}})
 		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_residual_risk{consumer="billing",risk="may double"} 1`) {
 			t.Errorf("the scrape lacks the risk:\n%s", text)
 		}
 	})
 	t.Run("K5_an_unknown_type_is_counted_from_0", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_unapplied_total{consumer="billing",how="parked",reason="unknown type"} 0`) {
 			t.Errorf("a counter that starts at 1 would show no increase:\n%s", text)
 		}

@@ -159,7 +159,7 @@ func (s *Server) handler() http.Handler {
 	scrape := newResponseSharing(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Registry: s.registry, DisableCompression: true}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathMetrics, func(w http.ResponseWriter, r *http.Request) {
-		if !s.access(r) {
+		if !s.hasAccess(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "metrics need the token of listen.token_file, as Authorization: Bearer …, or a certificate of listen.tls.clients", http.StatusUnauthorized)
 			return
@@ -186,7 +186,7 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "requests from pages of other sites are not allowed", http.StatusForbidden)
 		return
 	}
-	if !s.access(r) {
+	if !s.hasAccess(r) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "a recording needs the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
 		return
@@ -232,12 +232,12 @@ func (s *Server) Live() Health {
 	if waits := time.Since(s.opened); s.running() == nil && most > 0 && waits >= most {
 		return Health{Reason: fmt.Sprintf("the consumers have not started for %s: the store or the source has not answered (listen.restart_on_outage)", legible.Span(waits.Round(time.Second)))}
 	}
-	return s.health(func(c Consumer) (bool, string) { return alive(c, most) })
+	return s.health(func(c Consumer) (bool, string) { return checkAlive(c, most) })
 }
 
-// alive returns the result of Consumer.Alive. If the store has been down for longer than the parameter most,
-// alive returns false. If the parameter most is 0, alive ignores outages.
-func alive(c Consumer, most time.Duration) (bool, string) {
+// checkAlive returns the result of Consumer.Alive. If the store has been down for longer than the parameter most,
+// checkAlive returns false. If the parameter most is 0, alive ignores outages.
+func checkAlive(c Consumer, most time.Duration) (bool, string) {
 	ok, why := c.Alive()
 	if !ok || most <= 0 {
 		return ok, why
@@ -268,7 +268,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 		status = http.StatusServiceUnavailable
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if !s.access(r) {
+	if !s.hasAccess(r) {
 		w.WriteHeader(status)
 		return
 	}
@@ -277,24 +277,24 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 	_ = json.NewEncoder(w).Encode(h)
 }
 
-// access reports whether a request may read metrics and reasons. Access needs the token or a client
+// hasAccess reports whether a request may read metrics and reasons. Access needs the token or a client
 // certificate. If neither a token nor client certificates are configured, access needs a connection from this
 // machine whose Host header names this machine. The Host header is checked because a web page could make a
 // local browser send requests with a foreign host name.
-func (s *Server) access(r *http.Request) bool {
+func (s *Server) hasAccess(r *http.Request) bool {
 	if hasClientCertificate(r) {
 		return true
 	}
 	if s.options.TokenFile == "" {
 		asked := s.options.TLS != nil && s.options.TLS.Clients != ""
-		return !asked && s.options.Loopback && local(r.Host)
+		return !asked && s.options.Loopback && isLocal(r.Host)
 	}
 	want, err := Token(s.options.TokenFile)
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return err == nil && bearer && subtle.ConstantTimeCompare([]byte(given), []byte(want)) == 1
 }
 
-func local(hostPort string) bool {
+func isLocal(hostPort string) bool {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
 		host = strings.Trim(hostPort, "[]")

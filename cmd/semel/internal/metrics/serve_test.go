@@ -23,40 +23,40 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The type "still" is a consumer that does nothing.
-type still struct {
+// idleConsumer is a consumer that does nothing.
+type idleConsumer struct {
 	counts           semel.Counts
 	load             measure.Load
 	notReady, notYet string
 	down             time.Time
 }
 
-func (s *still) Counts() semel.Counts  { return s.counts }
-func (s *still) Load() measure.Load    { return s.load }
-func (s *still) Ready() (bool, string) { return s.notReady == "", s.notReady }
-func (s *still) Alive() (bool, string) { return s.notYet == "", s.notYet }
-func (s *still) StoreDown() (time.Time, string) {
+func (s *idleConsumer) Counts() semel.Counts  { return s.counts }
+func (s *idleConsumer) Load() measure.Load    { return s.load }
+func (s *idleConsumer) Ready() (bool, string) { return s.notReady == "", s.notReady }
+func (s *idleConsumer) Alive() (bool, string) { return s.notYet == "", s.notYet }
+func (s *idleConsumer) StoreDown() (time.Time, string) {
 	if s.down.IsZero() {
 		return s.down, ""
 	}
 	return s.down, "store: " + s.notReady
 }
-func (s *still) SourceKind() string { return "kafka" }
-func (s *still) Lanes() *Lanes      { return &Lanes{Behind: 7, HeldUp: 1} }
-func (s *still) Requests() *Requests {
+func (s *idleConsumer) SourceKind() string { return "kafka" }
+func (s *idleConsumer) Lanes() *Lanes      { return &Lanes{Behind: 7, HeldUp: 1} }
+func (s *idleConsumer) Requests() *Requests {
 	return &Requests{By: map[string]uint64{"received": 5, "forged": 2}, EqualBodies: 1}
 }
 
-// shelf is a store that returns values that a test sets.
-type shelf struct {
+// fakeStore is a store that returns values that a test sets.
+type fakeStore struct {
 	mutex sync.Mutex
 	down  error // guarded by mutex
 	waits chan struct{}
 	rows  sqlstore.Sampled
 }
 
-func (s *shelf) Name() string { return "shop" }
-func (s *shelf) SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error) {
+func (s *fakeStore) Name() string { return "shop" }
+func (s *fakeStore) SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error) {
 	if s.waits != nil {
 		select {
 		case <-s.waits:
@@ -65,38 +65,38 @@ func (s *shelf) SampleRows(ctx context.Context, state store.RowState) (sqlstore.
 		}
 	}
 	if state != store.StateParked {
-		return sqlstore.Sampled{}, s.fault()
+		return sqlstore.Sampled{}, s.currentError()
 	}
-	return s.rows, s.fault()
+	return s.rows, s.currentError()
 }
-func (s *shelf) SampleReaping(context.Context) (map[string]sqlstore.SampledReaping, error) {
-	return map[string]sqlstore.SampledReaping{"billing": {Progress: time.Minute, Lag: time.Hour, Walked: true}}, s.fault()
+func (s *fakeStore) SampleReaping(context.Context) (map[string]sqlstore.SampledReaping, error) {
+	return map[string]sqlstore.SampledReaping{"billing": {Progress: time.Minute, Lag: time.Hour, Walked: true}}, s.currentError()
 }
-func (s *shelf) SampleReplays(context.Context) (map[string]int64, error) {
-	return map[string]int64{"billing": 1, "billing@2": 1, "a stranger's": 1}, s.fault()
+func (s *fakeStore) SampleReplays(context.Context) (map[string]int64, error) {
+	return map[string]int64{"billing": 1, "billing@2": 1, "a stranger's": 1}, s.currentError()
 }
-func (s *shelf) SampleTables(context.Context) (map[string]sqlstore.SampledTable, error) {
-	return map[string]sqlstore.SampledTable{"markers": {Rows: 10_000_000}}, s.fault()
+func (s *fakeStore) SampleTables(context.Context) (map[string]sqlstore.SampledTable, error) {
+	return map[string]sqlstore.SampledTable{"markers": {Rows: 10_000_000}}, s.currentError()
 }
-func (s *shelf) SampleOutcomes(context.Context) (map[store.Outcome]int64, error) {
-	return map[store.Outcome]int64{store.Applied: 9_000_000, 99: 7}, s.fault()
+func (s *fakeStore) SampleOutcomes(context.Context) (map[store.Outcome]int64, error) {
+	return map[store.Outcome]int64{store.Applied: 9_000_000, 99: 7}, s.currentError()
 }
-func (s *shelf) Connections() (used, idle, most int) { return 1, 2, 3 }
+func (s *fakeStore) Connections() (used, idle, most int) { return 1, 2, 3 }
 
-func (s *shelf) fault() error {
+func (s *fakeStore) currentError() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.down
 }
 
-func (s *shelf) fails(err error) {
+func (s *fakeStore) failWith(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.down = err
 }
 
-// The function serves opens a server with the given options and stores.
-func serves(t *testing.T, o Options, stores ...Store) *Server {
+// openServer opens a server with the given options and stores.
+func openServer(t *testing.T, o Options, stores ...Store) *Server {
 	t.Helper()
 	o.Address, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	s, err := Open(o, stores)
@@ -120,8 +120,8 @@ func get(s *Server, path string, change ...func(*http.Request)) (int, string) {
 
 func TestScrape(t *testing.T) {
 	t.Run("K4_counts_batches_and_what_is_in_hand", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
-		s.Started(map[string]Consumer{"billing": &still{counts: semel.Counts{Deliveries: 9, Applied: 5, Duplicates: 3}, load: measure.Load{Messages: 1, Held: 1, Oldest: time.Minute}}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{counts: semel.Counts{Deliveries: 9, Applied: 5, Duplicates: 3}, load: measure.Load{Messages: 1, Held: 1, Oldest: time.Minute}}})
 		s.Watch().Measure(measure.Batch{Consumer: "billing@1", Messages: 5, Marking: time.Millisecond, Committing: time.Second})
 		s.Watch().Measure(measure.Batch{Consumer: "billing", Messages: 1, End: measure.Unknown})
 		s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonPermanent, Messages: 1})
@@ -150,8 +150,8 @@ func TestScrape(t *testing.T) {
 		}
 	})
 	t.Run("K4_promtool_finds_no_fault", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}}, &shelf{})
-		s.Started(map[string]Consumer{"billing": &still{}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}}, &fakeStore{})
+		s.Started(map[string]Consumer{"billing": &idleConsumer{}})
 		_, text := get(s, PathMetrics)
 		problems, err := promlint.New(strings.NewReader(text)).Lint()
 		if err != nil {
@@ -164,7 +164,7 @@ func TestScrape(t *testing.T) {
 		}
 	})
 	t.Run("trap_86_reasons_that_handlers_make_up_are_one_label", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		for _, reason := range []semel.Reason{"account 17", "account 18", "\"\n"} {
 			s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: reason, Messages: 1})
 		}
@@ -176,8 +176,8 @@ func TestScrape(t *testing.T) {
 	})
 	for what, name := range map[string]string{"quotes": `bil"ling\`, "line_breaks": "bil\nsemel_forged 1\r\n", "255_bytes": strings.Repeat("b", 255), "braces": `billing"} 1`, "no_UTF8": "b\xff"} {
 		t.Run("K4_a_name_with_"+what+"_forges_no_line", func(t *testing.T) {
-			s := serves(t, Options{Loopback: true, Consumers: []string{name, "shipping"}}, &shelf{rows: sqlstore.Sampled{Consumers: map[string]sqlstore.SampledRows{name: {Rows: 1}}}})
-			s.Started(map[string]Consumer{name: &still{}, "shipping": &still{}})
+			s := openServer(t, Options{Loopback: true, Consumers: []string{name, "shipping"}}, &fakeStore{rows: sqlstore.Sampled{Consumers: map[string]sqlstore.SampledRows{name: {Rows: 1}}}})
+			s.Started(map[string]Consumer{name: &idleConsumer{}, "shipping": &idleConsumer{}})
 			code, text := get(s, PathMetrics)
 			if code != http.StatusOK || !strings.Contains(text, `semel_ready{consumer="shipping"} 1`) {
 				t.Fatalf("%d: %s", code, text)
@@ -194,11 +194,11 @@ func TestScrape(t *testing.T) {
 func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	t.Run("K4_and_none_beside_them", func(t *testing.T) {
 		row := map[string]sqlstore.SampledRows{"billing": {Rows: 1}}
-		sampler := newSampler(&shelf{rows: sqlstore.Sampled{Consumers: row}}, slog.New(slog.DiscardHandler))
+		sampler := newSampler(&fakeStore{rows: sqlstore.Sampled{Consumers: row}}, slog.New(slog.DiscardHandler))
 		sampler.sample(t.Context())
 		w := newWatch([]string{"billing"})
 		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
-		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, Options{Spans: func() (int64, int64) { return 5, 2 }, Risks: map[string][]string{"billing": {"may double"}}}))
+		text := gatherText(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &idleConsumer{}} }, []*Sampler{sampler}, Options{Spans: func() (int64, int64) { return 5, 2 }, Risks: map[string][]string{"billing": {"may double"}}}))
 		known := map[string]bool{}
 		for _, p := range table() {
 			for _, m := range p.metrics {
@@ -218,7 +218,7 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 
 func TestTheSampler(t *testing.T) {
 	synctestRun(t, "K4_figures_stay_when_the_store_is_down_and_say_how_old_they_are", func(t *testing.T) {
-		store := &shelf{rows: sqlstore.Sampled{AtLeast: true, Consumers: map[string]sqlstore.SampledRows{"billing": {Rows: 9_000, Oldest: time.Hour}, "billing@2": {Rows: 1_000}, "a stranger's": {Rows: 1}}}}
+		store := &fakeStore{rows: sqlstore.Sampled{AtLeast: true, Consumers: map[string]sqlstore.SampledRows{"billing": {Rows: 9_000, Oldest: time.Hour}, "billing@2": {Rows: 1_000}, "a stranger's": {Rows: 1}}}}
 		sampler := newSampler(store, slog.New(slog.DiscardHandler))
 		c := newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{sampler}, Options{})
 		ctx, stop := context.WithCancel(t.Context())
@@ -227,7 +227,7 @@ func TestTheSampler(t *testing.T) {
 		synctest.Wait()
 		says := func(lines ...string) {
 			t.Helper()
-			text := gathered(t, c)
+			text := gatherText(t, c)
 			for _, line := range lines {
 				if !strings.Contains(text, line+"\n") {
 					t.Errorf("there is no %s in\n%s", line, text)
@@ -237,21 +237,21 @@ func TestTheSampler(t *testing.T) {
 		says(`semel_store_rows{consumer="billing",state="PARKED",store="shop"} 10000`, `semel_store_rows_at_least{state="PARKED",store="shop"} 1`,
 			`semel_store_oldest_seconds{consumer="billing",state="PARKED",store="shop"} 3600`, `semel_store_replays{consumer="billing",store="shop"} 2`,
 			`semel_store_reaper_lag_seconds{consumer="billing",store="shop"} 3600`, `semel_store_sample_stale{store="shop"} 0`, `semel_store_sample_age_seconds{store="shop"} 0`)
-		store.fails(errors.New("down"))
+		store.failWith(errors.New("down"))
 		pass(10 * time.Second)
 		says(`semel_store_sample_stale{store="shop"} 0`, `semel_store_sample_age_seconds{store="shop"} 10`)
 		pass(20 * time.Second)
 		says(`semel_store_rows{consumer="billing",state="PARKED",store="shop"} 10000`, `semel_store_sample_stale{store="shop"} 1`, `semel_store_sample_age_seconds{store="shop"} 30`)
-		store.fails(nil)
+		store.failWith(nil)
 		pass(15 * time.Second)
 		says(`semel_store_sample_stale{store="shop"} 0`)
 		stop()
 		<-ended
 	})
 	t.Run("K4_twenty_scrapes_at_once_wait_for_no_store", func(t *testing.T) {
-		store := &shelf{waits: make(chan struct{})}
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}}, store)
-		s.Started(map[string]Consumer{"billing": &still{}})
+		store := &fakeStore{waits: make(chan struct{})}
+		s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}}, store)
+		s.Started(map[string]Consumer{"billing": &idleConsumer{}})
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
@@ -276,7 +276,7 @@ func synctestRun(t *testing.T, name string, f func(*testing.T)) {
 }
 
 func TestAnAddressInUse(t *testing.T) {
-	first := serves(t, Options{})
+	first := openServer(t, Options{})
 	_, err := Open(Options{Address: first.Address(), Logger: slog.New(slog.DiscardHandler)}, nil)
 	if err == nil || !strings.Contains(err.Error(), "stop the process that uses the address, or choose another address; no message was read") {
 		t.Errorf("%v", err)
@@ -314,8 +314,8 @@ func BenchmarkDuplicate(b *testing.B) {
 	}
 }
 
-// The function gathered returns the metrics of a collector as text.
-func gathered(t *testing.T, c prometheus.Collector) string {
+// gatherText returns the metrics of a collector as text.
+func gatherText(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	r := prometheus.NewRegistry()
 	r.MustRegister(c)

@@ -19,13 +19,13 @@ import (
 // gathering, and does not have the guarantee about old values. responseSharing also compresses responses,
 // because the compression level of promhttp takes a third of the time of a response.
 type responseSharing struct {
-	of     http.Handler
-	turn   chan struct{} // has one element while a response is being made
-	packer *gzip.Writer  // used only by the goroutine that holds turn
-	size   int           // length of the last response; used only by the goroutine that holds turn
+	handler http.Handler
+	turn    chan struct{} // has one element while a response is being made
+	packer  *gzip.Writer  // used only by the goroutine that holds turn
+	size    int           // length of the last response; used only by the goroutine that holds turn
 
 	mutex sync.Mutex
-	next  map[variant]*shared // waiting responses, not yet being made; guarded by mutex
+	next  map[variant]*sharedResponse // waiting responses, not yet being made; guarded by mutex
 }
 
 func newResponseSharing(of http.Handler) *responseSharing {
@@ -33,7 +33,7 @@ func newResponseSharing(of http.Handler) *responseSharing {
 	if err != nil {
 		panic(err) // cannot happen, because the compression level is valid
 	}
-	return &responseSharing{of: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*shared{}}
+	return &responseSharing{handler: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*sharedResponse{}}
 }
 
 // maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. Without a
@@ -43,17 +43,17 @@ const maxVariants = 16
 // variant has the parts of a request on which the response depends.
 type variant struct {
 	query, accept string
-	packed        bool
+	compressed    bool
 }
 
-// The type shared is the response to all waiting requests of the same variant. The type implements
+// sharedResponse is the response to all waiting requests of the same variant. The type implements
 // http.ResponseWriter.
-type shared struct {
-	complete chan struct{} // closed when the response is complete; after that no field changes
-	whole    bool          // false if the handler panicked
-	status   int           // 0 means 200
-	header   http.Header
-	body     bytes.Buffer
+type sharedResponse struct {
+	complete  chan struct{} // closed when the response is complete; after that no field changes
+	succeeded bool          // false if the handler panicked
+	status    int           // 0 means 200
+	header    http.Header
+	body      bytes.Buffer
 }
 
 // ServeHTTP implements http.Handler.
@@ -62,7 +62,7 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mutex.Lock()
 	a, there := t.next[of]
 	if !there && len(t.next) < maxVariants {
-		a = &shared{complete: make(chan struct{}), header: http.Header{}}
+		a = &sharedResponse{complete: make(chan struct{}), header: http.Header{}}
 		t.next[of] = a
 	}
 	t.mutex.Unlock()
@@ -72,7 +72,7 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many different requests for metrics wait; ask again", http.StatusServiceUnavailable)
 		return
 	case !there:
-		t.make(of, a, r)
+		t.build(of, a, r)
 	}
 	select {
 	case <-a.complete:
@@ -81,9 +81,9 @@ func (t *responseSharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method make waits until no other response is being made, and then makes the response from the current
+// build waits until no other response is being made, and then makes the response from the current
 // values.
-func (t *responseSharing) make(of variant, a *shared, r *http.Request) {
+func (t *responseSharing) build(of variant, a *sharedResponse, r *http.Request) {
 	defer close(a.complete)
 	t.turn <- struct{}{}
 	defer func() { <-t.turn }()
@@ -91,12 +91,12 @@ func (t *responseSharing) make(of variant, a *shared, r *http.Request) {
 	delete(t.next, of)
 	t.mutex.Unlock()
 	a.body.Grow(t.size)
-	t.of.ServeHTTP(a, r)
+	t.handler.ServeHTTP(a, r)
 	t.size = a.body.Len()
-	if a.header.Add("Vary", "Accept-Encoding"); of.packed {
+	if a.header.Add("Vary", "Accept-Encoding"); of.compressed {
 		a.pack(t.packer)
 	}
-	a.whole = true
+	a.succeeded = true
 }
 
 // acceptsGzip reports whether the client accepts a response in gzip.
@@ -110,7 +110,7 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-func (a *shared) pack(packer *gzip.Writer) {
+func (a *sharedResponse) pack(packer *gzip.Writer) {
 	var packed bytes.Buffer
 	packer.Reset(&packed)
 	_, _ = packer.Write(a.body.Bytes()) // writing to a bytes.Buffer cannot fail
@@ -120,8 +120,8 @@ func (a *shared) pack(packer *gzip.Writer) {
 }
 
 // write sends the response. If the handler panicked, write sends an error.
-func (a *shared) write(w http.ResponseWriter) {
-	if !a.whole {
+func (a *sharedResponse) write(w http.ResponseWriter) {
+	if !a.succeeded {
 		http.Error(w, "the metrics could not be read: another request for them panicked", http.StatusInternalServerError)
 		return
 	}
@@ -132,13 +132,13 @@ func (a *shared) write(w http.ResponseWriter) {
 }
 
 // Header implements http.ResponseWriter.
-func (a *shared) Header() http.Header { return a.header }
+func (a *sharedResponse) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *shared) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
+func (a *sharedResponse) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
 
 // Write implements http.ResponseWriter.
-func (a *shared) Write(p []byte) (int, error) {
+func (a *sharedResponse) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	return a.body.Write(p)
 }

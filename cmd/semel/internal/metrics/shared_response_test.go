@@ -18,17 +18,17 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// The type slow is a consumer whose Counts method waits for the test. The type slow also counts how often the
+// slowConsumer is a consumer whose Counts method waits for the test. slowConsumer also counts how often the
 // method Counts is called.
-type slow struct {
-	still
+type slowConsumer struct {
+	idleConsumer
 	tell chan struct{}
 
 	mutex sync.Mutex
 	asked int64 // guarded by mutex
 }
 
-func (s *slow) Counts() semel.Counts {
+func (s *slowConsumer) Counts() semel.Counts {
 	s.mutex.Lock()
 	s.asked++
 	n := s.asked
@@ -37,7 +37,7 @@ func (s *slow) Counts() semel.Counts {
 	return semel.Counts{Deliveries: n}
 }
 
-func (s *slow) times() int64 {
+func (s *slowConsumer) callCount() int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.asked
@@ -45,19 +45,19 @@ func (s *slow) times() int64 {
 
 // scrapers sends requests to a handler and counts the responses.
 type scrapers struct {
-	of    http.Handler
-	mutex sync.Mutex
-	told  map[string]int // number of responses by status and content; guarded by mutex
-	group sync.WaitGroup
+	handler   http.Handler
+	mutex     sync.Mutex
+	responses map[string]int // number of responses by status and content; guarded by mutex
+	group     sync.WaitGroup
 }
 
-// come sends n requests, and returns when all of the requests wait for a response.
-func (s *scrapers) come(n int, encoding string) {
+// startRequests sends n requests, and returns when all of the requests wait for a response.
+func (s *scrapers) startRequests(n int, encoding string) {
 	for range n {
 		s.group.Go(func() {
 			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+PathMetrics, nil)
 			r.Header.Set("Accept-Encoding", encoding)
-			s.of.ServeHTTP(w, r)
+			s.handler.ServeHTTP(w, r)
 			text := fmt.Sprint(w.Code)
 			for line := range strings.Lines(w.Body.String()) {
 				if of, is := strings.CutPrefix(line, `semel_deliveries_total{consumer="billing",source="kafka"} `); is {
@@ -69,51 +69,51 @@ func (s *scrapers) come(n int, encoding string) {
 			}
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
-			s.told[text]++
+			s.responses[text]++
 		})
 	}
 	synctest.Wait()
 }
 
-func (s *scrapers) were() string {
+func (s *scrapers) summarize() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return fmt.Sprint(s.told)
+	return fmt.Sprint(s.responses)
 }
 
 func TestConcurrentScrapesShareAResponse(t *testing.T) {
 	synctestRun(t, "K4_twenty_at_once_cost_as_much_as_two_and_none_is_told_what_is_older_than_it", func(t *testing.T) {
-		billing := &slow{tell: make(chan struct{})}
+		billing := &slowConsumer{tell: make(chan struct{})}
 		s := &Server{options: Options{Loopback: true, Consumers: []string{"billing"}}, watch: newWatch([]string{"billing"}), registry: prometheus.NewRegistry()}
 		s.consumers = map[string]Consumer{"billing": billing}
 		s.registry.MustRegister(newCollector(s.watch, s.running, nil, s.options))
-		all := &scrapers{of: s.handler(), told: map[string]int{}}
+		all := &scrapers{handler: s.handler(), responses: map[string]int{}}
 		answers := func(asked int64, were string) {
 			t.Helper()
-			if n := billing.times(); n != asked {
+			if n := billing.callCount(); n != asked {
 				t.Errorf("the consumer was read %d times, not %d", n, asked)
 			}
 			billing.tell <- struct{}{}
-			if synctest.Wait(); all.were() != were {
-				t.Errorf("the responses were %s, not %s", all.were(), were)
+			if synctest.Wait(); all.summarize() != were {
+				t.Errorf("the responses were %s, not %s", all.summarize(), were)
 			}
 		}
-		all.come(1, "identity")
-		all.come(19, "identity")
+		all.startRequests(1, "identity")
+		all.startRequests(19, "identity")
 		answers(1, "map[200 1:1]")
-		all.come(2, "identity")
+		all.startRequests(2, "identity")
 		answers(2, "map[200 1:1 200 2:19]")
 		answers(3, "map[200 1:1 200 2:19 200 3:2]")
 		all.group.Wait()
 	})
 	synctestRun(t, "K4_who_asks_for_another_form_gets_his_own", func(t *testing.T) {
 		of := make(chan string)
-		all := &scrapers{told: map[string]int{}, of: newResponseSharing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all := &scrapers{responses: map[string]int{}, handler: newResponseSharing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			of <- r.Header.Get("Accept-Encoding") + r.Header.Get("Accept") + r.URL.RawQuery
 		}))}
-		all.come(1, "identity")
-		all.come(2, "gzip")
-		all.come(2, "identity")
+		all.startRequests(1, "identity")
+		all.startRequests(2, "gzip")
+		all.startRequests(2, "identity")
 		forms := map[string]int{<-of: 1}
 		for range 2 {
 			synctest.Wait()
@@ -154,14 +154,14 @@ func TestConcurrentScrapesShareAResponse(t *testing.T) {
 	})
 	synctestRun(t, "K4_a_panic_is_of_who_made_the_answer_and_the_next_is_made", func(t *testing.T) {
 		fails := make(chan bool)
-		all := &scrapers{told: map[string]int{}}
+		all := &scrapers{responses: map[string]int{}}
 		shares := newResponseSharing(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("a part"))
 			if <-fails {
 				panic("a fault")
 			}
 		}))
-		all.of = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer func() {
 				if recover() != nil {
 					w.WriteHeader(http.StatusTeapot)
@@ -169,22 +169,22 @@ func TestConcurrentScrapesShareAResponse(t *testing.T) {
 			}()
 			shares.ServeHTTP(w, r)
 		})
-		all.come(1, "")
-		all.come(2, "")
+		all.startRequests(1, "")
+		all.startRequests(2, "")
 		fails <- false
 		fails <- true
 		synctest.Wait()
-		all.come(1, "")
+		all.startRequests(1, "")
 		fails <- false
 		all.group.Wait()
-		if all.were() != "map[200:2 418 of another length:1 500 of another length:1]" {
-			t.Errorf("the responses were %s", all.were())
+		if all.summarize() != "map[200:2 418 of another length:1 500 of another length:1]" {
+			t.Errorf("the responses were %s", all.summarize())
 		}
 	})
 }
 
 func TestResponsesAreCompressedIfTheClientAcceptsIt(t *testing.T) {
-	s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+	s := openServer(t, Options{Loopback: true, Consumers: []string{"billing"}})
 	for encoding, packed := range map[string]bool{
 		"": false, "identity": false, "*": false, "gzipped": false, "gzip; q=0": false, "deflate, gzip;q=0.000": false,
 		"gzip": true, "zstd;q=1, GZIP;q=0.5": true, "gzip;q=1.0": true,

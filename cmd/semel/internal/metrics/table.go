@@ -29,7 +29,7 @@ type metric struct {
 
 // part is a chapter of the table, and of the reference.
 type part struct {
-	title, says string
+	title, description string
 	// The field labels has the labels of all metrics in the part.
 	labels  []string
 	metrics []metric

@@ -20,8 +20,8 @@ type Thresholds struct {
 	DuplicateSpike bool
 }
 
-// The function "within" returns label conditions in braces, or "" if there are no conditions.
-func within(conditions ...string) string {
+// labelConditions returns label conditions in braces, or "" if there are no conditions.
+func labelConditions(conditions ...string) string {
 	given := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
 	if len(given) == 0 {
 		return ""
@@ -32,29 +32,29 @@ func within(conditions ...string) string {
 // duplicateSpike returns an expression that is true if more than half of the deliveries are duplicates and
 // the rate of duplicates is greater than the parameter most, per second.
 func duplicateSpike(which string, most float64) string {
-	copies := "sum by (" + mine + ") (rate(semel_duplicates_total" + within(which) + "[10m]))"
-	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
+	copies := "sum by (" + sumLabel + ") (rate(semel_duplicates_total" + labelConditions(which) + "[10m]))"
+	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, sumLabel, labelConditions(which), copies, most)
 }
 
-// The function parked returns an expression that is true if the number of parked messages is equal to or
+// parkedExpr returns an expression that is true if the number of parked messages is equal to or
 // greater than the parameter least. Intents that a replay suppresses on purpose do not count as parked.
-func parked(which string, least int) string {
-	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
+func parkedExpr(which string, least int) string {
+	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", labelConditions(which, `state="PARKED"`), labelConditions(which), least-1)
 }
 
 // pendingAge returns an expression that is true if a waiting message is older than the parameter most.
 func pendingAge(which string, most time.Duration) string {
-	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", within(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
+	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", labelConditions(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
 }
 
-// threshold is an alert that policies can adjust. The function set reports whether a policy adjusts the
-// alert. The function own returns the rule for a consumer with its own threshold, and the function rest
+// threshold is an alert that policies can adjust. isSet reports whether a policy adjusts the
+// alert. consumerExpr returns the rule for a consumer with its own threshold, and defaultExpr
 // returns the rule for all other consumers.
 type threshold struct {
-	name string
-	set  func(Thresholds) bool
-	own  func(which string, t Thresholds) string
-	rest func(which string) string
+	name         string
+	isSet        func(Thresholds) bool
+	consumerExpr func(which string, t Thresholds) string
+	defaultExpr  func(which string) string
 }
 
 func thresholds() []threshold {
@@ -62,7 +62,7 @@ func thresholds() []threshold {
 		{"SemelDuplicateSpike", func(t Thresholds) bool { return t.DuplicateSpike },
 			func(which string, _ Thresholds) string { return duplicateSpike(which, 0) }, func(which string) string { return duplicateSpike(which, 1) }},
 		{"SemelParked", func(t Thresholds) bool { return t.Parked > 0 },
-			func(which string, t Thresholds) string { return parked(which, t.Parked) }, func(which string) string { return parked(which, 1) }},
+			func(which string, t Thresholds) string { return parkedExpr(which, t.Parked) }, func(which string) string { return parkedExpr(which, 1) }},
 		{"SemelPendingAge", func(t Thresholds) bool { return t.PendingAge > 0 },
 			func(which string, t Thresholds) string { return pendingAge(which, t.PendingAge) }, func(which string) string { return pendingAge(which, 15*time.Minute) }},
 	}
@@ -77,18 +77,18 @@ func PolicyRules(consumers []Thresholds) string {
 		at := slices.IndexFunc(shipped, func(a alert) bool { return a.name == kind.name })
 		var names []string
 		for _, t := range consumers {
-			if !kind.set(t) {
+			if !kind.isSet(t) {
 				continue
 			}
 			names = append(names, regexp.QuoteMeta(t.Consumer))
 			mine := shipped[at]
-			mine.expr = kind.own("consumer="+strconv.Quote(t.Consumer), t)
+			mine.expr = kind.consumerExpr("consumer="+strconv.Quote(t.Consumer), t)
 			mine.hold = min(mine.hold, time.Minute)
 			mine.summary = strings.NewReplacer("for 15 minutes", "for longer than its pending_age", "messages are parked", "as many messages as its policy allows are parked").Replace(mine.summary)
 			own = append(own, mine)
 		}
 		if len(names) > 0 {
-			shipped[at].expr = kind.rest("consumer!~" + strconv.Quote(strings.Join(names, "|")))
+			shipped[at].expr = kind.defaultExpr("consumer!~" + strconv.Quote(strings.Join(names, "|")))
 		}
 	}
 	var b strings.Builder

@@ -16,37 +16,37 @@ import (
 // Watch counts batches, and messages that were parked, discarded or dead-lettered. Watch implements
 // semel.Observer and measure.Meter for the consumers that are passed to newWatch.
 type Watch struct {
-	of map[string]*watched // the counts by consumer; constant after newWatch
+	counts map[string]*consumerCounts // the counts by consumer; constant after newWatch
 }
 
-// The type watched has the counts of one consumer.
-type watched struct {
+// consumerCounts has the counts of one consumer.
+type consumerCounts struct {
 	ends                                    [4]atomic.Int64 // number of batches by measure.End
 	messages, marking, handling, committing *tally
 	contended, backstops, budget            atomic.Int64
 	paused                                  atomic.Bool
 	last                                    lastError
 
-	mutex  sync.Mutex
-	aside  map[measure.Aside]int64             // guarded by mutex
-	none   map[measure.Aside]prometheus.Metric // metrics with value 0, by ending; guarded by mutex
-	failed map[string]int64                    // failed attempts, by part; guarded by mutex
-	serial measure.Stopwatch                   // guarded by mutex
+	mutex          sync.Mutex
+	unapplied      map[measure.Aside]int64             // guarded by mutex
+	zeroMetrics    map[measure.Aside]prometheus.Metric // metrics with value 0, by ending; guarded by mutex
+	failedAttempts map[string]int64                    // failedAttempts attempts, by part; guarded by mutex
+	serial         measure.Stopwatch                   // guarded by mutex
 }
 
 func newWatch(consumers []string) *Watch {
-	w := &Watch{of: map[string]*watched{}}
+	w := &Watch{counts: map[string]*consumerCounts{}}
 	for _, name := range consumers {
-		w.of[name] = &watched{
+		w.counts[name] = &consumerCounts{
 			messages: newTally("semel_batch_messages", 1), marking: newTally("semel_batch_mark_seconds", nanosecond),
 			handling: newTally("semel_batch_handle_seconds", nanosecond), committing: newTally("semel_batch_commit_seconds", nanosecond),
-			aside: map[measure.Aside]int64{}, none: map[measure.Aside]prometheus.Metric{}, failed: map[string]int64{},
+			unapplied: map[measure.Aside]int64{}, zeroMetrics: map[measure.Aside]prometheus.Metric{}, failedAttempts: map[string]int64{},
 		}
 		for _, a := range measure.Asides() {
-			w.of[name].aside[a] = 0
+			w.counts[name].unapplied[a] = 0
 		}
 		for _, part := range measure.Parts() {
-			w.of[name].failed[part] = 0
+			w.counts[name].failedAttempts[part] = 0
 		}
 	}
 	return w
@@ -55,12 +55,12 @@ func newWatch(consumers []string) *Watch {
 const nanosecond = 1e-9
 
 // consumer returns the counts of an event or batch. The events of a generation count for its consumer.
-func (w *Watch) consumer(name string) *watched {
-	if of, known := w.of[name]; known {
+func (w *Watch) consumer(name string) *consumerCounts {
+	if of, known := w.counts[name]; known {
 		return of
 	}
 	public, _ := admin.GenerationOf(name)
-	return w.of[public]
+	return w.counts[public]
 }
 
 // Measure implements measure.Meter.
@@ -103,58 +103,58 @@ func (w *Watch) Observe(e semel.Event) {
 	case eventkind.Control:
 		of.paused.Store(e.Reason == semel.ReasonPaused)
 	case semel.EventNotReady:
-		of.fails(string(e.Reason))
+		of.countFailure(string(e.Reason))
 	case eventkind.Serial:
-		of.serialises(true, time.Now())
+		of.setSerial(true, time.Now())
 	case eventkind.Parallel:
-		of.serialises(false, time.Now())
+		of.setSerial(false, time.Now())
 	default:
 		if a, ended := measure.AsideOf(e); ended {
 			of.mutex.Lock()
-			of.aside[a] += int64(e.Messages)
+			of.unapplied[a] += int64(e.Messages)
 			of.mutex.Unlock()
 		}
 	}
 }
 
-func (of *watched) serialises(on bool, now time.Time) {
+func (of *consumerCounts) setSerial(on bool, now time.Time) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	of.serial.Turn(on, now)
 }
 
-// The method serialised returns how long batches have run one at a time, and whether batches run one at a
+// serialDuration returns how long batches have run one at a time, and whether batches run one at a
 // time now.
-func (of *watched) serialised(now time.Time) (time.Duration, bool) {
+func (of *consumerCounts) serialDuration(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	return of.serial.Read(now)
 }
 
-// The method fails counts a failed attempt, by the part that failed. The method ignores parts that the
+// countFailure counts a failed attempt, by the part that failed. The method ignores parts that the
 // documentation does not list.
-func (of *watched) fails(part string) {
+func (of *consumerCounts) countFailure(part string) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
-	if _, known := of.failed[part]; known {
-		of.failed[part]++
+	if _, known := of.failedAttempts[part]; known {
+		of.failedAttempts[part]++
 	}
 }
 
-// failures calls the function each with the count of every part.
-func (of *watched) failures(each func(part string, n int64)) {
+// eachFailure calls the function each with the count of every part.
+func (of *consumerCounts) eachFailure(each func(part string, n int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
-	for part, n := range of.failed {
+	for part, n := range of.failedAttempts {
 		each(part, n)
 	}
 }
 
-// setAside calls the function each with the count of every ending.
-func (of *watched) setAside(each func(measure.Aside, int64)) {
+// eachUnapplied calls the function each with the count of every ending.
+func (of *consumerCounts) eachUnapplied(each func(measure.Aside, int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
-	for a, n := range of.aside {
+	for a, n := range of.unapplied {
 		each(a, n)
 	}
 }

@@ -145,7 +145,7 @@ func (o Verification) Verify(ctx context.Context, store string, s admin.Auditor)
 			continue
 		}
 		if found.Unsealed++; found.Oldest == nil || a.At.Before(*found.Oldest) {
-			found.Oldest = maybe(a.At)
+			found.Oldest = utcOrNil(a.At)
 		}
 	}
 	if len(o.Key) > 0 && end.Sequence == 0 && found.Unsealed > 0 {

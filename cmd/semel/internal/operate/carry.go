@@ -27,7 +27,7 @@ func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 				yield(Result{}, ctx.Err())
 				return
 			}
-			results, err := b.some(ctx, o, some)
+			results, err := b.executePage(ctx, o, some)
 			for _, r := range results {
 				if !yield(r, nil) {
 					return
@@ -78,26 +78,26 @@ func (b Box) choose(ctx context.Context, f store.RowFilter, group string) (rows 
 	return rows, nil
 }
 
-// carrying is one page of a command's rows, with the result for each row.
-type carrying struct {
+// commandPage is one page of a command's rows, with the result for each row.
+type commandPage struct {
 	Box
 	Order
 	rows    []choice
 	results []Result
 }
 
-// The method some executes a command on a page of rows. If a row changes after it was read, the method reads
+// executePage executes a command on a page of rows. If a row changes after it was read, the method reads
 // and checks the row once more. After an error, the method returns only the rows with a result. If ctx ends
 // while rows are being changed, the method returns the error of ctx.
-func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error) {
-	c := &carrying{Box: b, Order: o, rows: rows, results: make([]Result, len(rows))}
+func (b Box) executePage(ctx context.Context, o Order, rows []choice) ([]Result, error) {
+	c := &commandPage{Box: b, Order: o, rows: rows, results: make([]Result, len(rows))}
 	open := make([]int, len(rows))
 	for i := range open {
 		open[i] = i
 	}
-	changed, err := c.carry(ctx, open)
+	changed, err := c.execute(ctx, open)
 	if err == nil && len(changed) > 0 && ctx.Err() == nil {
-		_, err = c.carry(ctx, changed)
+		_, err = c.execute(ctx, changed)
 	}
 	if err == nil && slices.ContainsFunc(c.results, func(r Result) bool { return r.Result == Failed }) {
 		err = ctx.Err()
@@ -105,23 +105,23 @@ func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error)
 	return slices.DeleteFunc(c.results, func(r Result) bool { return r.Result == "" }), err
 }
 
-// carry reads the rows with the given indexes (places) and changes the rows that the command may change. The
+// execute reads the rows with the given indexes (places) and changes the rows that the command may change. The
 // result changed has the indexes of rows that someone else changed after carry read these rows.
-func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err error) {
-	allowed, err := c.judge(ctx, places)
+func (c *commandPage) execute(ctx context.Context, places []int) (changed []int, err error) {
+	allowed, err := c.checkRows(ctx, places)
 	if err != nil {
 		return nil, err
 	}
 	if c.DryRun {
-		return nil, c.foresee(ctx, allowed)
+		return nil, c.predictResults(ctx, allowed)
 	}
 	rows := make([]store.StoredRow, len(allowed))
 	for k, a := range allowed {
 		rows[k] = a.row
 	}
-	for k, err := range c.act(ctx, c.Order, rows) {
+	for k, err := range c.applyCommand(ctx, c.Order, rows) {
 		i, row := allowed[k].place, rows[k]
-		c.results[i] = c.freed(i, row.State, c.results[i].after(err, c.done()))
+		c.results[i] = c.correctUnblocked(i, row.State, c.results[i].withError(err, c.successResult()))
 		if errors.Is(err, semel.ErrChanged) {
 			changed = append(changed, i)
 		}
@@ -129,25 +129,25 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	return changed, nil
 }
 
-// The type allowed is a row that the command may change. The store can still reject the change of an allowed
+// allowedRow is a row that the command may change. The store can still reject the change of an allowed
 // row.
-type allowed struct {
+type allowedRow struct {
 	place int
 	row   store.StoredRow
 }
 
-// judge reads the rows with the given indexes (places). judge records a result for rows that the command
+// checkRows reads the rows with the given indexes (places). judge records a result for rows that the command
 // rejects or skips, and returns all other rows.
-func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
+func (c *commandPage) checkRows(ctx context.Context, places []int) ([]allowedRow, error) {
 	numbers := make([]int64, len(places))
 	for k, i := range places {
 		numbers[k] = c.rows[i].number
 	}
-	found, err := c.standing(ctx, numbers)
+	found, err := c.readRows(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
-	var all []allowed
+	var all []allowedRow
 	refused := map[int]Result{}
 	for _, i := range places {
 		row, there := found[c.rows[i].number]
@@ -160,26 +160,26 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 		if c.rows[i].state == "" {
 			c.rows[i].state = row.State
 		}
-		r.Consumer, r.ID, r.Reason, r.was, r.Undo = row.Key.Consumer, row.Key.ID, row.Reason, row.State, c.undo(row)
+		r.Consumer, r.ID, r.Reason, r.previousState, r.Undo = row.Key.Consumer, row.Key.ID, row.Reason, row.State, c.undo(row)
 		r.Conflict = row.Conflict
-		if err := c.allows(row); err != nil {
-			if r = r.after(err, ""); r.Result == Failed {
+		if err := c.checkRow(row); err != nil {
+			if r = r.withError(err, ""); r.Result == Failed {
 				r.Result = Refused
 			}
-			refused[i] = c.freed(i, row.State, r)
+			refused[i] = c.correctUnblocked(i, row.State, r)
 			continue
 		}
 		c.results[i] = r // Result stays empty until the row is processed
-		all = append(all, allowed{i, row})
+		all = append(all, allowedRow{i, row})
 	}
-	left, err := c.leaves(ctx, c.Order, all)
+	left, err := c.rowsToSkip(ctx, c.Order, all)
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range refused {
 		c.results[i] = r
 	}
-	return slices.DeleteFunc(all, func(a allowed) bool {
+	return slices.DeleteFunc(all, func(a allowedRow) bool {
 		why, leaves := left[a.row.Number]
 		if leaves {
 			c.results[a.place].Result, c.results[a.place].Error = Left, why
@@ -188,10 +188,10 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	}), nil
 }
 
-// The method freed corrects the result of a row whose retry is rejected because the row is already running or
+// correctUnblocked corrects the result of a row whose retry is rejected because the row is already running or
 // applied. The row was parked or blocked when the command first read the row, and was unblocked since, for
 // instance because an earlier row of the stream was applied. A row that is running or applied needs no retry.
-func (c *carrying) freed(place int, now store.RowState, r Result) Result {
+func (c *commandPage) correctUnblocked(place int, now store.RowState, r Result) Result {
 	was := c.rows[place].state
 	if c.Verb != admin.Retry && c.Verb != admin.Send || r.Result != Refused {
 		return r
@@ -210,25 +210,25 @@ func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	return r
 }
 
-// foresee sets the results of a dry run.
-func (c *carrying) foresee(ctx context.Context, all []allowed) error {
+// predictResults sets the results of a dry run.
+func (c *commandPage) predictResults(ctx context.Context, all []allowedRow) error {
 	for _, a := range all {
 		r := &c.results[a.place]
-		taken, err := c.taken(ctx, c.Verb, a.row)
+		taken, err := c.rejectsRetry(ctx, c.Verb, a.row)
 		switch {
 		case err != nil:
 			return fmt.Errorf("store %s: row %d: look up its identity: %w", c.Store, a.row.Number, err)
 		case taken:
-			*r = r.after(semel.ErrConflict, Would)
+			*r = r.withError(semel.ErrConflict, Would)
 		default:
-			*r = r.after(nil, Would)
+			*r = r.withError(nil, Would)
 		}
 	}
 	return nil
 }
 
-// act executes the command on rows and returns one error per row, nil for success.
-func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
+// applyCommand executes the command on rows and returns one error per row, nil for success.
+func (b Box) applyCommand(ctx context.Context, o Order, rows []store.StoredRow) []error {
 	act, seen := store.Act{Verb: o.Verb.Recorded(), Who: o.Who, Why: o.Why}, make([]store.RowRevision, len(rows))
 	for k, r := range rows {
 		seen[k] = r.Seen()

@@ -25,7 +25,7 @@ func (f *failingMarkers) Marker(context.Context, semel.Key) (admin.StoredMarker,
 }
 
 func TestADryRunThatFailsReturnsNoResultForTheRest(t *testing.T) {
-	f := parked(4)
+	f := newParkedInbox(4)
 	var got []string
 	var failed error
 	for r, err := range (Box{Inbox: f, Requeuer: f, Markers: &failingMarkers{answers: 1}}).Carry(t.Context(), Order{Verb: admin.Retry, DryRun: true}) {
@@ -38,13 +38,13 @@ func TestADryRunThatFailsReturnsNoResultForTheRest(t *testing.T) {
 	}
 }
 
-// releasing is an inbox that records the rows whose claims are ended.
-type releasing struct {
+// releaseRecorder is an inbox that records the rows whose claims are ended.
+type releaseRecorder struct {
 	*fakeInbox
 	released []int64
 }
 
-func (r *releasing) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+func (r *releaseRecorder) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	for _, row := range rows {
 		r.released = append(r.released, row.Number)
 	}
@@ -52,12 +52,12 @@ func (r *releasing) Release(ctx context.Context, a store.Act, rows ...store.RowR
 }
 
 func TestReleaseEndsClaimsAndReportsEachRow(t *testing.T) {
-	f := parked(5)
+	f := newParkedInbox(5)
 	for i, state := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateReceived, store.StateInProgress, store.StateReceived} {
 		f.rows[i].State, f.rows[i].DueAt = state, time.Now().Add(time.Hour)
 	}
-	f.answers = map[int64]error{2: semel.ErrState, 5: errors.New("away")}
-	box := &releasing{fakeInbox: f}
+	f.requeueErrors = map[int64]error{2: semel.ErrState, 5: errors.New("away")}
+	box := &releaseRecorder{fakeInbox: f}
 	var got []string
 	for r, err := range (Box{Inbox: box, Requeuer: box}).Carry(t.Context(), Order{Verb: admin.Release}) {
 		if err != nil {
@@ -71,9 +71,9 @@ func TestReleaseEndsClaimsAndReportsEachRow(t *testing.T) {
 }
 
 func TestARetryReportsRowsThatWereDueBefore(t *testing.T) {
-	f := parked(1)
+	f := newParkedInbox(1)
 	f.rows[0].State, f.rows[0].DueAt = store.StateFailedRetryable, time.Now().Add(-time.Hour)
-	f.answers = map[int64]error{1: admin.ErrDueAlready}
+	f.requeueErrors = map[int64]error{1: admin.ErrDueAlready}
 	box := Box{Inbox: f, Requeuer: f}
 	var told []Result
 	for r, err := range box.Carry(t.Context(), Order{Verb: admin.Retry}) {
@@ -81,25 +81,25 @@ func TestARetryReportsRowsThatWereDueBefore(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
-	r := &replaying{Replay: Replay{Verb: admin.Retry}, box: box, letters: []Letter{{Number: 1}}}
-	if err := r.due(t.Context(), 0); err != nil || len(r.open) != 1 {
-		t.Fatalf("%v, %v", r.open, err)
+	r := &replayRun{Replay: Replay{Verb: admin.Retry}, box: box, letters: []Letter{{Number: 1}}}
+	if err := r.retryLetter(t.Context(), 0); err != nil || len(r.dueLetters) != 1 {
+		t.Fatalf("%v, %v", r.dueLetters, err)
 	}
-	if ended, err := r.look(t.Context()); err != nil || ended != 0 {
+	if ended, err := r.checkDue(t.Context()); err != nil || ended != 0 {
 		t.Errorf("%+v, %v", r.letters, err)
 	}
 	f.rows[0].Revision++
 	f.rows[0].State = store.StateCompleted
-	if ended, err := r.look(t.Context()); err != nil || ended != 1 || r.letters[0].Happened != FateApplied {
+	if ended, err := r.checkDue(t.Context()); err != nil || ended != 1 || r.letters[0].Happened != FateApplied {
 		t.Errorf("once it was applied: %+v, %v", r.letters, err)
 	}
 }
 
 func TestTheAdviceForADiscardedConflictIsToLeaveItDiscarded(t *testing.T) {
 	for state, want := range map[store.RowState]string{store.StateDiscarded: "leave this row discarded", store.StateParked: "discard this row"} {
-		f := parked(1)
+		f := newParkedInbox(1)
 		f.rows[0].State = state
-		f.answers = map[int64]error{1: semel.ErrConflict}
+		f.requeueErrors = map[int64]error{1: semel.ErrConflict}
 		verb := admin.Retry
 		if state == store.StateDiscarded {
 			verb = admin.Reopen

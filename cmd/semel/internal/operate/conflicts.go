@@ -11,10 +11,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The method leaves returns the rows that a command for many rows skips, with the reason. A conflict is not
+// rowsToSkip returns the rows that a command for many rows skips, with the reason. A conflict is not
 // retried while the row with the first content of its identity is unfinished. To retry the conflict, a person
 // decides which content is right and gives the row's number.
-func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]string, error) {
+func (b Box) rowsToSkip(ctx context.Context, o Order, rows []allowedRow) (map[int64]string, error) {
 	if o.Verb != admin.Retry && o.Verb != admin.Send || len(o.Filter.Numbers) > 0 && !o.Counted {
 		return nil, nil
 	}

@@ -100,7 +100,7 @@ func (w Wish) Carry(ctx context.Context, s admin.Controls, v ControlView) Contro
 		done.ControlView, err = ControlOf(ctx, v.Store, s, v.Consumer)
 	}
 	if err != nil {
-		done.Result, done.Error = Failed, plain(err)
+		done.Result, done.Error = Failed, errorText(err)
 	}
 	return done
 }

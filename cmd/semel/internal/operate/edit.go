@@ -57,7 +57,7 @@ func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error
 	if r.Message == nil {
 		return r, fmt.Errorf("row %d could not be read completely: %s", number, r.LastError)
 	}
-	first, found, err := b.first(ctx, r)
+	first, found, err := b.firstMarker(ctx, r)
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, number, err)
@@ -78,7 +78,7 @@ type Editing struct {
 	At func(ReplayPoint)
 }
 
-func (e Editing) at(p ReplayPoint) {
+func (e Editing) reachPoint(p ReplayPoint) {
 	if e.At != nil {
 		e.At(p)
 	}
@@ -87,12 +87,12 @@ func (e Editing) at(p ReplayPoint) {
 // Edit replaces the payload of a row, unless the payload changed after it was read. If a redelivery is
 // counted on the row after the payload was read, Edit still replaces the payload.
 func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
-	e.at(BeforeEdit)
-	defer e.at(AfterEdit)
+	e.reachPoint(BeforeEdit)
+	defer e.reachPoint(AfterEdit)
 	act := store.Act{Verb: string(admin.Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
 	for tries := 0; ; tries++ {
 		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, e.Body, e.Type, act)
-		if !errors.Is(err, semel.ErrChanged) || tries == changes {
+		if !errors.Is(err, semel.ErrChanged) || tries == maxChanges {
 			return err
 		}
 		now, again := b.Editable(ctx, seen.Number)

@@ -95,9 +95,9 @@ func (b Box) eraseSome(ctx context.Context, from admin.Eraser, e *Erasure, o adm
 		}
 		report.add(&done)
 		var kept map[int64]Result
-		if rows := unfinished(done.Left); e.Discard && !e.DryRun && len(rows) > 0 {
+		if rows := unfinishedRows(done.Left); e.Discard && !e.DryRun && len(rows) > 0 {
 			var n int64
-			n, kept, err = b.discarded(ctx, e, rows)
+			n, kept, err = b.discardRows(ctx, e, rows)
 			report.Discarded += n
 			if err != nil {
 				return done, err
@@ -107,12 +107,12 @@ func (b Box) eraseSome(ctx context.Context, from admin.Eraser, e *Erasure, o adm
 			}
 		}
 		report.leave(e, done.Left, kept)
-		return done, b.doubt(ctx, e, unfinished(done.Left))
+		return done, b.reportDoubted(ctx, e, unfinishedRows(done.Left))
 	}
 }
 
-// doubt calls Doubted for rows whose call may have taken effect or may still take effect.
-func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
+// reportDoubted calls Doubted for rows whose call may have taken effect or may still take effect.
+func (b Box) reportDoubted(ctx context.Context, e *Erasure, rows []int64) error {
 	if e.Doubted == nil || !e.DryRun || len(rows) == 0 {
 		return nil
 	}
@@ -127,8 +127,8 @@ func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
 	return nil
 }
 
-// The function unfinished returns the rows that prevent the erasure and that may be discarded.
-func unfinished(left []admin.ErasureLeft) (rows []int64) {
+// unfinishedRows returns the rows that prevent the erasure and that may be discarded.
+func unfinishedRows(left []admin.ErasureLeft) (rows []int64) {
 	for _, l := range left {
 		if l.Why == admin.ErasureUnfinished {
 			rows = append(rows, l.Row)
@@ -137,9 +137,9 @@ func unfinished(left []admin.ErasureLeft) (rows []int64) {
 	return rows
 }
 
-// The method discarded discards rows. The method returns the number of discarded rows, and the results of the
+// discardRows discards rows. The method returns the number of discarded rows, and the results of the
 // rows that could not be discarded.
-func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
+func (b Box) discardRows(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
 	others = map[int64]Result{}
 	for r, err := range b.Carry(ctx, Order{Verb: admin.Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
 		switch {

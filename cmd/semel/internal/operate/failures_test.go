@@ -11,7 +11,7 @@ import (
 )
 
 func TestGroupsAreCountedOverManyPagesLargestFirst(t *testing.T) {
-	f := parked(3*page + 7)
+	f := newParkedInbox(3*page + 7)
 	for i := range f.rows {
 		f.rows[i].Reason, f.rows[i].LastError = semel.ReasonPermanent, "error "+letters(min(i/page, 1))
 	}
@@ -27,7 +27,7 @@ func letters(n int) string {
 }
 
 func TestManyDifferentErrorsDoNotExhaustMemory(t *testing.T) {
-	f := parked(mostGroups + 500)
+	f := newParkedInbox(mostGroups + 500)
 	for i := range f.rows {
 		f.rows[i].LastError = "error " + letters(i)
 	}

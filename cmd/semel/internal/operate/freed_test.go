@@ -13,14 +13,14 @@ import (
 // The consumer runs while rows are retried. The consumer applies due rows and so unblocks later rows of the
 // same lane.
 func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
-	f := parked(page + 4)
-	f.answers = map[int64]error{}
+	f := newParkedInbox(page + 4)
+	f.requeueErrors = map[int64]error{}
 	set := func(number int64, state store.RowState, answer error) {
-		f.rows[number-1].State, f.answers[number] = state, answer
+		f.rows[number-1].State, f.requeueErrors[number] = state, answer
 	}
 	due := fmt.Errorf("row: %w", admin.ErrDueAlready)
 	calls := 0
-	f.requeues = func(*fakeInbox) {
+	f.beforeRequeue = func(*fakeInbox) {
 		switch calls++; calls {
 		case 1: // in the first page, row 2 is unblocked between the read and the retry
 			set(2, store.StateReceived, semel.ErrChanged)
@@ -29,7 +29,7 @@ func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
 			set(page+3, store.StateCompleted, nil)
 			set(page+4, store.StateDiscarded, nil)
 		case 2: // the command tries row 2 a second time
-			f.answers[2] = due
+			f.requeueErrors[2] = due
 		}
 	}
 	got := carry(t, f, Order{Verb: admin.Retry, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}})

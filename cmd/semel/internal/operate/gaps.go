@@ -37,15 +37,15 @@ const base64Prefix = "base64:"
 // StreamsOf returns the streams that the filter chooses.
 func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStream, error) {
 	found, err := b.streamsNamed(ctx, f, f.Stream)
-	if name := typed(f.Stream); err == nil && len(found) == 0 && name != "" {
+	if name := decodeName(f.Stream); err == nil && len(found) == 0 && name != "" {
 		return b.streamsNamed(ctx, f, name)
 	}
 	return found, err
 }
 
-// The function typed decodes a name that was typed with escapes or in base64. The function returns "" if the
+// decodeName decodes a name that was typed with escapes or in base64. The function returns "" if the
 // name has neither escapes nor base64.
-func typed(name string) string {
+func decodeName(name string) string {
 	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
 		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
 			return string(decoded)
@@ -88,7 +88,7 @@ type StreamView struct {
 
 // NewStreamView returns the view of a stream.
 func NewStreamView(store string, s admin.StoredStream) StreamView {
-	v := StreamView{Store: store, Consumer: s.Consumer, Source: s.Source, Last: s.Last, First: s.First, Blocked: s.Blocked, Oldest: given(s.Oldest)}
+	v := StreamView{Store: store, Consumer: s.Consumer, Source: s.Source, Last: s.Last, First: s.First, Blocked: s.Blocked, Oldest: timeOrNil(s.Oldest)}
 	v.Stream, v.StreamBase64 = text(s.Name)
 	return v
 }
@@ -119,8 +119,8 @@ type Span struct {
 	To   int64 `json:"to"`
 }
 
-// The function open returns the states of unfinished rows.
-func open() []store.RowState {
+// unfinishedStates returns the states of unfinished rows.
+func unfinishedStates() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
 		store.StateParked, store.StateDeadLettered}
 }
@@ -142,14 +142,14 @@ func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (Strea
 		detail.Rows = append(detail.Rows, NewView(b.Store, r))
 	}
 	var err error
-	detail.Missing, err = b.missing(ctx, s)
+	detail.Missing, err = b.missingVersions(ctx, s)
 	return detail, err
 }
 
 // rowsOf returns a filter for the unfinished rows of a stream. The versions are not smaller than the
 // parameter from and not greater than the parameter to; 0 means no bound.
 func rowsOf(s admin.StoredStream, from, to int64) store.RowFilter {
-	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &versions.Rows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
+	return store.RowFilter{Consumer: s.Consumer, States: unfinishedStates(), Stream: &versions.Rows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
 }
 
 const (
@@ -159,8 +159,8 @@ const (
 	mostHeld = 10_000
 )
 
-// missing returns the ranges of versions that have no row and are smaller than the first waiting version.
-func (b Box) missing(ctx context.Context, s admin.StoredStream) ([]Span, error) {
+// missingVersions returns the ranges of versions that have no row and are smaller than the first waiting version.
+func (b Box) missingVersions(ctx context.Context, s admin.StoredStream) ([]Span, error) {
 	spans, next, read := []Span{}, s.Last+1, 0
 	if s.Blocked == 0 || next >= s.First {
 		return spans, nil

@@ -18,7 +18,7 @@ func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, wor
 		return nil, err
 	}
 	for _, verb := range commands {
-		may, err := b.may(ctx, verb, rows[0], worked)
+		may, err := b.mayChange(ctx, verb, rows[0], worked)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: row %d: find its commands: %w", b.Store, number, err)
 		}
@@ -29,19 +29,19 @@ func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, wor
 	return legal, nil
 }
 
-// may reports whether a command may change a row.
-func (b Box) may(ctx context.Context, verb admin.Verb, r store.StoredRow, worked func(store.StoredRow) error) (bool, error) {
+// mayChange reports whether a command may change a row.
+func (b Box) mayChange(ctx context.Context, verb admin.Verb, r store.StoredRow, worked func(store.StoredRow) error) (bool, error) {
 	if verb == admin.Edit {
 		if r.Message == nil || admin.MayEdit(&r, nil) != nil {
 			return false, nil
 		}
-		first, found, err := b.first(ctx, r)
+		first, found, err := b.firstMarker(ctx, r)
 		return !found || first.Outcome != store.Applied && first.Outcome != store.Waiting, err
 	}
-	err := (Order{Verb: verb, DryRun: true, Worked: worked}).allows(r)
+	err := (Order{Verb: verb, DryRun: true, Worked: worked}).checkRow(r)
 	if err != nil && !(errors.Is(err, admin.ErrDueAlready) && verb != admin.Release) { // retry --run processes a row that is due
 		return false, nil
 	}
-	taken, err := b.taken(ctx, verb, r)
+	taken, err := b.rejectsRetry(ctx, verb, r)
 	return !taken, err
 }

@@ -28,7 +28,7 @@ func TestTheCommandsThatMayChangeARow(t *testing.T) {
 		"applied":                  {func(r *store.StoredRow) { r.State = store.StateCompleted }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := parked(1)
+			f := newParkedInbox(1)
 			f.rows[0].Message = &semel.Message{}
 			c.change(&f.rows[0])
 			legal, err := Box{Store: "shop", Inbox: f, Markers: markers{"applied": true}}.Legal(t.Context(), 1, all, onlyBilling)

@@ -14,9 +14,9 @@ type letterSource struct {
 	all []source.Delivery
 	// rate is the maximum number of deliveries per second; 0 means no limit.
 	rate float64
-	// The function ended is called with the ack or nack of each delivery. Its parameter handle is the Handle of
+	// onSettled is called with the ack or nack of each delivery. Its parameter handle is the Handle of
 	// this delivery. Calls do not overlap.
-	ended func(handle int, s source.Settlement)
+	onSettled func(handle int, s source.Settlement)
 
 	lane source.Lane
 	next int
@@ -70,7 +70,7 @@ func (s *letterSource) Settle(_ context.Context, all []source.Settlement) ([]int
 	defer s.mu.Unlock()
 	for _, one := range all {
 		if i, is := one.Delivery.Handle.(int); is && one.Kind == semel.Ack {
-			s.ended(i, one)
+			s.onSettled(i, one)
 		}
 	}
 	return nil, nil

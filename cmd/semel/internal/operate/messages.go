@@ -11,7 +11,7 @@ import (
 )
 
 // The variable named lists errors of the library. The text of each error starts with the library's name.
-var named = []error{
+var libraryErrors = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
 }
@@ -19,17 +19,17 @@ var named = []error{
 // prefix is the library's name at the start of an error text.
 const prefix = "semel: "
 
-// The function plain returns the text of an error without the library's name. In the middle of a printed
+// errorText returns the text of an error without the library's name. In the middle of a printed
 // line, the library's name would not help the reader.
-func plain(err error) string { return unnamed(err.Error()) }
+func errorText(err error) string { return trimLibraryName(err.Error()) }
 
 // plainOf returns the same as plain, without the row number that the printed line already shows.
 func plainOf(row int64, err error) string {
-	return strings.TrimPrefix(plain(err), fmt.Sprintf("row %d: ", row))
+	return strings.TrimPrefix(errorText(err), fmt.Sprintf("row %d: ", row))
 }
 
-func unnamed(text string) string {
-	for _, inner := range named {
+func trimLibraryName(text string) string {
+	for _, inner := range libraryErrors {
 		text = strings.ReplaceAll(text, inner.Error(), strings.TrimPrefix(inner.Error(), prefix))
 	}
 	return text
@@ -46,17 +46,17 @@ func WithoutReason(reason semel.Reason, text string) string {
 	return text
 }
 
-// ofARow matches the word row, followed by a number.
-var ofARow = regexp.MustCompile(`\brow \d+\b`)
+// rowNumber matches the word row, followed by a number.
+var rowNumber = regexp.MustCompile(`\brow \d+\b`)
 
 // Plain formats a line of an error for printing. Plain removes the library's name, which is printed
 // before the line, repeated names of a consumer, store or source, and, from an error that is not about a
 // row, the text about a row's state.
 func Plain(line string) string {
 	line = strings.TrimPrefix(line, prefix)
-	line = onceNamed(line)
-	line = unnamed(line)
-	if state := ": " + strings.TrimPrefix(semel.ErrState.Error(), prefix); !ofARow.MatchString(line) {
+	line = withoutRepeatedName(line)
+	line = trimLibraryName(line)
+	if state := ": " + strings.TrimPrefix(semel.ErrState.Error(), prefix); !rowNumber.MatchString(line) {
 		line = strings.ReplaceAll(line, state, "")
 	}
 	return line
@@ -65,9 +65,9 @@ func Plain(line string) string {
 // subject matches the name of a consumer, store or source at the start of an error's text.
 var subject = regexp.MustCompile(`^(consumer|store|source) ([^ ]+): `)
 
-// onceNamed removes the name of a consumer, store or source if the text behind it begins with the same name.
+// withoutRepeatedName removes the name of a consumer, store or source if the text behind it begins with the same name.
 // An error text has the same name twice if a function and its caller have both added the name.
-func onceNamed(line string) string {
+func withoutRepeatedName(line string) string {
 	found := subject.FindStringSubmatch(line)
 	if found == nil {
 		return line
@@ -75,10 +75,10 @@ func onceNamed(line string) string {
 	rest := strings.TrimPrefix(line[len(found[0]):], prefix)
 	for _, name := range []string{found[2], strconv.Quote(found[2])} {
 		if again, named := strings.CutPrefix(rest, found[1]+" "+name); named && (again == "" || again[0] == ':' || again[0] == ' ') {
-			return onceNamed(rest)
+			return withoutRepeatedName(rest)
 		}
 	}
-	return found[0] + onceNamed(rest)
+	return found[0] + withoutRepeatedName(rest)
 }
 
 // WithoutConsumer returns an error text without the name of its consumer, for output that also shows the name

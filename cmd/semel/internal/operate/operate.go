@@ -143,8 +143,8 @@ type Result struct {
 	Undo admin.Verb `json:"-"`
 	// Conflict means that the row is a conflict.
 	Conflict bool `json:"-"`
-	// The field was is the state of the row before the command.
-	was store.RowState
+	// previousState is the state of the row before the command.
+	previousState store.RowState
 }
 
 // The results of a command for one row.
@@ -171,10 +171,10 @@ func (r Result) OK() bool {
 	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
 }
 
-// The method taken reports whether the store would reject a retry of the row. The store rejects a retry if
+// rejectsRetry reports whether the store would reject a retry of the row. The store rejects a retry if
 // the row's identity was applied or if another row of the identity waits. For a conflict, the identity counts
 // as applied if the first content took effect.
-func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (bool, error) {
+func (b Box) rejectsRetry(ctx context.Context, verb admin.Verb, row store.StoredRow) (bool, error) {
 	if verb != admin.Retry && verb != admin.Send && verb != admin.Resolve && verb != admin.Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
 		return false, nil
 	}
@@ -182,10 +182,10 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// The method allows returns an error if the row itself shows that the command must not change the row. The
+// checkRow returns an error if the row itself shows that the command must not change the row. The
 // store checks conditions that the row does not show, such as other rows of the identity. Only the store has
 // the exact time; a dry run uses the local clock.
-func (o Order) allows(row store.StoredRow) error {
+func (o Order) checkRow(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
 	err := o.Verb.May(&row, due)
 	if err != nil && !errors.Is(err, admin.ErrDueAlready) {
@@ -199,8 +199,8 @@ func (o Order) allows(row store.StoredRow) error {
 	return err
 }
 
-// The method done returns the result of a successful change.
-func (o Order) done() string {
+// successResult returns the result of a successful change.
+func (o Order) successResult() string {
 	if o.Verb == admin.Retry || o.Verb == admin.Send || o.Verb == admin.Resolve && o.Outcome == admin.ResolvedNotDone {
 		return Due
 	}

@@ -18,10 +18,10 @@ import (
 type fakeInbox struct {
 	rows []store.StoredRow
 	acts []store.Act
-	// The field answers has the errors that Requeue returns, by row number.
-	answers map[int64]error
-	// The function requeues is called before each call of Requeue; may be nil.
-	requeues func(f *fakeInbox)
+	// requeueErrors has the errors that Requeue returns, by row number.
+	requeueErrors map[int64]error
+	// beforeRequeue is called before each call of Requeue; may be nil.
+	beforeRequeue func(f *fakeInbox)
 }
 
 func onlyBilling(r store.StoredRow) error {
@@ -32,15 +32,15 @@ func onlyBilling(r store.StoredRow) error {
 }
 
 func (f *fakeInbox) Requeue(_ context.Context, a store.Act, rows ...store.RowRevision) (errs []error) {
-	if f.requeues != nil {
-		f.requeues(f)
+	if f.beforeRequeue != nil {
+		f.beforeRequeue(f)
 	}
 	for _, r := range rows {
-		if f.answers[r.Number] == nil {
+		if f.requeueErrors[r.Number] == nil {
 			a.Row = r.Number
 			f.acts = append(f.acts, a)
 		}
-		errs = append(errs, f.answers[r.Number])
+		errs = append(errs, f.requeueErrors[r.Number])
 	}
 	return errs
 }
@@ -92,8 +92,8 @@ func (f *fakeInbox) Pending(context.Context, string) (store.Pending, error) {
 
 func (f *fakeInbox) Acts(context.Context, int64, int) ([]store.Act, error) { return f.acts, nil }
 
-// The function parked returns n parked rows of the consumer billing.
-func parked(n int) *fakeInbox {
+// newParkedInbox returns n parked rows of the consumer billing.
+func newParkedInbox(n int) *fakeInbox {
 	f := &fakeInbox{}
 	for i := range n {
 		key := semel.Key{Consumer: "billing", ID: fmt.Sprintf("p-%d", i+1)}
@@ -115,7 +115,7 @@ func carry(t *testing.T, f *fakeInbox, o Order) []string {
 }
 
 func TestAnOrderIsCarriedOutRowByRowOverManyPages(t *testing.T) {
-	f := parked(3*page + 1)
+	f := newParkedInbox(3*page + 1)
 	results := carry(t, f, Order{Verb: admin.Discard, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}, Who: "ann", Why: "test data"})
 	if len(results) != 3*page+1 || len(f.acts) != len(results) {
 		t.Fatalf("%d results, %d acts", len(results), len(f.acts))
@@ -126,7 +126,7 @@ func TestAnOrderIsCarriedOutRowByRowOverManyPages(t *testing.T) {
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
-	f := parked(2)
+	f := newParkedInbox(2)
 	results := carry(t, f, Order{Verb: admin.Discard, DryRun: true})
 	if !slices.Equal(results, []string{"1 would be done", "2 would be done"}) || len(f.acts) != 0 {
 		t.Errorf("%v, %d acts", results, len(f.acts))
@@ -134,11 +134,11 @@ func TestADryRunChangesNothing(t *testing.T) {
 }
 
 func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
-	f := parked(6)
+	f := newParkedInbox(6)
 	f.rows[1].State = store.StateDiscarded
 	f.rows[2].Surrogate = true
 	f.rows[3].Key.Consumer = "unknown"
-	f.answers = map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("the server is gone")}
+	f.requeueErrors = map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("the server is gone")}
 	order := Order{
 		Verb:   admin.Retry,
 		Filter: store.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
@@ -158,10 +158,10 @@ func (m markers) Marker(_ context.Context, key semel.Key) (admin.StoredMarker, b
 }
 
 func TestADryRunPredictsRefusedRetries(t *testing.T) {
-	f := parked(3)
+	f := newParkedInbox(3)
 	f.rows[0].Conflict, f.rows[0].Reason = true, semel.ReasonConflict
 	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = store.StateDiscarded, true, semel.ReasonMalformed
-	f.answers = map[int64]error{1: fmt.Errorf("row %d: %w", 1, semel.ErrConflict)}
+	f.requeueErrors = map[int64]error{1: fmt.Errorf("row %d: %w", 1, semel.ErrConflict)}
 	box := Box{Store: "shop", Inbox: f, Requeuer: f, Markers: markers{"p-1": true}}
 	for _, dry := range []bool{true, false} {
 		order := Order{Verb: admin.Retry, DryRun: dry, Worked: onlyBilling}
@@ -185,7 +185,7 @@ func TestADryRunPredictsRefusedRetries(t *testing.T) {
 }
 
 func TestAnOrderEndsWithItsContext(t *testing.T) {
-	f := parked(page + 1)
+	f := newParkedInbox(page + 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var last error
@@ -202,10 +202,10 @@ func TestAnOrderEndsWithItsContext(t *testing.T) {
 }
 
 func TestAnOrderThatIsCancelledInItsLastPageReturnsTheError(t *testing.T) {
-	f := parked(2)
+	f := newParkedInbox(2)
 	ctx, cancel := context.WithCancel(context.Background())
-	f.answers = map[int64]error{1: context.Canceled, 2: context.Canceled}
-	f.requeues = func(*fakeInbox) { cancel() }
+	f.requeueErrors = map[int64]error{1: context.Canceled, 2: context.Canceled}
+	f.beforeRequeue = func(*fakeInbox) { cancel() }
 	var last error
 	for _, err := range (Box{Inbox: f, Requeuer: f}).Carry(ctx, Order{Verb: admin.Retry}) {
 		last = err
@@ -220,7 +220,7 @@ func TestRetriesWithoutAnIdentityAreRefusedWithTheCause(t *testing.T) {
 		semel.ReasonTooLarge: "raise max_body", reasonname.Filtered: "correct filter in the policy", semel.ReasonMalformed: "could not read it",
 		semel.ReasonNoIdentity: "without an identity", reasonname.IdentityTooLong: "without an identity",
 	} {
-		inbox := parked(1)
+		inbox := newParkedInbox(1)
 		inbox.rows[0].Surrogate, inbox.rows[0].Reason = true, reason
 		for r, err := range (Box{Inbox: inbox, Requeuer: inbox}).Carry(t.Context(), Order{Verb: admin.Retry}) {
 			if err != nil || r.Result != Refused || r.Reason != reason || !strings.HasPrefix(r.Error, string(reason)+": ") || !strings.Contains(r.Error, remedy) {
@@ -232,7 +232,7 @@ func TestRetriesWithoutAnIdentityAreRefusedWithTheCause(t *testing.T) {
 
 func TestARetryOfARowWithAnUnknownOutcomeSaysToResolveIt(t *testing.T) {
 	for _, state := range []store.RowState{store.StateParked, store.StateDeadLettered} {
-		f := parked(1)
+		f := newParkedInbox(1)
 		f.rows[0].State, f.rows[0].Reason, f.rows[0].CallsStarted = state, semel.ReasonOutcomeUnknown, 1
 		for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: admin.Retry}) {
 			if err != nil || r.Result != Refused || !strings.Contains(r.Error, "semel messages resolve") || len(f.acts) > 0 {
@@ -252,7 +252,7 @@ func TestTheStatesInWhichACommandIsAllowed(t *testing.T) {
 		store.StateParked, store.StateDeadLettered, store.StateDiscarded, store.StateBlocked, "FUTURE"}
 	for verb, allowed := range want {
 		for _, state := range all {
-			f := parked(1)
+			f := newParkedInbox(1)
 			f.rows[0].State = state
 			result := carry(t, f, Order{Verb: verb})[0]
 			if done := result != "1 refused"; done != slices.Contains(allowed, state) || done != (len(f.acts) == 1) {
@@ -266,10 +266,10 @@ func TestARetryOfAReceivedRow(t *testing.T) {
 	t.Run("trap_T113_one_that_is_due_needs_none_and_one_that_is_dated_ahead_is_made_due", func(t *testing.T) {
 		due, later := "refused: it is waiting: it is due now, and a running consumer will process it", Due+": "
 		for _, dry := range []bool{false, true} {
-			f := parked(2)
+			f := newParkedInbox(2)
 			f.rows[0].State, f.rows[1].State = store.StateReceived, store.StateReceived
 			f.rows[1].DueAt = time.Now().Add(24 * time.Hour)
-			f.answers = map[int64]error{1: admin.MayAct(admin.RowRetried, &f.rows[0], true)}
+			f.requeueErrors = map[int64]error{1: admin.MayAct(admin.RowRetried, &f.rows[0], true)}
 			var got []string
 			for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: admin.Retry, DryRun: dry, Filter: store.RowFilter{Numbers: []int64{1, 2}}}) {
 				if err != nil {
@@ -290,16 +290,16 @@ func TestARetryOfAReceivedRow(t *testing.T) {
 
 func TestARetriedRowWaitsForAMissingVersion(t *testing.T) {
 	t.Run("B9_a_retry_of_what_is_still_too_early_waits_and_has_not_failed", func(t *testing.T) {
-		f := parked(1)
+		f := newParkedInbox(1)
 		f.rows[0].State = store.StateBlocked
-		if fate, why, ended := happened(f.rows[0], patience); !ended || fate != FateWaits || !strings.Contains(why, "for an earlier version of its stream") {
+		if fate, why, ended := replayResult(f.rows[0], maxRetryDelay); !ended || fate != FateWaits || !strings.Contains(why, "for an earlier version of its stream") {
 			t.Errorf("%v, %q, %v", fate, why, ended)
 		}
 	})
 }
 
 func TestTheResultsOfRetries(t *testing.T) {
-	f := parked(6)
+	f := newParkedInbox(6)
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i, state := range []store.RowState{store.StateCompleted, store.StateFailedRetryable, store.StateFailedRetryable, store.StateParked, store.StateInProgress,
 		store.StateDiscarded} {
@@ -309,7 +309,7 @@ func TestTheResultsOfRetries(t *testing.T) {
 	f.rows[2].DueAt = at.Add(90 * time.Second)
 	var lines []string
 	for _, r := range f.rows {
-		result, why := ending(r)
+		result, why := retryResult(r)
 		lines = append(lines, result+": "+why)
 	}
 	want := []string{"done: ", "due now: ", "waits: for 1m30s after attempt 3: no such account", "failed: no such account", "due now: ",

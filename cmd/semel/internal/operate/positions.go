@@ -77,16 +77,16 @@ func Positions(ctx context.Context, consumer, group string, r *kafka.Recovery) (
 	for i, p := range all {
 		views[i] = PositionView{
 			Consumer: consumer, Group: group, Topic: p.Topic, Partition: p.Partition, Standing: p.Standing.String(),
-			StoreAt: known(p.Store), GroupAt: known(p.Group), LogStart: p.Start, LogEnd: p.End, Missing: p.Missing(), Gone: p.Gone(), position: p,
+			StoreAt: offsetOrNil(p.Store), GroupAt: offsetOrNil(p.Group), LogStart: p.Start, LogEnd: p.End, Missing: p.Missing(), Gone: p.Gone(), position: p,
 		}
 		if views[i].Ahead() {
-			views[i].To = known(p.Target)
+			views[i].To = offsetOrNil(p.Target)
 		}
 	}
 	return views, nil
 }
 
-func known(offset int64) *int64 {
+func offsetOrNil(offset int64) *int64 {
 	if offset < 0 {
 		return nil
 	}
@@ -103,10 +103,10 @@ func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
 		v.Result = Would
 		switch nowhere := v.position.Target < 0; {
 		case s.Accept:
-			v.To = known(v.position.Group)
+			v.To = offsetOrNil(v.position.Group)
 		case (nowhere || v.Gone > 0) && s.LogStart:
 			v.position.Target = min(v.LogStart, v.position.Group)
-			v.To = known(v.position.Target)
+			v.To = offsetOrNil(v.position.Target)
 		case nowhere:
 			v.Result, v.Error = Refused, "the store knows neither a position nor where the group began; --log-start reads the log from its beginning"
 		case v.Gone > 0:

@@ -11,8 +11,8 @@ import (
 func partition(standing kafka.Standing, store, group, target int64) PositionView {
 	p := kafka.PartitionPosition{Topic: "orders", Partition: 3, Standing: standing, Store: store, Group: group, Start: 50, End: 500, Target: target}
 	return PositionView{
-		Topic: p.Topic, Partition: p.Partition, StoreAt: known(store), GroupAt: known(group), LogStart: p.Start, LogEnd: p.End,
-		To: known(target), Missing: p.Missing(), Gone: p.Gone(), position: p,
+		Topic: p.Topic, Partition: p.Partition, StoreAt: offsetOrNil(store), GroupAt: offsetOrNil(group), LogStart: p.Start, LogEnd: p.End,
+		To: offsetOrNil(target), Missing: p.Missing(), Gone: p.Gone(), position: p,
 	}
 }
 

@@ -53,7 +53,7 @@ type DaysView struct {
 // NewKeptView returns the view of a consumer's retention. The parameter st is the name of the store.
 func NewKeptView(st string, r *store.StoredRetention) KeptView {
 	v := KeptView{Store: st, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
-		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
+		Progress: r.Progress.UTC(), Held: r.Held, Oldest: utcOrNil(r.Oldest), Cutoff: utcOrNil(r.Cutoff), Low: utcOrNil(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
 	if !r.First.IsZero() {
 		v.Behind = r.Cutoff.Sub(r.First).Seconds()
 	}
@@ -69,7 +69,7 @@ func NewKeptView(st string, r *store.StoredRetention) KeptView {
 	return v
 }
 
-func maybe(t time.Time) *time.Time {
+func utcOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -104,14 +104,14 @@ func (r Reaped) Due() bool {
 	return r.Stopped == "" && !r.Elsewhere && (r.Markers+r.Rows+r.Bodies > 0 || r.Days != nil && *r.Days > 0)
 }
 
-// sliceOf is the number of markers that one call reads.
-const sliceOf = 1000
+// markersPerRead is the number of markers that one call reads.
+const markersPerRead = 1000
 
 // Reap removes a consumer's markers, rows and payloads that are older than the retention. If dry is true,
 // Reap only counts. Reap calls the function told after each slice of markers; an error of told ends the pass.
 // If the reaper is stopped, Reap returns no error.
 func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
-	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
+	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: utcOrNil(r.Cutoff)}
 	if r.Days.Kept > 0 {
 		sum.Days = new(int64)
 	}
@@ -120,11 +120,11 @@ func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetent
 		if err != nil {
 			return sum.stop(err)
 		}
-		sum.Cutoff = maybe(to)
+		sum.Cutoff = utcOrNil(to)
 	}
 	var all store.Reaped
 	for over := false; !over; {
-		o := store.Reaping{Consumer: r.Consumer, Most: sliceOf, After: all.Next, DryRun: dry}
+		o := store.Reaping{Consumer: r.Consumer, Most: markersPerRead, After: all.Next, DryRun: dry}
 		done, err := of.Reap(ctx, o)
 		if err != nil {
 			return sum.stop(err)

@@ -65,12 +65,12 @@ type Letter struct {
 	lanes    []string
 	received time.Time
 	print    semel.Fingerprint
-	// The field seen is the revision of a row that was due before the replay. While the row has this revision,
+	// dueRevision is the revision of a row that was due before the replay. While the row has this revision,
 	// no process has worked on the row.
-	seen int64
-	// The field copied is the row that is replayed instead, because this dead letter is a copy of that row's
+	dueRevision int64
+	// originalRow is the row that is replayed instead, because this dead letter is a copy of that row's
 	// message; 0 if the dead letter is not a copy.
-	copied int64
+	originalRow int64
 }
 
 // OK reports whether the dead letter needs no further command. A copy of an applied message needs no further
@@ -89,11 +89,11 @@ func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Pred
 // Preview predicts the fates of rows that are replayed with verb Retry or Send. The letters are in the order
 // of the replay, oldest first. Preview changes nothing.
 func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, worked func(store.StoredRow) error) ([]Letter, error) {
-	rows, err := b.standing(ctx, numbers)
+	rows, err := b.readRows(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(numbers, func(x, y int64) int { return older(rows, x, y) })
+	slices.SortStableFunc(numbers, func(x, y int64) int { return compareReceived(rows, x, y) })
 	var all []Letter
 	taken := map[semel.Key]bool{} // the identities of earlier dead letters
 	for _, n := range slices.Compact(numbers) {
@@ -133,8 +133,8 @@ func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]in
 	return numbers, nil
 }
 
-// The function "older" compares the receive times of rows x and y, for sorting. Missing rows come last.
-func older(rows map[int64]store.StoredRow, x, y int64) int {
+// compareReceived compares the receive times of rows x and y, for sorting. Missing rows come last.
+func compareReceived(rows map[int64]store.StoredRow, x, y int64) int {
 	a, there := rows[x]
 	b, other := rows[y]
 	switch {
@@ -156,8 +156,8 @@ func letterOf(st string, r store.StoredRow) Letter {
 	return l
 }
 
-// The method standing reads the rows with the given numbers.
-func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
+// readRows reads the rows with the given numbers.
+func (b Box) readRows(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
 	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {
 		rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: some, Limit: page})
@@ -193,10 +193,10 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 	case r.BodyRemoved:
 		return predicted(FateRefused, "its payload was removed, so it cannot be replayed")
 	}
-	if err := (Order{Verb: verb, Worked: worked}).allows(r); err != nil {
+	if err := (Order{Verb: verb, Worked: worked}).checkRow(r); err != nil {
 		return predicted(FateRefused, plainOf(r.Number, err))
 	}
-	first, found, err := b.first(ctx, r)
+	first, found, err := b.firstMarker(ctx, r)
 	switch {
 	case err != nil:
 		return fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, r.Number, err)
@@ -205,7 +205,7 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 	case found && first.Outcome == store.Applied && !r.Fingerprint.Conflicts(first.Fingerprint):
 		return predicted(FateSkipped, "")
 	case found && (first.Outcome == store.Applied || first.Outcome == store.Waiting):
-		return predicted(FateConflict, "another content of this identity is "+outcomes[first.Outcome]+whichIsRight+"discard this row")
+		return predicted(FateConflict, "another content of this identity is "+outcomes[first.Outcome]+conflictAdvice+"discard this row")
 	case taken:
 		return predicted(FateConflict, "an older message with another content of this identity is retried first")
 	}
@@ -216,7 +216,7 @@ func (b Box) predict(ctx context.Context, verb admin.Verb, l *Letter, r store.St
 // reopened.
 func (b Box) predictDiscarded(ctx context.Context, verb admin.Verb, l *Letter, r store.StoredRow) error {
 	l.Prediction, l.Why = FateRefused, plainOf(r.Number, verb.May(&r, false))
-	taken, err := b.taken(ctx, admin.Reopen, r)
+	taken, err := b.rejectsRetry(ctx, admin.Reopen, r)
 	if err != nil {
 		return fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, r.Number, err)
 	}
@@ -226,18 +226,18 @@ func (b Box) predictDiscarded(ctx context.Context, verb admin.Verb, l *Letter, r
 	return nil
 }
 
-// The method "first" returns the marker of the row's identity.
-func (b Box) first(ctx context.Context, r store.StoredRow) (admin.StoredMarker, bool, error) {
+// firstMarker returns the marker of the row's identity.
+func (b Box) firstMarker(ctx context.Context, r store.StoredRow) (admin.StoredMarker, bool, error) {
 	if b.Markers == nil {
 		return admin.StoredMarker{}, false, nil
 	}
 	return b.Markers.Marker(ctx, r.Key)
 }
 
-// The function happened returns the fate that a replayed row shows. The function returns false while the row
+// replayResult returns the fate that a replayed row shows. The function returns false while the row
 // is unfinished.
-func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
-	switch result, why := ending(r); result {
+func replayResult(r store.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
+	switch result, why := retryResult(r); result {
 	case Done:
 		return FateApplied, "", true
 	case Discarded:
@@ -254,15 +254,15 @@ func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string,
 // refusedNow sets the fate of a dead letter that could not be retried, because another process was faster or
 // the row's state changed.
 func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
-	rows, err := b.standing(ctx, []int64{l.Number})
+	rows, err := b.readRows(ctx, []int64{l.Number})
 	if err != nil {
 		return err
 	}
 	r, found := rows[l.Number]
 	if !found {
-		return b.gone(ctx, l)
+		return b.setRemovedResult(ctx, l)
 	}
-	first, marked, err := b.first(ctx, r)
+	first, marked, err := b.firstMarker(ctx, r)
 	if err != nil {
 		return fmt.Errorf("store %s: row %d: look up its identity: %w", b.Store, l.Number, err)
 	}
@@ -281,9 +281,9 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	return nil
 }
 
-// The method gone sets the fate of a dead letter whose row no longer exists. The row ended, and the retention
+// setRemovedResult sets the fate of a dead letter whose row no longer exists. The row ended, and the retention
 // or a person removed the row. Only the marker shows whether the message had an effect.
-func (b Box) gone(ctx context.Context, l *Letter) error {
+func (b Box) setRemovedResult(ctx context.Context, l *Letter) error {
 	var m admin.StoredMarker
 	found := false
 	if b.Markers != nil {

@@ -51,44 +51,44 @@ const (
 	mostOpen = 200
 	// lookAgain is the interval at which the replay reads rows that other processes work on.
 	lookAgain = 100 * time.Millisecond
-	// If no row ends within the duration `alone`, the replay calls the function Alone.
-	alone = 5 * time.Second
-	// patience is the maximum time until a row's next attempt for which the replay waits.
-	patience = time.Minute
+	// If no row ends within the duration `noWorkerTimeout`, the replay calls the function Alone.
+	noWorkerTimeout = 5 * time.Second
+	// maxRetryDelay is the maximum time until a row's next attempt for which the replay waits.
+	maxRetryDelay = time.Minute
 	// mostFailed is the maximum number of consecutive failed retries. A failed retry can take as long as the
 	// store's lock timeout.
 	mostFailed = 3
-	// The constant changes is how often a row may change while a command for the row is tried. Each redelivery
+	// maxChanges is how often a row may change while a command for the row is tried. Each redelivery
 	// that is counted on the row changes the row.
-	changes = 20
+	maxChanges = 20
 )
 
-// replaying is a replay in progress.
-type replaying struct {
+// replayRun is a replay in progress.
+type replayRun struct {
 	Replay
-	box     Box
-	letters []Letter
-	open    []int // indexes of due dead letters
-	held    map[string]int64
-	credit  float64   // number of dead letters that may be retried now, with a rate limit
-	filled  time.Time // time at which credit was last added
-	ended   time.Time // time at which the last dead letter ended
-	told    bool
-	failed  int // consecutive dead letters that the store failed to retry
+	box           Box
+	letters       []Letter
+	dueLetters    []int // indexes of due dead letters
+	blockedLanes  map[string]int64
+	credit        float64   // number of dead letters that may be retried now, with a rate limit
+	creditAddedAt time.Time // time at which credit was last added
+	lastEnded     time.Time // time at which the last dead letter ended
+	aloneReported bool
+	failureCount  int // consecutive dead letters that the store failed to retry
 }
 
 // Replay replays the dead letters that are predicted to be applied, and sets the fates of all dead letters.
 // After an error, the fates show which dead letters were replayed. Rows that are due stay due.
 func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
 	o.Verb = cmp.Or(o.Verb, admin.Retry)
-	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}
+	r := &replayRun{Replay: o, box: b, letters: letters, blockedLanes: map[string]int64{}, credit: 1, creditAddedAt: time.Now(), lastEnded: time.Now()}
 	for i := range letters {
 		if l := &letters[i]; l.Number > 0 && l.Prediction != FateApplied {
 			l.Happened = l.Prediction
 		}
 	}
 	err := r.run(ctx)
-	for _, i := range r.open {
+	for _, i := range r.dueLetters {
 		r.letters[i].Happened = FateLeft
 		r.letters[i].Why = "it is due now, and no consumer has processed it yet"
 	}
@@ -100,13 +100,13 @@ func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, 
 	return letters, err
 }
 
-func (r *replaying) run(ctx context.Context) error {
+func (r *replayRun) run(ctx context.Context) error {
 	for {
 		began, more, err := r.begin(ctx)
 		if err != nil {
 			return err
 		}
-		if len(r.open) == 0 && !more {
+		if len(r.dueLetters) == 0 && !more {
 			return nil
 		}
 		if began > 0 || r.Work != nil {
@@ -114,7 +114,7 @@ func (r *replaying) run(ctx context.Context) error {
 				return err
 			}
 		}
-		ended, err := r.look(ctx)
+		ended, err := r.checkDue(ctx)
 		if err != nil {
 			return err
 		}
@@ -128,14 +128,14 @@ func (r *replaying) run(ctx context.Context) error {
 
 // begin retries the dead letters that no earlier dead letter blocks. The result more is true if dead letters
 // remain.
-func (r *replaying) begin(ctx context.Context) (began int, more bool, err error) {
+func (r *replayRun) begin(ctx context.Context) (began int, more bool, err error) {
 	r.fill()
 	busy := map[string]bool{}
-	for _, i := range r.open {
-		mark(busy, r.letters[i].lanes)
+	for _, i := range r.dueLetters {
+		markBusy(busy, r.letters[i].lanes)
 	}
 	isOpen := map[int]bool{}
-	for _, i := range r.open {
+	for _, i := range r.dueLetters {
 		isOpen[i] = true
 	}
 	for i := range r.letters {
@@ -143,17 +143,17 @@ func (r *replaying) begin(ctx context.Context) (began int, more bool, err error)
 		if l.Number == 0 || l.Happened != "" || isOpen[i] {
 			continue
 		}
-		if behind := r.behind(l); behind != 0 {
+		if behind := r.blockingRow(l); behind != 0 {
 			l.Happened, l.Why = FateWaits, fmt.Sprintf("row %d of the same key or identity waits before it; start the command again when that row has ended", behind)
 			continue
 		}
-		free := !marked(busy, l.lanes)
-		mark(busy, l.lanes)
-		if !free || len(r.open) >= mostOpen || r.credit < 1 {
+		free := !isAnyBusy(busy, l.lanes)
+		markBusy(busy, l.lanes)
+		if !free || len(r.dueLetters) >= mostOpen || r.credit < 1 {
 			more = true
 			continue
 		}
-		if err := r.due(ctx, i); err != nil {
+		if err := r.retryLetter(ctx, i); err != nil {
 			return began, true, err
 		}
 		began++
@@ -162,35 +162,35 @@ func (r *replaying) begin(ctx context.Context) (began int, more bool, err error)
 }
 
 // fill adds credit for the elapsed time, up to the credit of two intervals.
-func (r *replaying) fill() {
+func (r *replayRun) fill() {
 	now := time.Now()
 	if r.Rate <= 0 {
 		r.credit = mostOpen
 		return
 	}
 	most := max(1, r.Rate*2*lookAgain.Seconds())
-	r.credit = min(most, r.credit+r.Rate*now.Sub(r.filled).Seconds())
-	r.filled = now
+	r.credit = min(most, r.credit+r.Rate*now.Sub(r.creditAddedAt).Seconds())
+	r.creditAddedAt = now
 }
 
-// The method "behind" returns the row that blocks the dead letter's lane for longer than the replay waits, or
+// blockingRow returns the row that blocks the dead letter's lane for longer than the replay waits, or
 // 0 if no lane of the dead letter is blocked.
-func (r *replaying) behind(l *Letter) int64 {
+func (r *replayRun) blockingRow(l *Letter) int64 {
 	for _, lane := range l.lanes {
-		if n := r.held[lane]; n != 0 {
+		if n := r.blockedLanes[lane]; n != 0 {
 			return n
 		}
 	}
 	return 0
 }
 
-func mark(busy map[string]bool, lanes []string) {
+func markBusy(busy map[string]bool, lanes []string) {
 	for _, lane := range lanes {
 		busy[lane] = true
 	}
 }
 
-func marked(busy map[string]bool, lanes []string) bool {
+func isAnyBusy(busy map[string]bool, lanes []string) bool {
 	for _, lane := range lanes {
 		if busy[lane] {
 			return true
@@ -199,48 +199,48 @@ func marked(busy map[string]bool, lanes []string) bool {
 	return false
 }
 
-// due retries one dead letter.
-func (r *replaying) due(ctx context.Context, i int) error {
+// retryLetter retries one dead letter.
+func (r *replayRun) retryLetter(ctx context.Context, i int) error {
 	l := &r.letters[i]
 	r.credit--
-	r.at(BeforeRequeue)
+	r.reachPoint(BeforeRequeue)
 	err := r.requeue(ctx, l)
-	r.at(AfterRequeue)
+	r.reachPoint(AfterRequeue)
 	switch {
 	case err == nil || errors.Is(err, admin.ErrDueAlready):
-		r.failed = 0
-		r.open = append(r.open, i)
+		r.failureCount = 0
+		r.dueLetters = append(r.dueLetters, i)
 		return nil
 	case !errors.Is(err, semel.ErrChanged) && !errors.Is(err, semel.ErrState) && !errors.Is(err, semel.ErrConflict):
-		return r.notDue(ctx, l, err)
+		return r.handleFailedRetry(ctx, l, err)
 	}
 	return r.box.refusedNow(ctx, l, err)
 }
 
-// notDue handles a failed retry, for instance because of a lock on the row. notDue leaves out the dead letter
+// handleFailedRetry handles a failed retry, for instance because of a lock on the row. notDue leaves out the dead letter
 // and the later dead letters of its lanes, and the replay continues with other dead letters. notDue returns
 // an error if the store cannot be read either, or after too many failures.
-func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
+func (r *replayRun) handleFailedRetry(ctx context.Context, l *Letter, why error) error {
 	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
-	if r.failed++; r.failed == mostFailed {
+	if r.failureCount++; r.failureCount == mostFailed {
 		return why
 	}
-	if _, err := r.box.standing(ctx, []int64{l.Number}); err != nil {
+	if _, err := r.box.readRows(ctx, []int64{l.Number}); err != nil {
 		return errors.Join(why, err)
 	}
-	l.Happened, l.Why = FateLeft, plain(why)
+	l.Happened, l.Why = FateLeft, errorText(why)
 	for _, lane := range l.lanes {
-		r.held[lane] = l.Number
+		r.blockedLanes[lane] = l.Number
 	}
 	return nil
 }
 
 // requeue retries a row. If the row's revision changes because a redelivery was counted on the row, requeue
 // tries again.
-func (r *replaying) requeue(ctx context.Context, l *Letter) error {
+func (r *replayRun) requeue(ctx context.Context, l *Letter) error {
 	act := store.Act{Verb: r.Verb.Recorded(), Who: r.Who, Why: r.Why, Row: l.Number}
 	for tries := 0; ; tries++ {
-		rows, err := r.box.standing(ctx, []int64{l.Number})
+		rows, err := r.box.readRows(ctx, []int64{l.Number})
 		if err != nil {
 			return err
 		}
@@ -256,25 +256,25 @@ func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 		}
 		err = errors.Join(r.box.Requeuer.Requeue(ctx, act, row.Seen())...)
 		if errors.Is(err, admin.ErrDueAlready) {
-			l.seen = row.Revision
+			l.dueRevision = row.Revision
 		}
-		if !errors.Is(err, semel.ErrChanged) || tries == changes {
+		if !errors.Is(err, semel.ErrChanged) || tries == maxChanges {
 			return err
 		}
 	}
 }
 
-func (r *replaying) at(p ReplayPoint) {
+func (r *replayRun) reachPoint(p ReplayPoint) {
 	if r.At != nil {
 		r.At(p)
 	}
 }
 
 // work processes the due rows, consumer by consumer.
-func (r *replaying) work(ctx context.Context) error {
+func (r *replayRun) work(ctx context.Context) error {
 	numbers := map[string][]int64{}
 	var names []string
-	for _, i := range r.open {
+	for _, i := range r.dueLetters {
 		l := &r.letters[i]
 		if numbers[l.Consumer] == nil {
 			names = append(names, l.Consumer)
@@ -291,45 +291,45 @@ func (r *replaying) work(ctx context.Context) error {
 			r.Rouse(ctx, name)
 		}
 	}
-	r.at(AfterWork)
+	r.reachPoint(AfterWork)
 	return nil
 }
 
-// The method look reads the due rows and returns the number of rows that have ended.
-func (r *replaying) look(ctx context.Context) (ended int, err error) {
-	numbers := make([]int64, len(r.open))
-	for k, i := range r.open {
+// checkDue reads the due rows and returns the number of rows that have ended.
+func (r *replayRun) checkDue(ctx context.Context) (ended int, err error) {
+	numbers := make([]int64, len(r.dueLetters))
+	for k, i := range r.dueLetters {
 		numbers[k] = r.letters[i].Number
 	}
-	rows, err := r.box.standing(ctx, numbers)
+	rows, err := r.box.readRows(ctx, numbers)
 	if err != nil {
 		return 0, err
 	}
 	var open []int
-	for _, i := range r.open {
+	for _, i := range r.dueLetters {
 		l := &r.letters[i]
 		row, found := rows[l.Number]
 		if !found {
-			if err := r.box.gone(ctx, l); err != nil {
+			if err := r.box.setRemovedResult(ctx, l); err != nil {
 				return 0, err
 			}
 			continue
 		}
-		fate, why, over := happened(row, patience)
-		if !over || row.Revision == l.seen {
+		fate, why, over := replayResult(row, maxRetryDelay)
+		if !over || row.Revision == l.dueRevision {
 			open = append(open, i)
 			continue
 		}
 		l.Happened, l.Why = fate, why
 		if fate == FateWaits {
 			for _, lane := range l.lanes {
-				r.held[lane] = l.Number
+				r.blockedLanes[lane] = l.Number
 			}
 		}
 	}
-	ended = len(r.open) - len(open)
-	if r.open = open; ended > 0 {
-		r.ended = time.Now()
+	ended = len(r.dueLetters) - len(open)
+	if r.dueLetters = open; ended > 0 {
+		r.lastEnded = time.Now()
 		if r.Progress != nil {
 			r.Progress(r.letters)
 		}
@@ -338,12 +338,12 @@ func (r *replaying) look(ctx context.Context) (ended int, err error) {
 }
 
 // wait waits for a short time. wait calls Alone once if no consumer processes the rows.
-func (r *replaying) wait(ctx context.Context) error {
-	if !r.told && len(r.open) > 0 && time.Since(r.ended) > alone && r.Alone != nil {
-		r.told = true
+func (r *replayRun) wait(ctx context.Context) error {
+	if !r.aloneReported && len(r.dueLetters) > 0 && time.Since(r.lastEnded) > noWorkerTimeout && r.Alone != nil {
+		r.aloneReported = true
 		r.Alone()
 	}
-	if r.Work != nil && len(r.open) > 0 {
+	if r.Work != nil && len(r.dueLetters) > 0 {
 		return pause(ctx, 5*lookAgain) // another process has claimed the remaining rows
 	}
 	return pause(ctx, lookAgain)

@@ -25,7 +25,7 @@ func TestConcurrentReplays(t *testing.T) {
 	t.Run("trap_T45_a_letter_and_its_live_copies_have_one_effect", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 30, 5)
-		s.mend(t)
+		s.repairHandler(t)
 		var live sync.WaitGroup
 		for range 3 {
 			live.Go(func() {
@@ -34,7 +34,7 @@ func TestConcurrentReplays(t *testing.T) {
 				}
 			})
 		}
-		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		done, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 		live.Wait()
 		if err != nil || tally(done, predictedFate) != "30 applied" || tally(done, actualFate) != "30 applied" {
 			t.Errorf("%s; %s; %v", tally(done, predictedFate), tally(done, actualFate), err)
@@ -44,7 +44,7 @@ func TestConcurrentReplays(t *testing.T) {
 	t.Run("trap_T47_of_two_operators_who_replay_at_once_each_letter_is_replayed_once", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 30, 5)
-		s.mend(t)
+		s.repairHandler(t)
 		var both []*exec.Cmd
 		for range 2 {
 			both = append(both, replayOrder{Path: s.path, Lease: lease}.start(t))
@@ -120,12 +120,12 @@ func TestAKilledReplayCanBeContinued(t *testing.T) {
 			t.Run(fmt.Sprintf("trap_T47_killed_%s_%d_it_goes_on_where_it_stood", strings.ReplaceAll(string(point), " ", "_"), after), func(t *testing.T) {
 				s := newLetters(t)
 				s.letters(t, 12, 3)
-				s.mend(t)
+				s.repairHandler(t)
 				replayOrder{Path: s.path, Death: point, After: after, Lease: lease}.wantDeath(t)
 				if _, err := s.db.Exec("delete from semel_keys"); err != nil { // delete the lease of the killed process, as if the lease had expired
 					t.Fatal(err)
 				}
-				done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+				done, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 				if err != nil || tally(done, actualFate) != tally(done, predictedFate) {
 					t.Errorf("%s; %s; %v", tally(done, predictedFate), tally(done, actualFate), err)
 				}
@@ -141,9 +141,9 @@ func TestTheIntentsOfADeadLetter(t *testing.T) {
 		m := message("m0", "k", "{}")
 		m.Attributes.Type = "invoiced"
 		s.deliver(t, m)
-		s.mend(t)
+		s.repairHandler(t)
 		replayOrder{Path: s.path, Death: AfterWork, Lease: 3 * time.Second}.wantDeath(t)
-		if _, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil {
+		if _, err := s.replayAll(t.Context(), replayOrder{Lease: lease}); err != nil {
 			t.Fatal(err)
 		}
 		sent := 0
@@ -173,8 +173,8 @@ func TestAnEditThatIsKilledIsDoneOnce(t *testing.T) {
 			if err != nil || e != nil || len(edits) != 1 || len(acts) != 1 || string(edits[0].Was) != `{"n":0}` {
 				t.Errorf("edits %+v, acts %+v: %v, %v", edits, acts, err, e)
 			}
-			s.mend(t)
-			if _, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil {
+			s.repairHandler(t)
+			if _, err := s.replayAll(t.Context(), replayOrder{Lease: lease}); err != nil {
 				t.Fatal(err)
 			}
 			s.letters(t, 1, 1) // deliver a copy of the original message
@@ -207,16 +207,16 @@ func TestAnEditFailsIfThePayloadHasChanged(t *testing.T) {
 	})
 }
 
-// The type stubborn is a store that rejects retries of some rows.
-type stubborn struct {
+// rejectingStore is a store that rejects retries of some rows.
+type rejectingStore struct {
 	admin.Requeuer
-	not map[int64]bool
+	rejected map[int64]bool
 }
 
-func (s stubborn) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+func (s rejectingStore) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	var errs []error
 	for _, r := range rows {
-		if s.not[r.Number] {
+		if s.rejected[r.Number] {
 			errs = append(errs, errors.New("canceling statement due to lock timeout"))
 			continue
 		}
@@ -226,16 +226,16 @@ func (s stubborn) Requeue(ctx context.Context, a store.Act, rows ...store.RowRev
 }
 
 func TestAReplayOfALockedRow(t *testing.T) {
-	replay := func(t *testing.T, not ...int64) (*letterShop, []Letter, error) {
+	replay := func(t *testing.T, not ...int64) (*letterStore, []Letter, error) {
 		s := newLetters(t)
 		s.letters(t, 6, 2)
-		s.mend(t)
-		held := stubborn{s.box.Requeuer, map[int64]bool{}}
+		s.repairHandler(t)
+		held := rejectingStore{s.box.Requeuer, map[int64]bool{}}
 		for _, n := range not {
-			held.not[n] = true
+			held.rejected[n] = true
 		}
 		s.box.Requeuer = held
-		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		done, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 		return s, done, err
 	}
 	t.Run("G4_is_left_with_those_behind_it_and_the_others_are_replayed", func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestAReplayOfARowThatIsRemovedMeanwhile(t *testing.T) {
 		t.Helper()
 		s := newLetters(t)
 		s.letters(t, 1, 1)
-		s.mend(t)
+		s.repairHandler(t)
 		s.worker = func(ctx context.Context, numbers []int64) error {
 			if err := s.work(ctx, "", numbers); err != nil {
 				return err
@@ -268,7 +268,7 @@ func TestAReplayOfARowThatIsRemovedMeanwhile(t *testing.T) {
 			_, err := s.db.ExecContext(ctx, then+"; delete from semel_inbox")
 			return err
 		}
-		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		done, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 		if err != nil || len(done) != 1 {
 			t.Fatalf("%+v, %v", done, err)
 		}
@@ -294,7 +294,7 @@ func TestAReplayOfARowThatIsRemovedMeanwhile(t *testing.T) {
 	t.Run("G4_is_told_as_its_marker_says_to_who_came_too_late", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 2, 2)
-		s.mend(t)
+		s.repairHandler(t)
 		letters, err := s.predict(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -311,8 +311,8 @@ func TestAReplayOfARowThatIsRemovedMeanwhile(t *testing.T) {
 	})
 }
 
-// The method dies returns a function that kills this process at the crash point of the replayOrder.
-func (o replayOrder) dies() func(ReplayPoint) {
+// killFunc returns a function that kills this process at the crash point of the replayOrder.
+func (o replayOrder) killFunc() func(ReplayPoint) {
 	met := 0
 	return func(p ReplayPoint) {
 		if p != o.Death {

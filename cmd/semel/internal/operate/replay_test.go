@@ -37,18 +37,18 @@ type replayOrder struct {
 	Body string
 }
 
-// The constant ordered is the environment variable that passes the replayOrder to the child process.
-const ordered = "SEMEL_REPLAY_ORDER"
+// replayOrderVariable is the environment variable that passes the replayOrder to the child process.
+const replayOrderVariable = "SEMEL_REPLAY_ORDER"
 
 func TestMain(m *testing.M) {
-	text, child := os.LookupEnv(ordered)
+	text, child := os.LookupEnv(replayOrderVariable)
 	if !child {
 		os.Exit(m.Run())
 	}
 	var o replayOrder
 	err := json.Unmarshal([]byte(text), &o)
 	if err == nil {
-		err = o.live()
+		err = o.execute()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// The method live executes the replayOrder in this process.
-func (o replayOrder) live() error {
+// execute executes the replayOrder in this process.
+func (o replayOrder) execute() error {
 	s, err := openLetters(o.Path)
 	if err != nil {
 		return err
@@ -66,17 +66,17 @@ func (o replayOrder) live() error {
 	if o.Body != "" {
 		return s.edit(context.Background(), o)
 	}
-	_, err = s.replay(context.Background(), o)
+	_, err = s.replayAll(context.Background(), o)
 	return err
 }
 
 // edit edits row 1, unless the row already has the new body.
-func (s *letterShop) edit(ctx context.Context, o replayOrder) error {
+func (s *letterStore) edit(ctx context.Context, o replayOrder) error {
 	r, err := s.box.Editable(ctx, 1)
 	if err != nil || string(r.Message.Body) == o.Body {
 		return err
 	}
-	return s.box.Edit(ctx, r, Editing{Body: []byte(o.Body), Who: "ann", Why: "wrong", At: o.dies()})
+	return s.box.Edit(ctx, r, Editing{Body: []byte(o.Body), Who: "ann", Why: "wrong", At: o.killFunc()})
 }
 
 // start starts a child process with this replayOrder.
@@ -87,15 +87,15 @@ func (o replayOrder) start(t *testing.T) *exec.Cmd {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), os.Args[0])
-	c.Env, c.Stderr = append(os.Environ(), ordered+"="+string(text)), os.Stderr
+	c.Env, c.Stderr = append(os.Environ(), replayOrderVariable+"="+string(text)), os.Stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// letterShop is a test database with a consumer. The consumer's messages fail until the cause is fixed.
-type letterShop struct {
+// letterStore is a test database with a consumer. The consumer's messages fail until the cause is fixed.
+type letterStore struct {
 	path  string
 	db    *sql.DB
 	store *sqlstore.Store
@@ -104,7 +104,7 @@ type letterShop struct {
 	worker func(ctx context.Context, numbers []int64) error
 }
 
-func openLetters(path string) (*letterShop, error) {
+func openLetters(path string) (*letterStore, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=journal_mode(wal)")
 	if err != nil {
 		return nil, err
@@ -114,10 +114,10 @@ func openLetters(path string) (*letterShop, error) {
 		return nil, err
 	}
 	box := Box{Store: "shop", Inbox: store, Requeuer: store, Editor: store, Markers: store, Lines: store}
-	return &letterShop{path: path, db: db, store: store, box: box}, nil
+	return &letterStore{path: path, db: db, store: store, box: box}, nil
 }
 
-func newLetters(t *testing.T) *letterShop {
+func newLetters(t *testing.T) *letterStore {
 	t.Helper()
 	s, err := openLetters(filepath.Join(t.TempDir(), "shop.db"))
 	if err != nil {
@@ -136,9 +136,9 @@ func newLetters(t *testing.T) *letterShop {
 }
 
 // consumer returns a consumer that uses the test database.
-func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
+func (s *letterStore) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
-func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx], error) {
+func (s *letterStore) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx], error) {
 	outputs, err := consumer.NewIntents(s.store)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func message(id, key, body string) *semel.Message {
 }
 
 // deliver delivers messages to the consumer, one after the other.
-func (s *letterShop) deliver(t *testing.T, all ...*semel.Message) {
+func (s *letterStore) deliver(t *testing.T, all ...*semel.Message) {
 	t.Helper()
 	c, err := s.consumer()
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *letterShop) deliver(t *testing.T, all ...*semel.Message) {
 	}
 }
 
-func (s *letterShop) mend(t *testing.T) {
+func (s *letterStore) repairHandler(t *testing.T) {
 	t.Helper()
 	if _, err := s.db.Exec("insert into mended values (1)"); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func (s *letterShop) mend(t *testing.T) {
 }
 
 // predict returns the predicted fates of all dead letters.
-func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
+func (s *letterStore) predict(ctx context.Context) ([]Letter, error) {
 	numbers, err := s.box.Letters(ctx, store.RowFilter{States: []store.RowState{store.StateParked, store.StateDeadLettered}}, "")
 	if err != nil {
 		return nil, err
@@ -197,8 +197,8 @@ func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
 	return s.box.Preview(ctx, admin.Retry, numbers, nil)
 }
 
-// The method replay calls TakeTurn, and then replays all dead letters in this process.
-func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Letter, err error) {
+// replayAll calls TakeTurn, and then replays all dead letters in this process.
+func (s *letterStore) replayAll(ctx context.Context, o replayOrder) (letters []Letter, err error) {
 	ctx, turn, err := TakeTurn(ctx, s.store, []string{"billing"}, o.Lease, func(string) {})
 	if err != nil {
 		return nil, err
@@ -211,10 +211,10 @@ func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Lette
 	if s.worker != nil {
 		work = func(ctx context.Context, _ string, numbers []int64) error { return s.worker(ctx, numbers) }
 	}
-	return s.box.Replay(ctx, letters, Replay{Who: "ann", Why: "mended", Work: work, At: o.dies()})
+	return s.box.Replay(ctx, letters, Replay{Who: "ann", Why: "mended", Work: work, At: o.killFunc()})
 }
 
-func (s *letterShop) work(ctx context.Context, _ string, numbers []int64) error {
+func (s *letterStore) work(ctx context.Context, _ string, numbers []int64) error {
 	c, err := s.consumer()
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (s *letterShop) work(ctx context.Context, _ string, numbers []int64) error 
 }
 
 // effects returns the ids of the effects, in order.
-func (s *letterShop) effects(t *testing.T, where string) (ids []string) {
+func (s *letterStore) effects(t *testing.T, where string) (ids []string) {
 	t.Helper()
 	rows, err := s.db.Query("select id from effects where " + where + " order by number")
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *letterShop) effects(t *testing.T, where string) (ids []string) {
 }
 
 // wantOnce checks that each of n messages has exactly one effect and one recorded retry.
-func (s *letterShop) wantOnce(t *testing.T, n int) {
+func (s *letterStore) wantOnce(t *testing.T, n int) {
 	t.Helper()
 	ids := s.effects(t, "true")
 	if distinct := slices.Compact(slices.Sorted(slices.Values(ids))); len(ids) != n || len(distinct) != n {
@@ -254,7 +254,7 @@ func (s *letterShop) wantOnce(t *testing.T, n int) {
 }
 
 // letters delivers and parks n messages that share the given number of keys.
-func (s *letterShop) letters(t *testing.T, n, keys int) {
+func (s *letterStore) letters(t *testing.T, n, keys int) {
 	t.Helper()
 	for i := range n {
 		s.deliver(t, message(fmt.Sprint("m", i), fmt.Sprint("k", i%keys), fmt.Sprintf(`{"n":%d}`, i)))
@@ -285,8 +285,8 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	t.Run("trap_19_replayed_twice_it_has_one_effect_under_its_identity", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 5, 2)
-		s.mend(t)
-		first, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		s.repairHandler(t)
+		first, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 		if err != nil || tally(first, predictedFate) != "5 applied" || tally(first, actualFate) != "5 applied" {
 			t.Errorf("first: %s, %s, %v", tally(first, predictedFate), tally(first, actualFate), err)
 		}
@@ -300,8 +300,8 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	t.Run("G4_of_one_identity_the_first_content_is_applied_and_the_other_is_in_conflict", func(t *testing.T) {
 		s := newLetters(t)
 		s.deliver(t, message("m0", "k", "first"), message("m0", "k", "other"), message("m1", "k", "x"))
-		s.mend(t)
-		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		s.repairHandler(t)
+		done, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 		if want := "2 applied, 1 conflict"; err != nil || tally(done, predictedFate) != want || tally(done, actualFate) != want {
 			t.Errorf("%s; %s; %v", tally(done, predictedFate), tally(done, actualFate), err)
 		}
@@ -312,7 +312,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	t.Run("law_8_of_one_key_the_oldest_is_replayed_first_and_the_next_behind_it", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 40, 4)
-		s.mend(t)
+		s.repairHandler(t)
 		s.worker = func(ctx context.Context, numbers []int64) error { // the worker processes rows in reverse order
 			for _, n := range slices.Backward(numbers) {
 				if err := s.work(ctx, "", []int64{n}); err != nil {
@@ -321,7 +321,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 			}
 			return nil
 		}
-		if done, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil || tally(done, actualFate) != "40 applied" {
+		if done, err := s.replayAll(t.Context(), replayOrder{Lease: lease}); err != nil || tally(done, actualFate) != "40 applied" {
 			t.Fatal(tally(done, actualFate), err)
 		}
 		for k := range 4 {
@@ -337,7 +337,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	t.Run("law_8_what_waits_for_long_is_overtaken_by_none_of_its_key", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 3, 2) // the third message has the same key as the first message
-		s.mend(t)
+		s.repairHandler(t)
 		s.worker = func(ctx context.Context, numbers []int64) error {
 			const later = "update semel_inbox set due_at = due_at + 3600000 where number = 1 and due_at <= changed_at + 1000"
 			if _, err := s.db.ExecContext(ctx, later); err != nil {
@@ -348,7 +348,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 			}
 			return nil
 		}
-		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		done, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 		if err != nil || tally(done, actualFate) != "1 applied, 2 waits" || !strings.Contains(done[2].Why, "row 1 of the same key") {
 			t.Errorf("%s, %+v, %v", tally(done, actualFate), done, err)
 		}
@@ -359,7 +359,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	t.Run("G4_what_fails_again_is_told_and_stays_where_it_was", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 3, 1)
-		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		done, err := s.replayAll(t.Context(), replayOrder{Lease: lease})
 		if err != nil || tally(done, actualFate) != "3 failed again" || !done[0].Changed() || done[0].OK() {
 			t.Errorf("%s, %v", tally(done, actualFate), err)
 		}
@@ -370,7 +370,7 @@ func TestAReplayMatchesItsPrediction(t *testing.T) {
 	t.Run("G4_no_more_become_due_in_a_second_than_were_asked_for", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 6, 6)
-		s.mend(t)
+		s.repairHandler(t)
 		letters, err := s.predict(t.Context())
 		if err != nil {
 			t.Fatal(err)

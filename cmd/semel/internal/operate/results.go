@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ending returns the result of a retry according to the row's state.
-func ending(r store.StoredRow) (result, why string) {
+// retryResult returns the result of a retry according to the row's state.
+func retryResult(r store.StoredRow) (result, why string) {
 	switch r.State {
 	case store.StateCompleted:
 		return Done, ""
@@ -48,26 +48,26 @@ func (o Order) undo(row store.StoredRow) admin.Verb {
 	return ""
 }
 
-// The method "after" returns the result of a command for its error err. If err is nil, the result is none.
-func (r Result) after(err error, none string) Result {
+// withError returns the result of a command for its error err. If err is nil, the result is none.
+func (r Result) withError(err error, none string) Result {
 	if err == nil {
 		r.Result = none
 		return r
 	}
-	if errors.Is(err, admin.ErrDueAlready) && r.was != store.StateReceived { // the row already has the requested state
+	if errors.Is(err, admin.ErrDueAlready) && r.previousState != store.StateReceived { // the row already has the requested state
 		r.Result, r.Error = Due, "it was due before; nothing is recorded"
 		return r
 	}
 	r.Result, r.Error = resultOf(err), plainOf(r.Number, err)
 	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
 		then := "discard this row"
-		if r.was == store.StateDiscarded {
+		if r.previousState == store.StateDiscarded {
 			then = "leave this row discarded"
 		}
-		r.Error += whichIsRight + then
+		r.Error += conflictAdvice + then
 	}
 	return r
 }
 
-// whichIsRight starts the advice about a conflict.
-const whichIsRight = "; find out from the producer which content is right; if it is this one, correct the effect by hand; then "
+// conflictAdvice starts the advice about a conflict.
+const conflictAdvice = "; find out from the producer which content is right; if it is this one, correct the effect by hand; then "

@@ -41,7 +41,7 @@ func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
 // transaction. Skip yields the result of the move for each stream.
 func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Seq2[Skipped, error] {
 	return func(yield func(Skipped, error) bool) {
-		held, err := b.held(ctx, o, all)
+		held, err := b.heldRows(ctx, o, all)
 		if err != nil {
 			yield(Skipped{}, err)
 			return
@@ -66,8 +66,8 @@ func keyOf(s admin.StoredStream) streamKey { return streamKey{s.Consumer, s.Sour
 // mostPassed is the maximum number of skipped rows that a result names.
 const mostPassed = 20
 
-// The method held returns the unfinished rows whose versions Skip would skip.
-func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[streamKey][]store.StoredRow, error) {
+// heldRows returns the unfinished rows whose versions Skip would skip.
+func (b Box) heldRows(ctx context.Context, o Skip, all []admin.StoredStream) (map[streamKey][]store.StoredRow, error) {
 	held, streams := map[streamKey][]store.StoredRow{}, map[streamKey]admin.StoredStream{}
 	for _, s := range all {
 		streams[keyOf(s)] = s
@@ -75,7 +75,7 @@ func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[st
 	if len(streams) == 0 {
 		return held, nil
 	}
-	chosen := store.RowFilter{Consumer: o.Filter.Consumer, States: open()}
+	chosen := store.RowFilter{Consumer: o.Filter.Consumer, States: unfinishedStates()}
 	if len(all) == 1 {
 		if o.target(all[0]) <= all[0].Last {
 			return held, nil
@@ -128,7 +128,7 @@ func (b Box) skip(ctx context.Context, o Skip, s admin.StoredStream, held []stor
 	case errors.Is(err, semel.ErrChanged):
 		done.Result, done.Error = Refused, "its version has changed meanwhile; run semel gaps ls and try again"
 	default:
-		done.Result, done.Error = Failed, plain(err)
+		done.Result, done.Error = Failed, errorText(err)
 	}
 	return done
 }

@@ -13,13 +13,13 @@ import (
 
 type streams = admin.Streams
 
-// skipping records the names of moved streams.
-type skipping struct {
+// moveRecorder records the names of moved streams.
+type moveRecorder struct {
 	streams
 	moved []string
 }
 
-func (s *skipping) SkipTo(_ context.Context, of admin.StoredStream, to int64, _ store.Act) error {
+func (s *moveRecorder) SkipTo(_ context.Context, of admin.StoredStream, to int64, _ store.Act) error {
 	s.moved = append(s.moved, fmt.Sprintf("%s/%s to %d", of.Source, of.Name, to))
 	return nil
 }
@@ -41,7 +41,7 @@ func TestASkipNamesTheSkippedRows(t *testing.T) {
 		"G6_none_of_a_source_that_has_no_rows_of_its_own": {[]admin.StoredStream{stream("fair"), stream("mall")}, map[string][]int64{"fair": nil, "mall": {2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			streams := &skipping{}
+			streams := &moveRecorder{}
 			for s, err := range (Box{Store: "shop", Inbox: f, Streams: streams}).Skip(t.Context(), Skip{To: 4, Who: "ann", Why: "lost"}, c.all) {
 				if err != nil || s.Result != Done || !slices.Equal(s.Passed, c.want[s.Source]) {
 					t.Errorf("%s: result %s with passed rows %v, %v; want %v", s.Source, s.Result, s.Passed, err, c.want[s.Source])

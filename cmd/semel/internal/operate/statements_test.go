@@ -17,20 +17,20 @@ import (
 	"modernc.org/sqlite"
 )
 
-// The type counted opens SQLite connections that count all statements, including BEGIN and COMMIT.
-type counted struct {
+// countingConnector opens SQLite connections that count all statements, including BEGIN and COMMIT.
+type countingConnector struct {
 	path string
 	n    *atomic.Int64
 }
 
-func (c counted) Driver() driver.Driver { return &sqlite.Driver{} }
+func (c countingConnector) Driver() driver.Driver { return &sqlite.Driver{} }
 
-func (c counted) Connect(context.Context) (driver.Conn, error) {
+func (c countingConnector) Connect(context.Context) (driver.Conn, error) {
 	conn, err := c.Driver().Open("file:" + c.path + "?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
 	if err != nil {
 		return nil, err
 	}
-	return countedConn{conn.(sqliteConn), c.n}, nil
+	return countingConn{conn.(sqliteConn), c.n}, nil
 }
 
 type sqliteConn interface {
@@ -43,22 +43,22 @@ type sqliteConn interface {
 	driver.SessionResetter
 }
 
-type countedConn struct {
+type countingConn struct {
 	sqliteConn
 	n *atomic.Int64
 }
 
-func (c countedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+func (c countingConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	c.n.Add(2) // count BEGIN, and the later COMMIT or ROLLBACK
 	return c.sqliteConn.BeginTx(ctx, o)
 }
 
-func (c countedConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
+func (c countingConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
 	c.n.Add(1)
 	return c.sqliteConn.ExecContext(ctx, q, args)
 }
 
-func (c countedConn) QueryContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Rows, error) {
+func (c countingConn) QueryContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Rows, error) {
 	c.n.Add(1)
 	return c.sqliteConn.QueryContext(ctx, q, args)
 }
@@ -66,7 +66,7 @@ func (c countedConn) QueryContext(ctx context.Context, q string, args []driver.N
 func TestAnOrderOfAThousandRowsTakesFewStatements(t *testing.T) {
 	const rows, most = 1000, 50
 	var sent atomic.Int64
-	db := sql.OpenDB(counted{filepath.Join(t.TempDir(), "shop.db"), &sent})
+	db := sql.OpenDB(countingConnector{filepath.Join(t.TempDir(), "shop.db"), &sent})
 	defer db.Close()
 	s, err := sqlstore.SQLite(db, sqlstore.Options{})
 	if err == nil {

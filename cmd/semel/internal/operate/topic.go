@@ -133,11 +133,11 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 			return l, nil
 		}
 	}
-	return j.stand(ctx, l)
+	return j.lookUp(ctx, l)
 }
 
-// stand looks up the dead letter's identity in the store.
-func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
+// lookUp looks up the dead letter's identity in the store.
+func (j Joiner) lookUp(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 	marker, marked, err := j.Box.Markers.Marker(ctx, l.key)
 	if err != nil {
 		return l, fmt.Errorf("store %s: dead letter %s: %w", j.Box.Store, l.Place, err)

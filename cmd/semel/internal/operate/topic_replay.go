@@ -18,25 +18,25 @@ type TopicPlan struct {
 	// Letters are the dead letters with predicted fates. Dead letters without a row come first, then dead
 	// letters with a row. Within each part of Letters, the order is by age, oldest first.
 	Letters []Letter
-	// The field unknown has the dead letters that Receive delivers to the consumer, by index in Letters.
-	unknown map[int]TopicLetter
+	// undelivered has the dead letters that Receive delivers to the consumer, by index in Letters.
+	undelivered map[int]TopicLetter
 }
 
 // Receives returns the number of dead letters that have no row and that Receive would deliver.
-func (p *TopicPlan) Receives() int { return len(p.unknown) }
+func (p *TopicPlan) Receives() int { return len(p.undelivered) }
 
 // PlanTopic predicts the fates of a topic's dead letters. The function doubt returns why a dead letter
 // without a row must not be delivered to the consumer, or "" if the dead letter may be delivered.
 func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store.StoredRow) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
-	p := &TopicPlan{unknown: map[int]TopicLetter{}}
+	p := &TopicPlan{undelivered: map[int]TopicLetter{}}
 	firsts := map[int64]int{} // indexes in Letters, by row
 	var numbers []int64
 	taken := map[semel.Key]TopicLetter{}
 	for i, l := range all {
 		if l.Row == 0 {
-			p.nameless(l, taken, doubt)
+			p.addWithoutRow(l, taken, doubt)
 		} else if _, twice := firsts[l.Row]; !twice {
 			firsts[l.Row] = i
 			numbers = append(numbers, l.Row)
@@ -63,7 +63,7 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(store
 // letter is replayed.
 func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
-	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
+	c.Number, c.Place, c.lanes, c.originalRow = 0, again.Place, nil, of.Number
 	c.Why = fmt.Sprintf("a copy of the message at %s, row %d", of.Place, of.Number)
 	if of.Prediction == FateApplied {
 		c.Prediction = FateSkipped
@@ -71,8 +71,8 @@ func copyOf(of Letter, again TopicLetter) Letter {
 	return c
 }
 
-// nameless adds a dead letter without a row to the plan.
-func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, doubt func(TopicLetter) string) {
+// addWithoutRow adds a dead letter without a row to the plan.
+func (p *TopicPlan) addWithoutRow(l TopicLetter, taken map[semel.Key]TopicLetter, doubt func(TopicLetter) string) {
 	plan := Letter{Place: l.Place, Consumer: l.Consumer, ID: l.ID, IDBase64: l.IDBase64, Reason: l.Reason, Prediction: FateRefused, key: l.key}
 	first, again := taken[l.key]
 	switch l.Stands {
@@ -100,7 +100,7 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 			taken[l.key] = l
 		}
 		if why == "" {
-			p.unknown[len(p.Letters)] = l
+			p.undelivered[len(p.Letters)] = l
 		}
 	default:
 		plan.Why = string(l.Stands) + ": " + cmp.Or(l.Why, "it cannot be replayed")
@@ -111,22 +111,22 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 // Receive delivers the dead letters that have no row to the consumer, in a separate run. The delivered
 // messages keep their identities. Receive sets the fates in Letters.
 func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, source.Source) error) error {
-	if len(p.unknown) == 0 {
+	if len(p.undelivered) == 0 {
 		return nil
 	}
 	var order []int
 	for i := range p.Letters {
-		if _, is := p.unknown[i]; is {
+		if _, is := p.undelivered[i]; is {
 			order = append(order, i)
 		}
 	}
 	src := &letterSource{rate: rate}
 	for _, i := range order {
-		d := p.unknown[i].delivery
+		d := p.undelivered[i].delivery
 		d.Handle = i
 		src.all = append(src.all, d)
 	}
-	src.ended = func(i int, s source.Settlement) { b.received(&p.Letters[i], s) }
+	src.onSettled = func(i int, s source.Settlement) { b.setReceivedResult(&p.Letters[i], s) }
 	err := run(ctx, src)
 	for _, i := range order {
 		if e := b.settleReceived(context.WithoutCancel(ctx), &p.Letters[i]); e != nil {
@@ -136,8 +136,8 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 	return err
 }
 
-// The method received sets the fate of a dead letter from the ack or nack of its delivery.
-func (b Box) received(l *Letter, s source.Settlement) {
+// setReceivedResult sets the fate of a dead letter from the ack or nack of its delivery.
+func (b Box) setReceivedResult(l *Letter, s source.Settlement) {
 	switch s.Ending {
 	case source.EndApplied:
 		l.Happened = FateApplied
@@ -191,11 +191,11 @@ func (p *TopicPlan) Copies() {
 	}
 	for i := range p.Letters {
 		l := &p.Letters[i]
-		switch first := firsts[l.copied]; {
+		switch first := firsts[l.originalRow]; {
 		case l.Happened != "":
-		case l.copied > 0 && first == FateApplied:
+		case l.originalRow > 0 && first == FateApplied:
 			l.Happened = FateSkipped
-		case l.copied > 0 && first != "":
+		case l.originalRow > 0 && first != "":
 			l.Happened = first
 		default:
 			l.Happened = l.Prediction

@@ -25,7 +25,7 @@ func recordOf(m *semel.Message, offset int64) kafka.Letter {
 		Delivery: source.Delivery{Message: &copied, Before: source.Unknown}}
 }
 
-func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLetter) {
+func (s *letterStore) join(t *testing.T, letters ...kafka.Letter) (all []TopicLetter) {
 	t.Helper()
 	j := Joiner{Box: s.box, Consumer: "billing", Config: consumer.Config{Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintBody()}}
 	for _, l := range letters {
@@ -39,7 +39,7 @@ func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLet
 }
 
 // receive calls Receive with a consumer that uses the test database.
-func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
+func (s *letterStore) receive(ctx context.Context, p *TopicPlan) error {
 	return s.box.Receive(ctx, p, 0, func(ctx context.Context, src source.Source) error {
 		c, err := s.consumerOf(src)
 		if err != nil {
@@ -49,11 +49,11 @@ func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
 	})
 }
 
-func certain(TopicLetter) string { return "" }
+func noDoubt(TopicLetter) string { return "" }
 
-// The method "every" returns one dead letter for each Standing, and creates the rows and markers that the
+// newLetterPerStanding returns one dead letter for each Standing, and creates the rows and markers that the
 // standings need.
-func (s *letterShop) every(t *testing.T) []kafka.Letter {
+func (s *letterStore) newLetterPerStanding(t *testing.T) []kafka.Letter {
 	t.Helper()
 	id := func(id string) *semel.Message { return message(id, "k", `{"id":"`+id+`"}`) }
 	s.deliver(t, id("aside"), id("closed"), id("waits"))
@@ -72,7 +72,7 @@ func (s *letterShop) every(t *testing.T) []kafka.Letter {
 			t.Fatal(err)
 		}
 	}
-	s.mend(t)
+	s.repairHandler(t)
 	s.deliver(t, id("done"))
 	letters := []kafka.Letter{recordOf(id("aside"), 0), recordOf(id("closed"), 1), recordOf(id("waits"), 2), recordOf(id("done"), 3),
 		recordOf(message("done", "k", "other"), 4), recordOf(id("new"), 5), recordOf(message("", "k", "x"), 6), recordOf(id("x"), 7), recordOf(id("y"), 8), recordOf(id("z"), 9)}
@@ -87,7 +87,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	t.Run("trap_18_none_hides_another_and_each_is_joined_by_its_identity_and_content", func(t *testing.T) {
 		s := newLetters(t)
 		var stands []Standing
-		for _, l := range s.join(t, s.every(t)...) {
+		for _, l := range s.join(t, s.newLetterPerStanding(t)...) {
 			stands = append(stands, l.Stands)
 		}
 		want := []Standing{StandsAside, StandsClosed, StandsDue, StandsDone, StandsOther, StandsUnknown, StandsNameless, StandsForeign, StandsForeign, StandsCut, StandsAside}
@@ -97,7 +97,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	})
 	t.Run("G2_it_is_joined_with_what_stands_in_the_generation_that_is_active", func(t *testing.T) {
 		s := newLetters(t)
-		letters := s.every(t)
+		letters := s.newLetterPerStanding(t)
 		j := Joiner{Box: s.box, Consumer: "billing", Kept: "billing@1", Config: consumer.Config{Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintBody()}}
 		letters[3].Consumer = "billing@1" // dead letters of generation 1 have this consumer name
 		for _, l := range letters[:4] {
@@ -108,7 +108,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	})
 	t.Run("G4_what_becomes_of_each_is_as_it_was_foretold", func(t *testing.T) {
 		s := newLetters(t)
-		p, err := s.box.PlanTopic(t.Context(), s.join(t, s.every(t)...), nil, certain)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, s.newLetterPerStanding(t)...), nil, noDoubt)
 		want := "3 applied, 2 skipped as applied, 1 conflict, 5 refused"
 		if err != nil || tally(p.Letters, predictedFate) != want || p.Receives() != 1 {
 			t.Fatalf("predicted %s, %d to be received: %v", tally(p.Letters, predictedFate), p.Receives(), err)
@@ -128,7 +128,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	})
 	t.Run("trap_20_nothing_is_received_of_which_nobody_knows_whether_it_took_effect", func(t *testing.T) {
 		s := newLetters(t)
-		s.mend(t)
+		s.repairHandler(t)
 		letters := s.join(t, recordOf(message("old", "k", "a"), 1), recordOf(message("new", "k", "b"), 50))
 		kept := time.Date(2026, 1, 2, 3, 4, 30, 0, time.UTC)
 		p, err := s.box.PlanTopic(t.Context(), letters, nil, func(l TopicLetter) string {
@@ -149,8 +149,8 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	})
 	t.Run("trap_T45_of_copies_and_contents_of_one_identity_one_is_received", func(t *testing.T) {
 		s := newLetters(t)
-		s.mend(t)
-		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(message("a", "k", "1"), 1), recordOf(message("a", "k", "1"), 2), recordOf(message("a", "k", "2"), 3)), nil, certain)
+		s.repairHandler(t)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(message("a", "k", "1"), 1), recordOf(message("a", "k", "1"), 2), recordOf(message("a", "k", "2"), 3)), nil, noDoubt)
 		if err == nil {
 			err = s.receive(t.Context(), p)
 		}
@@ -163,7 +163,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 		s := newLetters(t)
 		m := message("a", "k", "1")
 		s.deliver(t, m)
-		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(m, 1), recordOf(m, 2)), nil, certain)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(m, 1), recordOf(m, 2)), nil, noDoubt)
 		if err != nil || tally(p.Letters, predictedFate) != "1 applied, 1 skipped as applied" {
 			t.Fatal(tally(p.Letters, predictedFate), err)
 		}
@@ -176,8 +176,8 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	})
 	t.Run("trap_21_a_live_copy_that_was_first_is_told_as_a_change", func(t *testing.T) {
 		s := newLetters(t)
-		s.mend(t)
-		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(message("a", "k", "1"), 1)), nil, certain)
+		s.repairHandler(t)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(message("a", "k", "1"), 1)), nil, noDoubt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 	})
 	t.Run("law_8_letters_of_one_key_are_received_the_oldest_first", func(t *testing.T) {
 		s := newLetters(t)
-		s.mend(t)
+		s.repairHandler(t)
 		var letters []kafka.Letter
 		var want []string
 		for i := range 30 {
@@ -199,7 +199,7 @@ func TestTheStatusesOfDeadLettersOfATopic(t *testing.T) {
 			want = append(want, fmt.Sprint("m", i))
 		}
 		slices.Reverse(letters)
-		p, err := s.box.PlanTopic(t.Context(), s.join(t, letters...), nil, certain)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, letters...), nil, noDoubt)
 		if err == nil {
 			err = s.receive(t.Context(), p)
 		}

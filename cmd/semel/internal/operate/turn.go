@@ -21,7 +21,7 @@ const TurnLease = 10 * time.Second
 type Turn struct {
 	store  keystore.Store
 	token  store.Token
-	taken  []semel.Key
+	keys   []semel.Key
 	lease  time.Duration
 	stop   context.CancelFunc
 	keeper worker.Group
@@ -42,7 +42,7 @@ func TakeTurn(ctx context.Context, st keystore.Store, consumers []string, lease 
 				return ctx, nil, errors.Join(fmt.Errorf("consumer %s: take a turn to replay: %w", name, err), t.End())
 			}
 			if a.State == keystore.Claimed {
-				t.taken = append(t.taken, key)
+				t.keys = append(t.keys, key)
 				break
 			}
 			if !told {
@@ -71,7 +71,7 @@ func turnOf(consumer string) semel.Key {
 func (t *Turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
 	kept := time.Now()
 	for pause(ctx, t.lease/3) == nil {
-		for _, key := range t.taken {
+		for _, key := range t.keys {
 			switch err := t.store.ExtendKey(ctx, key, t.token, t.lease); {
 			case ctx.Err() != nil:
 				return
@@ -92,13 +92,13 @@ func (t *Turn) End() error {
 	ctx, cancel := context.WithTimeout(context.Background(), t.lease)
 	defer cancel()
 	var errs []error
-	for _, key := range t.taken {
+	for _, key := range t.keys {
 		err := t.store.EndKey(ctx, key, t.token, keystore.Ending{Event: keystore.Forget, Keep: t.lease})
 		if err != nil && !errors.Is(err, store.ErrClaimLost) {
 			errs = append(errs, fmt.Errorf("consumer %s: release the turn to replay: %w", key.Consumer, err))
 		}
 	}
-	t.taken = nil
+	t.keys = nil
 	return errors.Join(errs...)
 }
 

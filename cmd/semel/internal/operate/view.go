@@ -72,8 +72,8 @@ func NewView(st string, r store.StoredRow) View {
 	v.ID, v.IDBase64 = text(r.Key.ID)
 	v.Stream, v.StreamBase64 = text(r.Stream)
 	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == store.StateParked || r.State.Outcome() == store.Waiting)
-	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
-	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, called(r.CalledAt)
+	v.Started, v.Due, v.Claimed = r.Started, timeOrNil(r.DueAt), timeOrNil(r.LockedUntil)
+	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, callTimeOrNil(r.CalledAt)
 	for _, s := range r.Steps {
 		v.Steps, v.LastStep = append(v.Steps, StepView{s.Name, len(s.Output)}), s.Name
 	}
@@ -96,21 +96,21 @@ func (v View) StreamName() string { return nameOf(v.Stream, v.StreamBase64) }
 // KeyName returns the key of the message. A key that is not text is returned in base64.
 func (v View) KeyName() string { return nameOf(v.Key, v.KeyBase64) }
 
-// The function given returns a pointer to t, or nil for the zero time.
-func given(t time.Time) *time.Time {
+// timeOrNil returns a pointer to t, or nil for the zero time.
+func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &t
 }
 
-// The function called returns the time of the first call, or nil if the store does not know the time; see
+// callTimeOrNil returns the time of the first call, or nil if the store does not know the time; see
 // store.StoredRow.CalledAt.
-func called(t time.Time) *time.Time {
+func callTimeOrNil(t time.Time) *time.Time {
 	if t.Unix() == 0 {
 		return nil
 	}
-	return given(t)
+	return timeOrNil(t)
 }
 
 // If JSON can contain the text s, the function returns s in the result plain. If JSON cannot contain s, the

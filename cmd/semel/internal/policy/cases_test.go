@@ -74,8 +74,8 @@ func parse(c policyCase) (*Policy, []shape.Fault) {
 	return Parse("dir/p.yaml", []byte(c.policy()), environment)
 }
 
-// The function lines returns printed faults without the file name.
-func lines(all []shape.Fault) string {
+// faultLines returns printed faults without the file name.
+func faultLines(all []shape.Fault) string {
 	var text []string
 	for _, f := range all {
 		text = append(text, strings.TrimPrefix(f.String(), "dir/p.yaml:"))
@@ -92,14 +92,14 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The function accepted returns valid policies. The field want of a test case has the expected warnings.
-func accepted() []policyCase {
-	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
+// acceptedPolicies returns valid policies. The field want of a test case has the expected warnings.
+func acceptedPolicies() []policyCase {
+	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedPrevious(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
 }
 
-// The function adopts returns the edits that give the policy base a PostgreSQL store and add lines to its
+// withPostgres returns the edits that give the policy base a PostgreSQL store and add lines to its
 // consumer.
-func adopts(lines ...string) []string {
+func withPostgres(lines ...string) []string {
 	return append(inConsumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
 }
 
@@ -109,13 +109,13 @@ func byType(lines ...string) []string {
 	return []string{"    handler:\n" + handler, "    handler:\n      types:\n        " + strings.Join(lines, "\n        ") + "\n"}
 }
 
-const fixed = `"const:shop"`
+const constantSource = `"const:shop"`
 
 func acceptedDedup() []policyCase {
 	return []policyCase{
-		{name: "an adopted table of every column", edits: adopts("dedup: {table: public.processed, columns: {id: message_id, consumer: handler, source: origin, processed_at: at}, values: {handler: old billing, state: 2, done: true}}")},
-		{name: "an adopted table of ids and a constant source", edits: append(adopts("dedup: {table: processed, columns: {id: message_id}}"), `"header:ce-source"`, fixed)},
-		{name: "an adopted table of ids without a source", edits: append(adopts("dedup: {table: processed, columns: {id: message_id}}"), `, source: "header:ce-source"`, "")},
+		{name: "an adopted table of every column", edits: withPostgres("dedup: {table: public.processed, columns: {id: message_id, consumer: handler, source: origin, processed_at: at}, values: {handler: old billing, state: 2, done: true}}")},
+		{name: "an adopted table of ids and a constant source", edits: append(withPostgres("dedup: {table: processed, columns: {id: message_id}}"), `"header:ce-source"`, constantSource)},
+		{name: "an adopted table of ids without a source", edits: append(withPostgres("dedup: {table: processed, columns: {id: message_id}}"), `, source: "header:ce-source"`, "")},
 	}
 }
 
@@ -209,13 +209,13 @@ func acceptedFiles() []policyCase {
 }
 
 func TestPoliciesWithoutFaults(t *testing.T) {
-	for _, c := range accepted() {
+	for _, c := range acceptedPolicies() {
 		t.Run(c.name, func(t *testing.T) {
 			p, faults := parse(c)
 			if len(faults) > 0 {
-				t.Fatalf("faults:\n%s", lines(faults))
+				t.Fatalf("faults:\n%s", faultLines(faults))
 			}
-			if got := lines(p.Warnings); got != c.want {
+			if got := faultLines(p.Warnings); got != c.want {
 				t.Errorf("warnings:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
@@ -226,9 +226,9 @@ func TestPoliciesWithoutFaults(t *testing.T) {
 // accepted policies.
 func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 	for _, ids := range []string{"uuidv7", "ulid", "snowflake"} {
-		p, faults := parse(policyCase{edits: adopts("retention: {keep: 30d, id_time: " + ids + ", daily_partitions: true}")})
+		p, faults := parse(policyCase{edits: withPostgres("retention: {keep: 30d, id_time: " + ids + ", daily_partitions: true}")})
 		if p == nil || !p.Consumers[0].Retention.DailyPartitions || len(p.Warnings) > 0 {
-			t.Errorf("%s: %s", ids, lines(faults))
+			t.Errorf("%s: %s", ids, faultLines(faults))
 		}
 	}
 }
@@ -238,10 +238,10 @@ func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
 func TestPoliciesWithFaults(t *testing.T) {
 	want := sections(read(t, golden))
 	var now strings.Builder
-	for _, c := range refused() {
+	for _, c := range refusedPolicies() {
 		t.Run(c.name, func(t *testing.T) {
 			p, faults := parse(c)
-			got := lines(faults)
+			got := faultLines(faults)
 			fmt.Fprintf(&now, "== %s\n%s\n", c.name, got)
 			if !*update && (got != want[c.name] || p != nil || got == "") {
 				t.Errorf("faults:\n%s\nwant:\n%s", got, want[c.name])

@@ -13,38 +13,38 @@ func check(d *shape.Decoder, p *Policy) {
 	p.checkSources(d)
 	p.checkKeyStores(d)
 	for _, c := range p.Consumers {
-		r := rules{place: place{d, "consumers." + c.Name}, consumer: c, store: p.Store(c.Store)}
-		if d.Faulty(r.at) {
+		r := rules{rulePath: rulePath{d, "consumers." + c.Name}, consumer: c, store: p.Store(c.Store)}
+		if d.Faulty(r.path) {
 			continue
 		}
-		r.references(p)
-		r.sender()
-		r.filter()
-		r.filterCanMatch(p.Source(c.From))
-		r.largest(p.Source(c.From))
-		r.identity()
-		r.strategy()
-		r.lease(p.Source(c.From))
-		r.effect()
-		r.whenDown()
-		r.retention(p.Source(c.From), p.Store(c.Store))
-		r.fingerprint()
-		r.dedup(p)
-		r.version()
-		r.steps()
-		r.inbox()
-		r.keys(p.Source(c.From))
-		r.waits()
-		r.keyStore()
-		r.deadLetters(p.Source(c.From))
-		r.kafka(p.Source(c.From))
-		r.webhooks(p.Source(c.From))
-		r.handler(p.Store(c.Store))
-		r.answers(p, p.Store(c.Store))
-		r.intents(p)
-		r.reEmission(p)
-		r.replay(p.Source(c.From))
-		r.report(r.refusal())
+		r.checkReferences(p)
+		r.checkSender()
+		r.checkFilter()
+		r.checkFilterMatch(p.Source(c.From))
+		r.checkMaxBody(p.Source(c.From))
+		r.checkIdentity()
+		r.checkStrategy()
+		r.checkOutsideCall(p.Source(c.From))
+		r.checkEffect()
+		r.checkStoreDown()
+		r.checkRetention(p.Source(c.From), p.Store(c.Store))
+		r.checkFingerprint()
+		r.checkDedup(p)
+		r.checkVersion()
+		r.checkSteps()
+		r.checkInbox()
+		r.checkKeyLanes(p.Source(c.From))
+		r.checkDurations()
+		r.checkKeyStore()
+		r.checkDeadLetters(p.Source(c.From))
+		r.checkKafka(p.Source(c.From))
+		r.checkWebhookSource(p.Source(c.From))
+		r.checkHandler(p.Store(c.Store))
+		r.checkAnswers(p, p.Store(c.Store))
+		r.checkIntents(p)
+		r.checkReEmission(p)
+		r.checkReplay(p.Source(c.From))
+		r.report(r.configError())
 	}
 	p.checkListen(d)
 	p.checkStandardInput(d)
@@ -61,10 +61,10 @@ func (p *Policy) checkSources(d *shape.Decoder) {
 			d.FaultAt(at+".follow", "standard input cannot be followed: it ends when its writer ends", "remove follow")
 		}
 		if s.Kafka != nil {
-			kafkaRules{place{d, "sources." + s.Name + ".kafka"}, s.Kafka}.check()
+			kafkaRules{rulePath{d, "sources." + s.Name + ".kafka"}, s.Kafka}.check()
 		}
 		if s.Webhook != nil {
-			webhookRules{place{d, "sources." + s.Name + ".webhook"}, s.Webhook}.check()
+			webhookRules{rulePath{d, "sources." + s.Name + ".webhook"}, s.Webhook}.check()
 		}
 	}
 }

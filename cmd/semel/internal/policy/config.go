@@ -26,7 +26,7 @@ func (c *Consumer) Config() consumer.Config {
 		Exclusive:        c.Exclusive,
 		Fingerprint:      c.Fingerprint.fingerprinter(),
 		Strategy:         c.Strategy.kind(),
-		NaturalReason:    c.Strategy.because(),
+		NaturalReason:    c.Strategy.naturalReason(),
 		OnConflict:       c.OnConflict,
 		OnBadIdentity:    c.OnBadIdentity,
 		OnPrecondition:   c.OnPrecondition,
@@ -76,7 +76,7 @@ func (c *Consumer) ParkDeadLetters() {
 		own := *c.Version
 		c.Version = &own
 	}
-	for _, then := range c.ends() {
+	for _, then := range c.actions() {
 		if *then == consumer.ActionDeadLetter {
 			*then = consumer.ActionPark
 		}
@@ -91,10 +91,12 @@ func (v *Version) policy() *consumer.VersionPolicy {
 	if v == nil {
 		return nil
 	}
-	return &consumer.VersionPolicy{By: v.by(), Start: v.Start.Number, FirstSeen: v.Start.FirstSeen, Gap: v.GapDeadline, GapCap: v.GapCap, Missing: v.Missing}
+	return &consumer.VersionPolicy{By: v.identityVersions(), Start: v.Start.Number, FirstSeen: v.Start.FirstSeen, Gap: v.GapDeadline, GapCap: v.GapCap, Missing: v.Missing}
 }
 
-func (v *Version) by() *identity.Versions { return identity.Stream(v.Stream...).At(v.Number) }
+func (v *Version) identityVersions() *identity.Versions {
+	return identity.Stream(v.Stream...).At(v.Number)
+}
 
 // kind returns the strategy. For a business key in addition to another strategy, kind returns the other
 // strategy.
@@ -110,7 +112,7 @@ func (s Strategy) kind() consumer.Strategy {
 	return consumer.StrategyMarker
 }
 
-func (s Strategy) because() string {
+func (s Strategy) naturalReason() string {
 	switch {
 	case s.Natural == nil:
 		return ""
@@ -125,18 +127,18 @@ func (i Identity) identity() identity.Identity {
 	if len(i.ID) == 0 {
 		return nil
 	}
-	return i.selected()
+	return i.selectedIdentity()
 }
 
-func (i Identity) selected() *identity.Selected {
-	of := selected(i.ID, i.Source)
+func (i Identity) selectedIdentity() *identity.Selected {
+	of := newSelectedIdentity(i.ID, i.Source)
 	if i.Trusted {
 		of.Trusted()
 	}
 	return of
 }
 
-func selected(id []string, source string) *identity.Selected {
+func newSelectedIdentity(id []string, source string) *identity.Selected {
 	identity := identity.By(id...)
 	if source != "" {
 		identity = identity.From(source)
@@ -149,7 +151,7 @@ func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	if f == nil {
 		return nil
 	}
-	return &consumer.PreviousIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
+	return &consumer.PreviousIdentity{Identity: newSelectedIdentity(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
 }
 
 // owner returns the types of the consumer's handlers, joined. The types distinguish services that use the

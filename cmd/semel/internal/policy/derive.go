@@ -63,8 +63,8 @@ func (w *Webhook) Config(name string) (webhook.Config, error) {
 	}, err
 }
 
-// The method local reports whether only this machine can reach the address.
-func (w *Webhook) local() bool {
+// isLocal reports whether only this machine can reach the address.
+func (w *Webhook) isLocal() bool {
 	host, _, err := net.SplitHostPort(w.Listen)
 	if err != nil {
 		return false
@@ -73,9 +73,9 @@ func (w *Webhook) local() bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// The method "once" reports whether the source delivers each message only once: webhook requests cannot be
+// deliversOnce reports whether the source delivers each message only once: webhook requests cannot be
 // read again.
-func (s *Source) once() bool { return s != nil && s.Webhook != nil }
+func (s *Source) deliversOnce() bool { return s != nil && s.Webhook != nil }
 
 // Replay says whether a consumer's messages may be replayed.
 type Replay struct {
@@ -104,17 +104,17 @@ func (p *Policy) MayReplay(c *Consumer) *shape.Fault {
 	}
 	at := "consumers." + c.Name + ".replay.allowed"
 	reason, remedy := "without this key, replays are only allowed for an effect of the kind projection, cache or audit_copy without calls", "write replay: {allowed: true}"
-	switch kind, known := c.Effect.known(); {
+	switch kind, known := c.Effect.description(); {
 	case c.Sends():
 		reason, remedy = "this consumer has no source that can be read again", "replay the consumers that write for it"
 	case p.positions[at] != (shape.Position{}):
 		reason, remedy = "it is false", "write true if a replay is harmless"
-	case known && !kind.replayable():
-		reason = fmt.Sprintf("an effect of the kind %s (%s) is only replayed if this key is set", kind.kind, kind.is)
+	case known && !kind.isReplayable():
+		reason = fmt.Sprintf("an effect of the kind %s (%s) is only replayed if this key is set", kind.kind, kind.definition)
 	case known:
 		reason = "a consumer that calls another system is only replayed if this key is set"
 	}
-	if kind, known := c.Effect.known(); known && !kind.replayable() {
+	if kind, known := c.Effect.description(); known && !kind.isReplayable() {
 		remedy += "; a second effect would do this: " + c.Effect.Says
 	}
 	f := p.Fault(at, reason, remedy)

@@ -14,8 +14,8 @@ func ofKind(k EffectKind) []string {
 func acceptedEffects() (all []policyCase) {
 	for _, k := range effectKinds() {
 		edits := ofKind(k.kind)
-		if k.refused[byMarker] != "" {
-			edits = append(edits, called()...)
+		if k.unsuitableGuards[byMarker] != "" {
+			edits = append(edits, withValidHTTP()...)
 		}
 		all = append(all, policyCase{name: "an effect: " + string(k.kind), edits: edits})
 	}
@@ -28,7 +28,7 @@ func refusedEffects() []policyCase {
 	all := []policyCase{
 		{name: "an effect of an unknown kind", edits: ofKind("leger"), shape: true},
 		{name: "an effect elsewhere by a marker", edits: ofKind(External)},
-		{name: "a ledger by calls", edits: append(ofKind(Ledger), called()...)},
+		{name: "a ledger by calls", edits: append(ofKind(Ledger), withValidHTTP()...)},
 		{name: "an effect that says nothing", edits: inConsumer("effect: {kind: cache}"), shape: true},
 		{name: "an effect in a word", edits: inConsumer("effect: ledger"), shape: true},
 		{name: "a ledger without its retention", edits: inConsumer("effect: {kind: ledger, says: it is booked twice}")},
@@ -45,8 +45,8 @@ func TestTheKindOfEffectDecidesWhichStrategiesAreOffered(t *testing.T) {
 		byMarker:      nil,
 		byBusinessKey: {"strategy: marker", "strategy: {business_key: {constraint: payments.id}}"},
 		byNature:      {"strategy: marker", "strategy: {natural: {because: I say so}}", "balance = balance + :amount", "balance = :amount"},
-		byLease:       called(),
-		byAnswer:      with(effects),
+		byLease:       withValidHTTP(),
+		byAnswer:      withHTTPKeys(effects),
 	}
 	refused := 0
 	for _, k := range effectKinds() {
@@ -55,7 +55,7 @@ func TestTheKindOfEffectDecidesWhichStrategiesAreOffered(t *testing.T) {
 				p, faults := parse(policyCase{edits: append(ofKind(k.kind), strategies[g]...)})
 				switch offered := k.offers(g); {
 				case offered == "yes" && (p == nil || p.Consumers[0].Effect.Kind != k.kind):
-					t.Errorf("it is refused: %s", lines(faults))
+					t.Errorf("it is refused: %s", faultLines(faults))
 				case offered != "yes" && p != nil:
 					t.Errorf("the table says %q, and it is accepted", offered)
 				case offered != "yes":

@@ -77,8 +77,8 @@ func TestAConsumerThatSendsAgain(t *testing.T) {
 			"        intents: [{to: mailer, purpose: confirmation}, {to: receipts, purpose: receipt}, {to: charger, purpose: charge}]\n", ""}},
 	} {
 		t.Run("C12_is_refused_"+name, func(t *testing.T) {
-			if _, faults := Parse("semel.yaml", []byte(strings.NewReplacer(is.edits...).Replace(reEmitting)), env); !strings.Contains(lines(faults), is.want) {
-				t.Errorf("%s; want %s", lines(faults), is.want)
+			if _, faults := Parse("semel.yaml", []byte(strings.NewReplacer(is.edits...).Replace(reEmitting)), env); !strings.Contains(faultLines(faults), is.want) {
+				t.Errorf("%s; want %s", faultLines(faults), is.want)
 			}
 		})
 	}
@@ -88,7 +88,7 @@ func TestAConsumerThatSendsAgain(t *testing.T) {
 			"        intents: [{to: mailer, purpose: confirmation}, {to: receipts, purpose: receipt}, {to: charger, purpose: charge}]\n", "").Replace(reEmitting)
 		p, faults := Parse("semel.yaml", []byte(text), env)
 		if len(faults) > 0 || len(p.SenderWindows(p.Consumer("orders"))) != 1 {
-			t.Errorf("%s", lines(faults))
+			t.Errorf("%s", faultLines(faults))
 		}
 	})
 }

@@ -16,8 +16,8 @@ func TestTheEnvironmentIsReadInEveryValue(t *testing.T) {
 			}
 			want, said := parse(with(key.Def))
 			got, faults := parse(with(`"${NONE:-` + key.Def + `}"`))
-			if lines(said) != lines(faults) || !reflect.DeepEqual(want, got) {
-				t.Errorf("%s is read otherwise: %s", key.Name, lines(faults))
+			if faultLines(said) != faultLines(faults) || !reflect.DeepEqual(want, got) {
+				t.Errorf("%s is read otherwise: %s", key.Name, faultLines(faults))
 			}
 		}
 	})
@@ -27,7 +27,7 @@ func TestTheEnvironmentIsReadInEveryValue(t *testing.T) {
 		} {
 			p, faults := parse(policyCase{edits: inConsumer(`fingerprint: "${NONE:-` + text + `}"`)})
 			if p == nil || len(p.Consumers) != 1 || !reflect.DeepEqual(p.Consumers[0].Fingerprint, want) {
-				t.Errorf("%s: %s", text, lines(faults))
+				t.Errorf("%s: %s", text, faultLines(faults))
 			}
 		}
 	})

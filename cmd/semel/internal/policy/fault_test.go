@@ -16,7 +16,7 @@ func TestFaultsOfPackageConsumerUseTheWordsOfAPolicy(t *testing.T) {
 		names = append(names, field.Name)
 	}
 	goNames := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
-	for _, c := range refused() {
+	for _, c := range refusedPolicies() {
 		_, faults := parse(c)
 		for _, f := range faults {
 			if name := goNames.FindString(f.Path + " " + f.Reason + " " + f.Remedy); name != "" {

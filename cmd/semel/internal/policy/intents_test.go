@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// writing is a policy whose handlers by type write the given intents.
-func writing(intents ...string) string {
+// intentPolicy is a policy whose handlers by type write the given intents.
+func intentPolicy(intents ...string) string {
 	types := ""
 	for i, n := range intents {
 		types += "        " + string(rune('a'+i)) + ": {sql: {params: {account: \"body:/account\"}, statements: [insert into a values (:account)], intents: [" + n + "]}}\n"
@@ -33,9 +33,9 @@ func TestIntentsAreToldApart(t *testing.T) {
 		"E1_a_sender_is_there":     {[]string{"{to: mailr, purpose: note}"}, `types["a"].sql.intents[0].to: there is no consumer "mailr"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, faults := Parse("semel.yaml", []byte(writing(c.intents...)), environment)
+			_, faults := Parse("semel.yaml", []byte(intentPolicy(c.intents...)), environment)
 			if c.refused == "" && len(faults) > 0 || c.refused != "" && (len(faults) != 1 || !strings.Contains(faults[0].Error(), c.refused)) {
-				t.Errorf("it says %s", lines(faults))
+				t.Errorf("it says %s", faultLines(faults))
 			}
 		})
 	}

@@ -226,8 +226,8 @@ type AnswerStatement struct {
 // AnswerParam is a parameter whose value comes from the response.
 type AnswerParam sqlhandler.TypedParam
 
-// The method local reports whether the endpoint is on this host.
-func (h *HTTP) local() bool {
+// isLocal reports whether the endpoint is on this host.
+func (h *HTTP) isLocal() bool {
 	u, err := url.Parse(h.URL)
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
 }
@@ -285,21 +285,21 @@ func (p *Publish) destinations(key string) []string {
 	return p.Topics
 }
 
-// The type outside describes the part of a handler that calls another system.
-type outside struct {
-	// The field at is the path of the handler's key, relative to the consumer.
-	at string
+// outsideCall describes the part of a handler that calls another system.
+type outsideCall struct {
+	// path is the path of the handler's key, relative to the consumer.
+	path string
 	// timeout is the maximum duration of one call.
 	timeout time.Duration
 }
 
-// The method outside returns the part of the handler that calls another system; nil if there is none.
-func (h *Handler) outside() *outside {
+// outsideCall returns the part of the handler that calls another system; nil if there is none.
+func (h *Handler) outsideCall() *outsideCall {
 	switch {
 	case h.HTTP != nil:
-		return &outside{"handler.http", h.HTTP.Timeout}
+		return &outsideCall{"handler.http", h.HTTP.Timeout}
 	case h.Kafka != nil:
-		return &outside{"handler.kafka", h.Kafka.Timeout}
+		return &outsideCall{"handler.kafka", h.Kafka.Timeout}
 	}
 	return nil
 }

@@ -189,16 +189,16 @@ const (
 // docs/reference/policy from the table of kinds.
 type effectKind struct {
 	kind EffectKind
-	// The field is contains a short definition of the kind of effect.
-	is string
-	// The field refused maps each guard that does not protect this kind of effect to the reason.
-	refused map[guard]string
-	// If the field stated is true, the policy must set the retention explicitly.
-	stated bool
+	// definition contains a short definition of the kind of effect.
+	definition string
+	// unsuitableGuards maps each guard that does not protect this kind of effect to the reason.
+	unsuitableGuards map[guard]string
+	// If needsRetention is true, the policy must set the retention explicitly.
+	needsRetention bool
 }
 
-// elsewhere is a text: the reason why a transaction cannot protect external effects.
-const elsewhere = "an external effect is not part of a transaction, and happens each time its handler runs"
+// externalReason is a text: the reason why a transaction cannot protect external effects.
+const externalReason = "an external effect is not part of a transaction, and happens each time its handler runs"
 
 // guard is a mechanism that makes an effect happen once. A strategy has one or two guards.
 type guard string
@@ -231,32 +231,32 @@ func (c *Consumer) guard() guard {
 
 func effectKinds() []effectKind {
 	return []effectKind{
-		{kind: Projection, is: "state that can be rebuilt from the messages: a read model, a search index"},
-		{kind: Cache, is: "a copy that may be deleted"},
-		{kind: Entity, is: "the state of a business object, which a message sets"},
-		{kind: AuditCopy, is: "each message is kept unchanged"},
-		{kind: Ledger, is: "each message adds something: an entry, an amount, a quantity", stated: true,
-			refused: map[guard]string{byNature: "each copy adds to a ledger",
+		{kind: Projection, definition: "state that can be rebuilt from the messages: a read model, a search index"},
+		{kind: Cache, definition: "a copy that may be deleted"},
+		{kind: Entity, definition: "the state of a business object, which a message sets"},
+		{kind: AuditCopy, definition: "each message is kept unchanged"},
+		{kind: Ledger, definition: "each message adds something: an entry, an amount, a quantity", needsRetention: true,
+			unsuitableGuards: map[guard]string{byNature: "each copy adds to a ledger",
 				byLease: "a call without an answer is repeated, and adds again unless the other side remembers its key"}},
-		{kind: Intent, is: "a row that requests an action in another system", stated: true,
-			refused: map[guard]string{byNature: "a second row requests the action a second time"}},
-		{kind: Command, is: "a request that may be rejected", stated: true,
-			refused: map[guard]string{
+		{kind: Intent, definition: "a row that requests an action in another system", needsRetention: true,
+			unsuitableGuards: map[guard]string{byNature: "a second row requests the action a second time"}},
+		{kind: Command, definition: "a request that may be rejected", needsRetention: true,
+			unsuitableGuards: map[guard]string{
 				byNature:      "the state may have changed after a command was rejected, and its copy would then be accepted",
 				byBusinessKey: "a rejected command leaves nothing in the table, so its copy may be accepted later",
 			}},
-		{kind: External, is: "something outside the database: a payment, a mail", stated: true,
-			refused: map[guard]string{
-				byMarker:      elsewhere,
-				byBusinessKey: elsewhere,
+		{kind: External, definition: "something outside the database: a payment, a mail", needsRetention: true,
+			unsuitableGuards: map[guard]string{
+				byMarker:      externalReason,
+				byBusinessKey: externalReason,
 				byNature:      "each copy repeats the effect",
 			}},
 	}
 }
 
-// The method known returns the description of the effect's kind. The method returns false if the policy
+// description returns the description of the effect's kind. The method returns false if the policy
 // declares no effect.
-func (e *Effect) known() (effectKind, bool) {
+func (e *Effect) description() (effectKind, bool) {
 	if e != nil {
 		for _, k := range effectKinds() {
 			if k.kind == e.Kind {

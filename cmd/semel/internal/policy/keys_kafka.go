@@ -103,7 +103,7 @@ func startShape() shape.Object[kafka.Start] {
 
 func tlsShape() shape.Object[TLS] {
 	return shape.Object[TLS]{
-		Short: encrypted{},
+		Short: tlsSwitch{},
 		Fields: append(tlsFiles(), shape.Key(shape.Meta{Name: "server_name", Doc: "The name in the server certificates, if it differs from the host."},
 			shape.Word{What: "a host name"}, func(t *TLS) *string { return &t.ServerName }))}
 }
@@ -224,10 +224,10 @@ func (s encryption) Read(d *shape.Decoder, p shape.Place) (*TLS, bool) {
 	return &v, ok
 }
 
-// The type encrypted reads the short form of the key tls: true or false.
-type encrypted struct{ shape.Boolean }
+// tlsSwitch reads the short form of the key tls: true or false.
+type tlsSwitch struct{ shape.Boolean }
 
-func (s encrypted) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {
+func (s tlsSwitch) Read(d *shape.Decoder, p shape.Place) (TLS, bool) {
 	on, ok := s.Boolean.Read(d, p)
 	return TLS{off: !on}, ok
 }

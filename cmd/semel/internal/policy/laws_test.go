@@ -14,49 +14,49 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// The function wants fails the test unless one fault contains all texts of the parameter want.
-func wants(t *testing.T, edits []string, want ...string) {
+// wantFault fails the test unless one fault contains all texts of the parameter want.
+func wantFault(t *testing.T, edits []string, want ...string) {
 	t.Helper()
 	p, faults := parse(policyCase{edits: edits})
 	found := slices.ContainsFunc(faults, func(f shape.Fault) bool {
 		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(f.String(), w) })
 	})
 	if p != nil || !found {
-		t.Errorf("no fault with %q in:\n%s", want, lines(faults))
+		t.Errorf("no fault with %q in:\n%s", want, faultLines(faults))
 	}
 }
 
 func TestWhatIsNoIdentityIsRefusedWithWhyAndWhatToUse(t *testing.T) {
 	t.Run("A3_what_changes_between_copies_is_no_identity", func(t *testing.T) {
 		for _, selector := range []string{"partition", "offset", "topic", "time", "header:traceparent"} {
-			wants(t, []string{`id: "header:ce-id"`, "id: \"" + selector + "\""},
+			wantFault(t, []string{`id: "header:ce-id"`, "id: \"" + selector + "\""},
 				"consumers.billing.identity.id:", "cannot be an identity: ", "use what the producer set once")
-			wants(t, []string{`"header:ce-source"`, `"` + selector + `"`}, "consumers.billing.identity.source:", "cannot be an identity")
+			wantFault(t, []string{`"header:ce-source"`, `"` + selector + `"`}, "consumers.billing.identity.source:", "cannot be an identity")
 		}
 	})
 	t.Run("A3_coordinates_are_refused_inside_a_business_key", func(t *testing.T) {
-		wants(t, []string{`id: "header:ce-id"`, `id: ["body:/order", offset]`}, "13:36: consumers.billing.identity.id[1]:", "cannot be an identity")
+		wantFault(t, []string{`id: "header:ce-id"`, `id: ["body:/order", offset]`}, "13:36: consumers.billing.identity.id[1]:", "cannot be an identity")
 	})
 	t.Run("A3_ids_minted_by_the_consumer_cannot_be_written", func(t *testing.T) {
 		for _, s := range []string{"uuid", "now", "random", "attempt", "const:x"} {
-			wants(t, []string{`id: "header:ce-id"`, `id: "` + s + `"`}, "consumers.billing.identity.id")
+			wantFault(t, []string{`id: "header:ce-id"`, `id: "` + s + `"`}, "consumers.billing.identity.id")
 		}
 	})
 	t.Run("A3_the_brokers_own_id_is_not_available", func(t *testing.T) {
-		wants(t, []string{`{id: "header:ce-id",`, `{broker: redelivery_only, id: "header:ce-id",`}, "identity.broker: this key is known and not yet available")
+		wantFault(t, []string{`{id: "header:ce-id",`, `{broker: redelivery_only, id: "header:ce-id",`}, "identity.broker: this key is known and not yet available")
 	})
 	t.Run("A3_coordinates_are_parameters", func(t *testing.T) {
 		if _, faults := parse(policyCase{edits: []string{`"body:/account"`, "offset"}}); len(faults) > 0 {
-			t.Error(lines(faults))
+			t.Error(faultLines(faults))
 		}
 	})
 }
 
 func TestNoFaultShowsWhatTheEnvironmentHolds(t *testing.T) {
 	t.Run("law_15_no_fault_shows_what_the_environment_holds", func(t *testing.T) {
-		for _, c := range refused() {
-			if _, faults := parse(c); strings.Contains(lines(faults), "hunter2") {
-				t.Errorf("%s:\n%s", c.name, lines(faults))
+		for _, c := range refusedPolicies() {
+			if _, faults := parse(c); strings.Contains(faultLines(faults), "hunter2") {
+				t.Errorf("%s:\n%s", c.name, faultLines(faults))
 			}
 		}
 	})
@@ -64,30 +64,30 @@ func TestNoFaultShowsWhatTheEnvironmentHolds(t *testing.T) {
 
 func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 	t.Run("trap_143_a_policy_pauses_unless_it_says_otherwise", func(t *testing.T) {
-		for _, c := range accepted() {
+		for _, c := range acceptedPolicies() {
 			if p, _ := parse(c); p == nil || p.Consumers[0].FailOpen {
 				t.Errorf("%s does not pause", c.name)
 			}
 		}
 	})
 	t.Run("trap_143_to_go_on_is_refused", func(t *testing.T) {
-		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: the effect is in the store, so nothing can be applied while the store is down")
-		wants(t, called("on_store_down: apply"), "consumers.billing.on_store_down: with lease a message is stored before its call")
-		wants(t, inConsumer("fail_open: true"), "this key is unknown")
+		wantFault(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: the effect is in the store, so nothing can be applied while the store is down")
+		wantFault(t, withValidHTTP("on_store_down: apply"), "consumers.billing.on_store_down: with lease a message is stored before its call")
+		wantFault(t, inConsumer("fail_open: true"), "this key is unknown")
 	})
 }
 
 func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 	t.Run("K1_mark_after_an_outside_effect", func(t *testing.T) {
-		wants(t, []string{"      sql:", "      http: {url: \"http://bank\"}\n      sql:"}, "handler: sql and http exclude each other")
-		wants(t, calls("strategy: marker"), "handler.http: a call is not part of a transaction", "write strategy: lease")
+		wantFault(t, []string{"      sql:", "      http: {url: \"http://bank\"}\n      sql:"}, "handler: sql and http exclude each other")
+		wantFault(t, withHTTP("strategy: marker"), "handler.http: a call is not part of a transaction", "write strategy: lease")
 	})
 	t.Run("K1_memory_as_truth", func(t *testing.T) {
-		wants(t, []string{"sqlite: {path: shop.db}", "memory: {}"}, "stores.shop.memory: this key is unknown")
+		wantFault(t, []string{"sqlite: {path: shop.db}", "memory: {}"}, "stores.shop.memory: this key is unknown")
 		for _, path := range []string{":memory:", "./:memory:", "/var/lib/:memory:"} {
-			wants(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "` + path + `"}`}, "stores.shop.sqlite.path: a database in memory forgets what was applied", "name a file, as shop.db")
+			wantFault(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "` + path + `"}`}, "stores.shop.sqlite.path: a database in memory forgets what was applied", "name a file, as shop.db")
 		}
-		wants(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "file:shop.db?mode=memory"}`}, "path must be a file, not a URI", "write the path alone")
+		wantFault(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "file:shop.db?mode=memory"}`}, "path must be a file, not a URI", "write the path alone")
 		for _, place := range []string{"sqlite::memory:", "sqlite:./:memory:", "sqlite:file::memory:"} {
 			if _, err := Bare(place); err == nil {
 				t.Errorf("%s is a store", place)
@@ -99,52 +99,52 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		if got := p.Consumers[0].Config().Name; got != "billing" {
 			t.Errorf("the scope is %q", got)
 		}
-		wants(t, []string{"  billing:", "  \"\":"}, "a name has 1 to 100 characters")
+		wantFault(t, []string{"  billing:", "  \"\":"}, "a name has 1 to 100 characters")
 	})
 	t.Run("K1_retention_below_the_window", func(t *testing.T) {
-		wants(t, inConsumer("retention: 1s"), "consumers.billing.retention: \"1s\" is out of range")
+		wantFault(t, inConsumer("retention: 1s"), "consumers.billing.retention: \"1s\" is out of range")
 		if p, _ := parse(policyCase{edits: inConsumer("retention: 1h")}); p.Consumers[0].Config().Retention.Keep != time.Hour { // `semel run` compares this retention with the horizon
 			t.Error("the retention is not the policy's")
 		}
 	})
 	t.Run("K1_consumer_minted_ids", func(t *testing.T) {
-		wants(t, []string{`id: "header:ce-id"`, "id: uuid"}, "unknown selector")
+		wantFault(t, []string{`id: "header:ce-id"`, "id: uuid"}, "unknown selector")
 	})
 	t.Run("K1_replay_of_a_side_effect_consumer", func(t *testing.T) {
-		wants(t, called("replay: {allowed: true}"), "consumers.billing.replay.effects: none forbids external effects", "write effects: real if a second call is harmless, or looks: true")
+		wantFault(t, withValidHTTP("replay: {allowed: true}"), "consumers.billing.replay.effects: none forbids external effects", "write effects: real if a second call is harmless, or looks: true")
 	})
 	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
 		inbox := []string{"strategy: marker", "strategy: inbox"}
-		wants(t, append(inbox, inConsumer("ack: after_receipt")...), "consumers.billing.ack: with after_receipt the broker's lag does not show waiting messages", "pending_age")
+		wantFault(t, append(inbox, inConsumer("ack: after_receipt")...), "consumers.billing.ack: with after_receipt the broker's lag does not show waiting messages", "pending_age")
 		if _, faults := parse(policyCase{edits: append(inbox, inConsumer("ack: after_receipt", "alerts: {pending_age: 60s}")...)}); len(faults) > 0 {
-			t.Error(lines(faults))
+			t.Error(faultLines(faults))
 		}
 	})
 	t.Run("K1_duplicate_as_error", func(t *testing.T) {
-		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: \"halt\" is unknown here")
+		wantFault(t, inConsumer("on_duplicate: halt"), "on_duplicate: \"halt\" is unknown here")
 	})
 	t.Run("K1_deltas_without_a_key", func(t *testing.T) {
-		wants(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "copies of a message cannot be recognised")
+		wantFault(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "copies of a message cannot be recognised")
 	})
 	t.Run("K1_check_then_act", func(t *testing.T) {
 		p, faults := parse(policyCase{edits: []string{"strategy: marker", "strategy: {natural: {because: it looks first}}",
 			"update accounts set balance = balance + :amount where id = :account",
 			"insert into a select :account, :amount where not exists (select 1 from a)"}})
-		if len(faults) > 0 || !strings.Contains(lines(p.Warnings), "inserts without a conflict clause") {
+		if len(faults) > 0 || !strings.Contains(faultLines(p.Warnings), "inserts without a conflict clause") {
 			t.Errorf("%v", faults)
 		}
 	})
 }
 
 func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
-	for _, c := range accepted() {
+	for _, c := range acceptedPolicies() {
 		t.Run(c.name, func(t *testing.T) {
 			p, _ := parse(c)
 			if p == nil {
 				t.Fatal("faults")
 			}
 			for _, consumer := range p.Consumers {
-				if err := accepts(consumer); err != nil {
+				if err := constructConsumer(consumer); err != nil {
 					t.Error(err)
 				}
 			}
@@ -152,9 +152,9 @@ func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
 	}
 }
 
-func accepts(p *Consumer) (err error) {
+func constructConsumer(p *Consumer) (err error) {
 	switch {
-	case p.pure():
+	case p.isPure():
 		_, err = consumer.NewCalling(memstore.New(), func(context.Context, *semel.Message) (int, error) { return 0, nil },
 			func(context.Context, *memstore.Tx, int, *semel.Message) error { return nil }, p.Config())
 	case p.Strategy.Lease:
@@ -187,7 +187,7 @@ func TestTheExamplesHaveNoFaultsAndNoWarnings(t *testing.T) {
 }
 
 func FuzzEveryFaultHasAPlaceAndARemedy(f *testing.F) {
-	for _, c := range append(accepted(), refused()...) {
+	for _, c := range append(acceptedPolicies(), refusedPolicies()...) {
 		f.Add(c.policy())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -207,7 +207,7 @@ func FuzzEveryFaultHasAPlaceAndARemedy(f *testing.F) {
 			return
 		}
 		for _, c := range p.Consumers {
-			if err := accepts(c); err != nil {
+			if err := constructConsumer(c); err != nil {
 				t.Error(err)
 			}
 		}

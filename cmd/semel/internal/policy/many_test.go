@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// faulty returns a policy in which each of the given number of consumers has faults.
-func faulty(consumers int) []byte {
+// newFaultyPolicy returns a policy in which each of the given number of consumers has faults.
+func newFaultyPolicy(consumers int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nstores: {shop: {sqlite: {path: shop.db}}}\nsources: {in: {file: {path: in.jsonl, format: envelope}}}\nconsumers:\n")
 	for i := range consumers {
@@ -20,7 +20,7 @@ func faulty(consumers int) []byte {
 func TestManyFaultsAreFoundInTheTimeOfFew(t *testing.T) {
 	t.Run("K1_ten_times_as_many_faulty_consumers_take_about_ten_times_as_long", func(t *testing.T) {
 		took := func(consumers int) time.Duration {
-			text, began := faulty(consumers), time.Now()
+			text, began := newFaultyPolicy(consumers), time.Now()
 			if p, faults := Parse("semel.yaml", text, func(string) (string, bool) { return "", false }); p != nil || len(faults) < consumers {
 				t.Fatalf("%d faults of %d consumers", len(faults), consumers)
 			}

@@ -69,17 +69,17 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 type reference struct {
 	t     *testing.T
 	texts map[string]*strings.Builder
-	// The field "later" lists the planned keys.
-	later []string
-	// The field "first" maps the content of a mapping to the first section that prints the mapping. Later
+	// plannedKeys lists the planned keys.
+	plannedKeys []string
+	// firstSections maps the content of a mapping to the first section that prints the mapping. Later
 	// sections with the same content link to the first section.
-	first map[string]string
+	firstSections map[string]string
 	// files maps the base names of the pages below docs to their paths.
 	files map[string]string
 }
 
 func newReference(t *testing.T) *reference {
-	r := &reference{t: t, texts: map[string]*strings.Builder{}, first: map[string]string{}, files: map[string]string{}}
+	r := &reference{t: t, texts: map[string]*strings.Builder{}, firstSections: map[string]string{}, files: map[string]string{}}
 	found, err := filepath.Glob(docs + "*/*.md")
 	if err != nil || len(found) < 50 {
 		t.Fatalf("%d pages below docs: %v", len(found), err)
@@ -107,7 +107,7 @@ func (r *reference) pages() map[string]string {
 	}
 	out["identity.md"] += "\n## Kinds of effects\n\nA strategy that does not protect the kind of effect is rejected, with the reason. Where the last column says so, `retention` has no default.\n\n" + effectTable()
 	out["README.md"] = madeFrom + "\n## Pages of keys\n\n" + list.String() + r.texts["README.md"].String() +
-		"\n## Known and not yet available\n\nA policy with one of these keys is rejected with exit code 3: " + strings.Join(r.later, ", ") + ".\n"
+		"\n## Known and not yet available\n\nA policy with one of these keys is rejected with exit code 3: " + strings.Join(r.plannedKeys, ", ") + ".\n"
 	return out
 }
 
@@ -126,11 +126,11 @@ func (r *reference) section(path string, keys []shape.Meta) {
 		at := join(path, m.Name)
 		switch {
 		case m.Later:
-			r.later = append(r.later, "`"+at+"`")
+			r.plannedKeys = append(r.plannedKeys, "`"+at+"`")
 		case !namesOnly(keys):
-			fmt.Fprintf(b, "* `%s`%s: %s%s\n", m.Name, value(m), r.linked(path, brief(m.Doc)), r.shared(path, at, m.Shape.Keys()))
+			fmt.Fprintf(b, "* `%s`%s: %s%s\n", m.Name, value(m), r.completeLinks(path, summarize(m.Doc)), r.linkToEarlier(path, at, m.Shape.Keys()))
 		}
-		if !m.Later && len(m.Shape.Keys()) > 0 && (namesOnly(keys) || r.first[content(m.Shape.Keys())] == at) {
+		if !m.Later && len(m.Shape.Keys()) > 0 && (namesOnly(keys) || r.firstSections[content(m.Shape.Keys())] == at) {
 			below = append(below, m)
 		}
 	}
@@ -139,15 +139,15 @@ func (r *reference) section(path string, keys []shape.Meta) {
 	}
 }
 
-// The method shared records that the section with the path at prints the given keys. If an earlier section
+// linkToEarlier records that the section with the path at prints the given keys. If an earlier section
 // prints the same keys, the method returns a link to that section.
-func (r *reference) shared(path, at string, keys []shape.Meta) string {
+func (r *reference) linkToEarlier(path, at string, keys []shape.Meta) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	first, found := r.first[content(keys)]
+	first, found := r.firstSections[content(keys)]
 	if !found {
-		r.first[content(keys)] = at
+		r.firstSections[content(keys)] = at
 		return ""
 	}
 	for namesOnly(keys) {
@@ -162,9 +162,9 @@ func (r *reference) shared(path, at string, keys []shape.Meta) string {
 
 var linkInKey = regexp.MustCompile(`\]\(([a-z-]*)(\.md)?(#[a-z-]+)?\)`)
 
-// The method linked completes a link in the text of a key. In the text, the link names a page by its base
+// completeLinks completes a link in the text of a key. In the text, the link names a page by its base
 // name, or a section by its page or heading.
-func (r *reference) linked(path, text string) string {
+func (r *reference) completeLinks(path, text string) string {
 	return linkInKey.ReplaceAllStringFunc(text, func(link string) string {
 		part := linkInKey.FindStringSubmatch(link)
 		name, anchor := part[1], part[3]
@@ -195,9 +195,9 @@ func (r *reference) linked(path, text string) string {
 
 var sentence = regexp.MustCompile(`.*?[.!](?: |$)`)
 
-// The function brief returns the first sentence of a key's text, and all sentences about defaults, conditions
+// summarize returns the first sentence of a key's text, and all sentences about defaults, conditions
 // and links. The JSON Schema has the complete text.
-func brief(text string) string {
+func summarize(text string) string {
 	var kept []string
 	for i, s := range sentence.FindAllString(text, -1) {
 		needed := regexp.MustCompile(`^(Default|Either|Needs|Requires|See )|required|Otherwise`).MatchString(s)
@@ -279,11 +279,11 @@ func effectTable() string {
 	}
 	b.WriteString(" `retention` |\n|---|---|" + strings.Repeat("---|", len(guards())) + "---|\n")
 	for _, k := range effectKinds() {
-		fmt.Fprintf(&b, "| `%s` | %s |", k.kind, k.is)
+		fmt.Fprintf(&b, "| `%s` | %s |", k.kind, k.definition)
 		for _, g := range guards() {
 			fmt.Fprintf(&b, " %s |", k.offers(g))
 		}
-		fmt.Fprintf(&b, " %s |\n", map[bool]string{true: "must be written", false: ""}[k.stated])
+		fmt.Fprintf(&b, " %s |\n", map[bool]string{true: "must be written", false: ""}[k.needsRetention])
 	}
 	return b.String()
 }
@@ -291,7 +291,7 @@ func effectTable() string {
 func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLease, byAnswer} }
 
 func (k effectKind) offers(g guard) string {
-	if k.refused[g] != "" {
+	if k.unsuitableGuards[g] != "" {
 		return "no"
 	}
 	return "yes"

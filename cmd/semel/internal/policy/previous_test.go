@@ -10,41 +10,41 @@ import (
 
 const presentIdentity = `{id: "header:ce-id", source: "header:ce-source"}`
 
-// formerly returns edits of the test policy base: they add the key `previous` to the consumer's identity, with former as
+// withPrevious returns edits of the test policy base: they add the key `previous` to the consumer's identity, with former as
 // its value, and then make the edits in more.
-func formerly(former string, more ...string) []string {
+func withPrevious(former string, more ...string) []string {
 	edits := []string{presentIdentity, `{id: "header:ce-id", source: "header:ce-source", previous: ` + former + `}`}
 	return append(edits, more...)
 }
 
-func refusedFormers() []policyCase {
+func refusedPrevious() []policyCase {
 	const byKey = `{id: "body:/order"}`
 	return []policyCase{
-		{name: "former identity that is the present one", edits: formerly(`{id: "header:CE-ID", source: "header:ce-source"}`)},
-		{name: "former identity of the broker's", edits: formerly(`{id: offset}`)},
-		{name: "former identity of a constant", edits: formerly(`{id: "const:a"}`)},
-		{name: "former identity without an id", edits: formerly(`{source: "header:ce-source"}`), shape: true},
-		{name: "former identity, word", edits: formerly(`{id: "body:/order", unfingerprinted: drop}`), shape: true},
-		{name: "former identity, key", edits: formerly(`{id: "body:/order", unfingerprintd: park}`), shape: true},
-		{name: "former identity that is a text", edits: formerly(`"body:/order"`), shape: true},
-		{name: "former identity without a fingerprint", edits: formerly(byKey, inConsumer("fingerprint: none")...)},
-		{name: "former identity without markers", edits: formerly(byKey, "strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}")},
-		{name: "former identity beside versions", edits: formerly(byKey, inConsumer("version: {stream: \"body:/order\", number: \"body:/version\"}")...)},
-		{name: "former identity beside a business key alone", edits: formerly(byKey, "strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
-		{name: "former identity beside days", edits: formerly(byKey, adopts("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}")...)},
-		{name: "former identity beside an adopted table", edits: formerly(byKey, adopts("dedup: {table: processed, columns: {id: message_id, source: origin}}")...)},
+		{name: "former identity that is the present one", edits: withPrevious(`{id: "header:CE-ID", source: "header:ce-source"}`)},
+		{name: "former identity of the broker's", edits: withPrevious(`{id: offset}`)},
+		{name: "former identity of a constant", edits: withPrevious(`{id: "const:a"}`)},
+		{name: "former identity without an id", edits: withPrevious(`{source: "header:ce-source"}`), shape: true},
+		{name: "former identity, word", edits: withPrevious(`{id: "body:/order", unfingerprinted: drop}`), shape: true},
+		{name: "former identity, key", edits: withPrevious(`{id: "body:/order", unfingerprintd: park}`), shape: true},
+		{name: "former identity that is a text", edits: withPrevious(`"body:/order"`), shape: true},
+		{name: "former identity without a fingerprint", edits: withPrevious(byKey, inConsumer("fingerprint: none")...)},
+		{name: "former identity without markers", edits: withPrevious(byKey, "strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}")},
+		{name: "former identity beside versions", edits: withPrevious(byKey, inConsumer("version: {stream: \"body:/order\", number: \"body:/version\"}")...)},
+		{name: "former identity beside a business key alone", edits: withPrevious(byKey, "strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
+		{name: "former identity beside days", edits: withPrevious(byKey, withPostgres("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}")...)},
+		{name: "former identity beside an adopted table", edits: withPrevious(byKey, withPostgres("dedup: {table: processed, columns: {id: message_id, source: origin}}")...)},
 		{name: "exclusive without types", edits: inConsumer("exclusive: true")},
 	}
 }
 
-// acceptedFormers returns valid policies with a previous identity, for each strategy that allows one.
-func acceptedFormers() []policyCase {
+// acceptedPrevious returns valid policies with a previous identity, for each strategy that allows one.
+func acceptedPrevious() []policyCase {
 	const byKey = `{id: "body:/order"}`
 	return []policyCase{
-		{name: "former identity, marker", edits: formerly(byKey)},
-		{name: "former identity, inbox", edits: formerly(byKey, "strategy: marker", "strategy: inbox")},
-		{name: "former identity, marker and business key", edits: formerly(byKey, "strategy: marker", "strategy: {marker: true, business_key: {constraint: payments.id}}")},
-		{name: "former identity, inbox and business key", edits: formerly(byKey, "strategy: marker", "strategy: {inbox: true, business_key: {constraint: payments.id}}")},
+		{name: "former identity, marker", edits: withPrevious(byKey)},
+		{name: "former identity, inbox", edits: withPrevious(byKey, "strategy: marker", "strategy: inbox")},
+		{name: "former identity, marker and business key", edits: withPrevious(byKey, "strategy: marker", "strategy: {marker: true, business_key: {constraint: payments.id}}")},
+		{name: "former identity, inbox and business key", edits: withPrevious(byKey, "strategy: marker", "strategy: {inbox: true, business_key: {constraint: payments.id}}")},
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// The function refused returns policies with faults.
-func refused() []policyCase {
-	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPure(), refusedPublishing(), refusedSteps(), refusedEncryption(), refusedReplays(), refusedListens(), refusedTraces(), refusedWebhooks())
+// refusedPolicies returns policies with faults.
+func refusedPolicies() []policyCase {
+	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedPrevious(), refusedHTTP(), refusedPure(), refusedPublishing(), refusedSteps(), refusedEncryption(), refusedReplays(), refusedListens(), refusedTraces(), refusedWebhooks())
 }
 
 func refusedShapes() []policyCase {
@@ -63,10 +63,10 @@ func refusedValues() []policyCase {
 		{name: "a retention of seconds", edits: inConsumer("retention: 30s")},
 		{name: "bodies for longer than identities", edits: inConsumer("retention: {keep: 7d, bodies: 30d}")},
 		{name: "days in SQLite", edits: inConsumer("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}")},
-		{name: "days of ids without a time", edits: adopts("retention: {keep: 30d, daily_partitions: true}")},
-		{name: "days that are kept for ever", edits: adopts("retention: {id_time: ulid, daily_partitions: true}")},
-		{name: "days of an adopted table", edits: adopts("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}", "dedup: {table: processed, columns: {id: message_id, source: origin}}")},
-		{name: "days without markers", edits: append([]string{"strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}"}, adopts("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}")...)},
+		{name: "days of ids without a time", edits: withPostgres("retention: {keep: 30d, daily_partitions: true}")},
+		{name: "days that are kept for ever", edits: withPostgres("retention: {id_time: ulid, daily_partitions: true}")},
+		{name: "days of an adopted table", edits: withPostgres("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}", "dedup: {table: processed, columns: {id: message_id, source: origin}}")},
+		{name: "days without markers", edits: append([]string{"strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}"}, withPostgres("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}")...)},
 		{name: "the time of an unknown kind of id", edits: inConsumer("retention: {keep: 7d, id_time: uuid}"), shape: true},
 		{name: "an end of what is late", edits: inConsumer("retention: 30d", "on_expired: apply"), shape: true},
 		{name: "duration without unit", edits: inConsumer("timeout: 30"), shape: true},
@@ -186,19 +186,19 @@ func refusedDedup() []policyCase {
 	second := "  shipping:\n    from: payments\n    store: shop\n    identity: {id: \"header:ce-id\"}\n    handler: {sql: {statements: [insert into a values (1)]}}\n"
 	dedup := "dedup: {table: processed, columns: {id: id, consumer: handler}}"
 	return []policyCase{
-		{name: "an adopted table without its columns", edits: adopts("dedup: {table: processed}"), shape: true},
-		{name: "an adopted table without the id", edits: adopts("dedup: {table: processed, columns: {source: origin}}"), shape: true},
-		{name: "an adopted value that is none", edits: adopts("dedup: {table: processed, columns: {id: id, source: origin}, values: {a: [b]}}"), shape: true},
-		{name: "adopted values that are a list", edits: adopts("dedup: {table: processed, columns: {id: id, source: origin}, values: [a]}"), shape: true},
-		{name: "an adopted table without a column for sources", edits: adopts("dedup: {table: processed, columns: {id: id}}")},
+		{name: "an adopted table without its columns", edits: withPostgres("dedup: {table: processed}"), shape: true},
+		{name: "an adopted table without the id", edits: withPostgres("dedup: {table: processed, columns: {source: origin}}"), shape: true},
+		{name: "an adopted value that is none", edits: withPostgres("dedup: {table: processed, columns: {id: id, source: origin}, values: {a: [b]}}"), shape: true},
+		{name: "adopted values that are a list", edits: withPostgres("dedup: {table: processed, columns: {id: id, source: origin}, values: [a]}"), shape: true},
+		{name: "an adopted table without a column for sources", edits: withPostgres("dedup: {table: processed, columns: {id: id}}")},
 		{name: "an adopted table in SQLite", edits: inConsumer("dedup: {table: processed, columns: {id: id, source: origin}}")},
-		{name: "an adopted table without markers", edits: append(adopts("dedup: {table: processed, columns: {id: id, source: origin}}"),
+		{name: "an adopted table without markers", edits: append(withPostgres("dedup: {table: processed, columns: {id: id, source: origin}}"),
 			"strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
-		{name: "an adopted table that two share", edits: append(adopts("dedup: {table: processed, columns: {id: id, source: origin}}"), "consumers:\n",
+		{name: "an adopted table that two share", edits: append(withPostgres("dedup: {table: processed, columns: {id: id, source: origin}}"), "consumers:\n",
 			"consumers:\n"+strings.Replace(second, "    handler", "    dedup: {table: processed, columns: {id: id}}\n    handler", 1))},
-		{name: "an adopted table that two share, the first without a column", edits: append(adopts(strings.Replace(dedup, "}}", ", source: origin}}", 1)), "consumers:\n",
+		{name: "an adopted table that two share, the first without a column", edits: append(withPostgres(strings.Replace(dedup, "}}", ", source: origin}}", 1)), "consumers:\n",
 			"consumers:\n"+strings.Replace(second, "    handler", "    dedup: {table: processed, columns: {id: id}}\n    handler", 1))},
-		{name: "an adopted table in which two have one value", edits: append(adopts(strings.Replace(dedup, "}}", ", source: origin}, values: {handler: shipping}}", 1)), "consumers:\n",
+		{name: "an adopted table in which two have one value", edits: append(withPostgres(strings.Replace(dedup, "}}", ", source: origin}, values: {handler: shipping}}", 1)), "consumers:\n",
 			"consumers:\n"+strings.Replace(second, "    handler", "    "+dedup+"\n    handler", 1))},
 	}
 }

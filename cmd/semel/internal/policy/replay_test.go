@@ -12,17 +12,17 @@ func acceptedReplays() []policyCase {
 	return []policyCase{
 		{name: "replays with all their keys", edits: inConsumer("retention: 30d", "replay: {allowed: true, effects: real, max_age: 30d}")},
 		{name: "no replays", edits: inConsumer("replay: {allowed: false}")},
-		{name: "a replay whose endpoint looks", edits: called("replay: {allowed: true, looks: true}")},
-		{name: "a replay that calls out", edits: called("replay: {allowed: true, effects: real}")},
+		{name: "a replay whose endpoint looks", edits: withValidHTTP("replay: {allowed: true, looks: true}")},
+		{name: "a replay that calls out", edits: withValidHTTP("replay: {allowed: true, effects: real}")},
 		{name: "a replay that nothing looks at", edits: inConsumer("replay: {allowed: true, looks: true}"), want: "14:36: warning: consumers.billing.replay.looks: this consumer calls no endpoint that could check; remove it"},
 		{name: "a replay that is not allowed, with effects", edits: inConsumer("replay: {effects: real}"), want: "14:13: warning: consumers.billing.replay: replays are not allowed, so this has no effect; add allowed: true, or remove it"},
-		{name: "a replay with effects that is looked at", edits: called("replay: {allowed: true, effects: real, looks: true}"), want: "14:51: warning: consumers.billing.replay.looks: effects are allowed anyway; remove it, or write effects: none"},
+		{name: "a replay with effects that is looked at", edits: withValidHTTP("replay: {allowed: true, effects: real, looks: true}"), want: "14:51: warning: consumers.billing.replay.looks: effects are allowed anyway; remove it, or write effects: none"},
 	}
 }
 
 func refusedReplays() []policyCase {
 	return []policyCase{
-		{name: "a replay that calls out without effects", edits: called("replay: {allowed: true}")},
+		{name: "a replay that calls out without effects", edits: withValidHTTP("replay: {allowed: true}")},
 		{name: "a replay of messages that nobody recognises", edits: inConsumer("retention: 30d", "replay: {allowed: true, max_age: 90d}")},
 		{name: "the age of what has no time", edits: append(inConsumer("replay: {allowed: true, max_age: 90d}"), "format: envelope", "format: json")},
 		{name: "a replay in other words", edits: inConsumer("replay: {allowed: true, effects: some}"), shape: true},
@@ -35,7 +35,7 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 		t.Helper()
 		p, faults := parse(policyCase{edits: edits})
 		if p == nil {
-			t.Fatal(lines(faults))
+			t.Fatal(faultLines(faults))
 		}
 		if f := p.MayReplay(p.Consumers[0]); f != nil {
 			return p.Consumers[0], f.String()
@@ -45,8 +45,8 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 	for _, k := range effectKinds() {
 		t.Run("K2a_G1_"+string(k.kind), func(t *testing.T) {
 			edits := ofKind(k.kind)
-			if k.refused[byMarker] != "" {
-				edits = append(edits, called()...)
+			if k.unsuitableGuards[byMarker] != "" {
+				edits = append(edits, withValidHTTP()...)
 			}
 			c, why := may(t, edits)
 			if allowed := k.kind == Projection || k.kind == Cache || k.kind == AuditCopy; c.Replay.Allowed != allowed || c.Replay.Effects || (why == "") != allowed {
@@ -65,7 +65,7 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 		}
 	})
 	t.Run("G1_what_calls_somebody_is_not_replayed_unless_it_is_written", func(t *testing.T) {
-		c, why := may(t, append(ofKind(Cache), called()...))
+		c, why := may(t, append(ofKind(Cache), withValidHTTP()...))
 		if c.Replay.Allowed || !strings.Contains(why, "a consumer that calls another system is only replayed if this key is set") {
 			t.Errorf("%+v, %q", c.Replay, why)
 		}
@@ -76,14 +76,14 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 		if got := c.Replay.Oldest(now); !got.Equal(now.Add(-30 * shape.Day)) {
 			t.Errorf("the oldest is of %v", got)
 		}
-		wants(t, inConsumer("retention: 30d", "replay: {allowed: true, max_age: 90d}"),
+		wantFault(t, inConsumer("retention: 30d", "replay: {allowed: true, max_age: 90d}"),
 			"consumers.billing.replay.max_age: it is 90d, but markers are kept for 30d (retention)", "write at most 30d")
 		if c, _ := may(t, inConsumer("replay: {allowed: true}")); !c.Replay.Oldest(now).IsZero() {
 			t.Error("without a retention something is too old")
 		}
 	})
 	t.Run("G1_an_outside_call_may_not_say_that_it_has_no_effects", func(t *testing.T) {
-		wants(t, called("replay: {allowed: true, effects: none}"), "consumers.billing.replay.effects: none forbids external effects")
+		wantFault(t, withValidHTTP("replay: {allowed: true, effects: none}"), "consumers.billing.replay.effects: none forbids external effects")
 	})
 }
 
@@ -115,7 +115,7 @@ func TestAPolicySaysWhetherAConsumerMayBeRebuilt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, faults := parse(policyCase{edits: c.edits})
 			if p == nil {
-				t.Fatal(lines(faults))
+				t.Fatal(faultLines(faults))
 			}
 			f := p.MayRebuild(p.Consumers[0])
 			if (f == nil) != (c.want == "") || f != nil && !strings.Contains(f.String(), c.want) {

@@ -16,22 +16,22 @@ type configFault interface {
 	In(names *strings.Replacer) string
 }
 
-// The method refusal returns the error of the constructor in package consumer. The constructor reports all faults of the
+// configError returns the error of the constructor in package consumer. The constructor reports all faults of the
 // configuration before it reports that there is no store.
-func (r rules) refusal() (err error) {
+func (r rules) configError() (err error) {
 	c, config := r.consumer, r.consumer.Config()
 	if !c.Sends() {
 		config.Source = struct{ source.Source }{}
 	}
 	switch h := c.Handler; {
-	case r.keyed():
+	case r.usesKeyStore():
 		config.Strategy, config.AckOnReceipt, config.Retention = consumer.StrategyMarker, false, consumer.RetentionPolicy{}
 		_, err = consumer.NewKeyed(nil, consumer.KeyPolicy{Keep: c.Retention.Keep, Delay: c.Retention.Delay}, nil, config)
 	case h.HTTP != nil && h.HTTP.Effects != nil:
 		_, err = consumer.NewCalling[struct{}, struct{}](nil, nil, nil, config)
 	case c.Strategy.Lease:
 		_, err = consumer.NewLeased[struct{}](nil, nil, config)
-	case h.SQL != nil && h.SQL.Steps != nil && !r.Faulty(r.at+".handler.sql"):
+	case h.SQL != nil && h.SQL.Steps != nil && !r.Faulty(r.path+".handler.sql"):
 		steps := make([]consumer.Step[struct{}], len(h.SQL.Steps))
 		for i, s := range h.SQL.Steps {
 			steps[i].Name = s.Name
@@ -50,7 +50,7 @@ func (r rules) report(err error) {
 	case configFault:
 		names := policyNames()
 		keys := strings.Fields(names.Replace(strings.Join(err.Settings(), " ")))
-		if r.ok(keys...) {
+		if r.isValid(keys...) {
 			reason, remedy := split(errors.New(err.In(names)), "correct it")
 			r.refuse(keys[0], reason, remedy)
 		}

@@ -14,42 +14,42 @@ import (
 
 // kafkaRules checks the combinations of one Kafka source's keys.
 type kafkaRules struct {
-	place
+	rulePath
 	kafka *Kafka
 }
 
 func (r kafkaRules) check() {
-	r.session()
-	r.topics()
-	r.encryption()
-	r.sizes()
+	r.checkSession()
+	r.checkTopics()
+	r.checkEncryption()
+	r.checkSizes()
 }
 
 // The rule sizes checks that a batch can contain the largest record.
-func (r kafkaRules) sizes() {
+func (r kafkaRules) checkSizes() {
 	k := r.kafka
-	r.when(r.ok("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord, "max_batch", "a batch with a single record of this size would stop its partition", "raise max_batch to max_record at least, or lower max_record")
+	r.refuseIf(r.isValid("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord, "max_batch", "a batch with a single record of this size would stop its partition", "raise max_batch to max_record at least, or lower max_record")
 }
 
-// session rejects session_timeout if the group protocol leaves the timeout to the brokers.
-func (r kafkaRules) session() {
-	if !r.ok("protocol", "session_timeout") || !r.kafka.NextGen {
+// checkSession rejects session_timeout if the group protocol leaves the timeout to the brokers.
+func (r kafkaRules) checkSession() {
+	if !r.isValid("protocol", "session_timeout") || !r.kafka.NextGen {
 		return
 	}
-	r.when(r.set("session_timeout"), "session_timeout", "with next_gen the session timeout is a setting of the brokers",
+	r.refuseIf(r.isSet("session_timeout"), "session_timeout", "with next_gen the session timeout is a setting of the brokers",
 		"remove it, and set group.consumer.session.timeout.ms at the brokers")
 	r.kafka.SessionTimeout = 0
 }
 
-func (r kafkaRules) topics() {
+func (r kafkaRules) checkTopics() {
 	for i, topic := range r.kafka.Topics {
-		r.when(slices.Contains(r.kafka.Topics[:i], topic) && r.ok("topics"), fmt.Sprintf("topics[%d]", i), fmt.Sprintf("topic %q is already in the list", topic), "keep one of them")
+		r.refuseIf(slices.Contains(r.kafka.Topics[:i], topic) && r.isValid("topics"), fmt.Sprintf("topics[%d]", i), fmt.Sprintf("topic %q is already in the list", topic), "keep one of them")
 	}
 }
 
-// The function half reports a certificate without a private key, or a private key without a certificate. The
+// missingHalf reports a certificate without a private key, or a private key without a certificate. The
 // function returns "" if both files are set, or no file.
-func (t *TLS) half() (key, reason, remedy string) {
+func (t *TLS) missingHalf() (key, reason, remedy string) {
 	switch {
 	case t == nil:
 	case t.Cert != "" && t.Key == "":
@@ -60,27 +60,27 @@ func (t *TLS) half() (key, reason, remedy string) {
 	return "", "", ""
 }
 
-func (r kafkaRules) encryption() {
+func (r kafkaRules) checkEncryption() {
 	t, s := r.kafka.TLS, r.kafka.SASL
-	if !r.ok("tls", "sasl") {
+	if !r.isValid("tls", "sasl") {
 		return
 	}
-	if key, reason, remedy := t.half(); key != "" {
+	if key, reason, remedy := t.missingHalf(); key != "" {
 		r.refuse("tls."+key, reason, remedy)
 	}
-	r.odd(t == nil && s != nil && (s.Plain != nil || s.OAuthBearer != nil), "sasl", "the secret is sent in plain text, because tls is off", "write tls: true, or use scram_sha_512")
+	r.warnIf(t == nil && s != nil && (s.Plain != nil || s.OAuthBearer != nil), "sasl", "the secret is sent in plain text, because tls is off", "write tls: true, or use scram_sha_512")
 }
 
 // longestRevocation is shorter than the group's rebalance timeout of 60 s.
 const longestRevocation = 45 * time.Second
 
 // The rule kafka checks a consumer that reads a Kafka source.
-func (r rules) kafka(s *Source) {
+func (r rules) checkKafka(s *Source) {
 	if s == nil || s.Kafka == nil {
 		return
 	}
 	c, at := r.consumer, "sources."+s.Name+".kafka"
-	r.when(c.Drain > longestRevocation && r.ok("drain"), "drain", fmt.Sprintf("a revoked partition also drains for this time, but the group waits at most 60s: %s is too long", legible.Span(c.Drain)),
+	r.refuseIf(c.Drain > longestRevocation && r.isValid("drain"), "drain", fmt.Sprintf("a revoked partition also drains for this time, but the group waits at most 60s: %s is too long", legible.Span(c.Drain)),
 		"write at most "+legible.Span(longestRevocation))
 	if group := s.Kafka.GroupOf(c); s.Kafka.Start.Group == group && r.Sound(at+".start") && r.Sound(at+".group") {
 		r.FaultAt(at+".start.group", fmt.Sprintf("consumer %s is in group %q itself, and continues there anyway", c.Name, group),
@@ -113,31 +113,31 @@ func (p *Policy) shareGroup(a, b *Consumer) bool {
 	return oneCluster(ka, kb) && ka.GroupOf(a) == kb.GroupOf(b)
 }
 
-// deadLetters checks that a consumer with the setting dead_letter has a destination for dead letters.
-func (r rules) deadLetters(s *Source) {
-	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_precondition", "on_expired", "retry", "on_filtered", "dead_letter", "version") {
+// checkDeadLetters checks that a consumer with the setting dead_letter has a destination for dead letters.
+func (r rules) checkDeadLetters(s *Source) {
+	if s == nil || !r.isValid("on_conflict", "on_bad_identity", "on_precondition", "on_expired", "retry", "on_filtered", "dead_letter", "version") {
 		return
 	}
 	endings := r.deadLetterEndings()
 	without, instead := "remove it; messages are then parked in the store", "write park: the message stays in the store"
-	if r.keyed() { // nothing can be parked without Semel's tables
+	if r.usesKeyStore() { // nothing can be parked without Semel's tables
 		without, instead = "remove it, and replace dead_letter by halt", "write halt, or skip for on_filtered"
 	}
 	switch place := r.consumer.DeadLetter; {
-	case r.when(s.Kafka == nil && place != nil, "dead_letter", "this kind of source has no dead letters", without):
+	case r.refuseIf(s.Kafka == nil && place != nil, "dead_letter", "this kind of source has no dead letters", without):
 	case s.Kafka == nil:
 		r.refuseAll(endings, "this kind of source has no dead letters", instead)
 	case place == nil:
 		r.refuseAll(endings, "the topic for dead letters is missing", "add dead_letter: {topic: …} at the consumer, or write park")
-	case r.odd(len(endings) == 0, "dead_letter", "no key of this consumer is set to dead_letter", "remove it, or write retry: {on_exhausted: dead_letter}"):
-	case r.when(slices.Contains(s.Kafka.Topics, place.Topic), "dead_letter.topic", fmt.Sprintf("source %s reads topic %q: dead letters would be read as messages", s.Name, place.Topic),
+	case r.warnIf(len(endings) == 0, "dead_letter", "no key of this consumer is set to dead_letter", "remove it, or write retry: {on_exhausted: dead_letter}"):
+	case r.refuseIf(slices.Contains(s.Kafka.Topics, place.Topic), "dead_letter.topic", fmt.Sprintf("source %s reads topic %q: dead letters would be read as messages", s.Name, place.Topic),
 		"name another topic"):
-	case r.odd(s.Kafka.matches(place.Topic), "dead_letter.topic", fmt.Sprintf("the topic_pattern of source %s matches it too; it is not read", s.Name), "name a topic that the pattern does not match"):
+	case r.warnIf(s.Kafka.matchesTopic(place.Topic), "dead_letter.topic", fmt.Sprintf("the topic_pattern of source %s matches it too; it is not read", s.Name), "name a topic that the pattern does not match"):
 	}
 }
 
-// The method matches reports whether the source's topic pattern matches the complete name of a topic.
-func (k *Kafka) matches(topic string) bool {
+// matchesTopic reports whether the source's topic pattern matches the complete name of a topic.
+func (k *Kafka) matchesTopic(topic string) bool {
 	pattern, err := kafka.CompilePattern(k.TopicPattern)
 	return err == nil && k.TopicPattern != "" && pattern.MatchString(topic)
 }
@@ -154,7 +154,7 @@ func (p *Policy) checkLetters(d *shape.Decoder) {
 		for _, reads := range p.Consumers {
 			s := p.Source(reads.From)
 			own := reads.DeadLetter != nil && reads.DeadLetter.Topic == topic
-			if own || s == nil || s.Kafka == nil || !s.Kafka.matches(topic) || !oneCluster(from.Kafka, s.Kafka) {
+			if own || s == nil || s.Kafka == nil || !s.Kafka.matchesTopic(topic) || !oneCluster(from.Kafka, s.Kafka) {
 				continue
 			}
 			d.FaultAt("consumers."+writes.Name+".dead_letter.topic", fmt.Sprintf("the topic_pattern of source %s matches it, and consumer %s would read the dead letters as messages", s.Name, reads.Name),
@@ -168,8 +168,8 @@ func oneCluster(a, b *Kafka) bool {
 	return slices.ContainsFunc(a.Brokers, func(broker string) bool { return slices.Contains(b.Brokers, broker) })
 }
 
-// The method ends returns the actions of the consumer by policy key.
-func (c *Consumer) ends() map[string]*consumer.Action {
+// actions returns the actions of the consumer by policy key.
+func (c *Consumer) actions() map[string]*consumer.Action {
 	ends := map[string]*consumer.Action{"on_conflict": &c.OnConflict, "on_bad_identity": &c.OnBadIdentity, "on_precondition": &c.OnPrecondition,
 		"on_expired": &c.OnExpired, "retry.on_exhausted": &c.Retry.OnExhausted}
 	if c.Version != nil {
@@ -180,7 +180,7 @@ func (c *Consumer) ends() map[string]*consumer.Action {
 
 // deadLetterEndings returns the keys that are set to dead_letter.
 func (r rules) deadLetterEndings() (keys []string) {
-	for key, then := range r.consumer.ends() {
+	for key, then := range r.consumer.actions() {
 		if *then == consumer.ActionDeadLetter {
 			keys = append(keys, key)
 		}
@@ -198,27 +198,27 @@ func (r rules) refuseAll(keys []string, reason, remedy string) {
 }
 
 // The rule publishes checks a handler that publishes messages to Kafka.
-func (r rules) publishes(p *Publish, from *Source) {
+func (r rules) checkPublish(p *Publish, from *Source) {
 	const at = "handler.kafka."
 	switch {
-	case r.when(p.Topic == "" && p.TopicHeader == "", "handler.kafka", "the topic is missing", "add topic: NAME, or topic_header and topics"):
-	case r.when(p.TopicHeader != "" && len(p.Topics) == 0, at+"topic_header", "producers could publish to any topic with it", "add topics: […] with the allowed topics"):
-	case r.when(p.TopicHeader == "" && len(p.Topics) > 0, at+"topics", "this list is for topic_header, which is not set", "write topic: NAME, or add topic_header"):
+	case r.refuseIf(p.Topic == "" && p.TopicHeader == "", "handler.kafka", "the topic is missing", "add topic: NAME, or topic_header and topics"):
+	case r.refuseIf(p.TopicHeader != "" && len(p.Topics) == 0, at+"topic_header", "producers could publish to any topic with it", "add topics: […] with the allowed topics"):
+	case r.refuseIf(p.TopicHeader == "" && len(p.Topics) > 0, at+"topics", "this list is for topic_header, which is not set", "write topic: NAME, or add topic_header"):
 	}
 	for _, key := range []string{"topic", "topics"} {
 		for _, topic := range p.destinations(key) {
-			r.comesBack(at+key, topic, p, from)
+			r.checkLoop(at+key, topic, p, from)
 		}
 	}
-	kafkaRules{place{r.Decoder, r.at + ".handler.kafka"}, &Kafka{TLS: p.TLS, SASL: p.SASL}}.encryption()
+	kafkaRules{rulePath{r.Decoder, r.path + ".handler.kafka"}, &Kafka{TLS: p.TLS, SASL: p.SASL}}.checkEncryption()
 }
 
-// comesBack rejects publishing to a topic that the consumer itself reads.
-func (r rules) comesBack(key, topic string, p *Publish, from *Source) {
+// checkLoop rejects publishing to a topic that the consumer itself reads.
+func (r rules) checkLoop(key, topic string, p *Publish, from *Source) {
 	if from == nil || from.Kafka == nil || !oneCluster(&Kafka{Brokers: p.Brokers}, from.Kafka) {
 		return
 	}
-	r.when(slices.Contains(from.Kafka.Topics, topic) || from.Kafka.matches(topic), key, fmt.Sprintf("source %s reads topic %q: published records would be read as messages", from.Name, topic), "name another topic")
+	r.refuseIf(slices.Contains(from.Kafka.Topics, topic) || from.Kafka.matchesTopic(topic), key, fmt.Sprintf("source %s reads topic %q: published records would be read as messages", from.Name, topic), "name another topic")
 }
 
 // Kafka is a source of topics. Each consumer of the source reads the topics separately, in its own group.

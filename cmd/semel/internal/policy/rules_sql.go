@@ -10,33 +10,33 @@ import (
 	"github.com/semel-go/semel/internal/selectors"
 )
 
-// handler checks the SQL of a consumer's handler.
-func (r rules) handler(store *Store) {
+// checkHandler checks the SQL of a consumer's handler.
+func (r rules) checkHandler(store *Store) {
 	if store == nil {
 		return // another rule has reported the unknown store
 	}
 	used, unread := map[string]bool{}, map[string]bool{} // the keys are the paths of parameters
 	for _, h := range r.consumer.Handlers() {
-		if !r.statements(r.consumer.Dialect(store), h, used) {
+		if !r.checkStatements(r.consumer.Dialect(store), h, used) {
 			unread[h.ParamsAt] = true
 		}
 	}
 	for _, h := range r.consumer.Handlers() {
 		if !unread[h.ParamsAt] {
-			r.unusedParams(h, used)
+			r.warnUnusedParams(h, used)
 		}
 	}
-	r.generations(store)
+	r.checkGenerations(store)
 }
 
-// The method statements checks the statements of a handler or step. The method adds the paths of the used
+// checkStatements checks the statements of a handler or step. The method adds the paths of the used
 // parameters to the map used, and reports whether all statements could be parsed.
-func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
-	r.constants(dialect, h)
-	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
+func (r rules) checkStatements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
+	r.checkConstants(dialect, h)
+	whole = r.isValid(h.At+".statements", h.ParamsAt+".steps")
 	for i, s := range h.Statements {
 		key := fmt.Sprintf("%s.statements[%d]", h.At, i)
-		if !r.ok(key) {
+		if !r.isValid(key) {
 			continue
 		}
 		names, err := dialect.Params(s.SQL)
@@ -44,18 +44,18 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 			used[h.param(name)] = true
 		}
 		whole = whole && err == nil
-		r.statement(dialect, key, s, h.unbound(names))
-		r.rows(dialect, key, s)
+		r.checkStatement(dialect, key, s, h.unbound(names))
+		r.checkRowCount(dialect, key, s)
 	}
 	return whole
 }
 
-// The method constants rejects a constant parameter that does not have the declared type. A constant of
+// checkConstants rejects a constant parameter that does not have the declared type. A constant of
 // another type would park every message.
-func (r rules) constants(d sqlhandler.Dialect, h Statements) {
+func (r rules) checkConstants(d sqlhandler.Dialect, h Statements) {
 	for _, p := range h.Params {
 		s, err := selectors.Parse(p.Selector)
-		if key := h.param(p.Name); err == nil && r.ok(key) {
+		if key := h.param(p.Name); err == nil && r.isValid(key) {
 			if err := d.Constant(p.Type, s); err != nil {
 				r.refuse(key, fmt.Sprintf("%q %v", p.Selector, err), "write a constant of this type, or change the type")
 			}
@@ -65,7 +65,7 @@ func (r rules) constants(d sqlhandler.Dialect, h Statements) {
 
 func (h Statements) param(name string) string { return h.ParamsAt + ".params." + name }
 
-func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {
+func (r rules) checkStatement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {
 	for _, f := range d.Check(s.SQL) {
 		r.refuse(key, f.Reason, f.Remedy)
 	}
@@ -74,14 +74,14 @@ func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound 
 			fmt.Sprintf(`add it to params, as %s: "body:/%s"`, name, name))
 	}
 	why := d.NotNatural(s.SQL)
-	r.odd(why != "" && r.consumer.Strategy.Natural != nil, key, "the strategy is natural, and this statement does not look idempotent: "+why,
+	r.warnIf(why != "" && r.consumer.Strategy.Natural != nil, key, "the strategy is natural, and this statement does not look idempotent: "+why,
 		"set a state instead of changing it, add a conflict clause, or use strategy: marker")
 }
 
-func (r rules) rows(d sqlhandler.Dialect, key string, s Statement) {
+func (r rules) checkRowCount(d sqlhandler.Dialect, key string, s Statement) {
 	switch {
-	case r.when(s.Rows != nil && !d.Changes(s.SQL), key+".rows", "the number of rows that this statement changes is unknown", "remove rows"):
-	case r.when(s.Rows == nil && s.Otherwise != "", key+".otherwise", "rows is missing", "add rows: 1"):
+	case r.refuseIf(s.Rows != nil && !d.Changes(s.SQL), key+".rows", "the number of rows that this statement changes is unknown", "remove rows"):
+	case r.refuseIf(s.Rows == nil && s.Otherwise != "", key+".otherwise", "rows is missing", "add rows: 1"):
 	}
 }
 
@@ -92,45 +92,45 @@ func (h Statements) unbound(names []string) []string {
 	})
 }
 
-func (r rules) unusedParams(h Statements, used map[string]bool) {
+func (r rules) warnUnusedParams(h Statements, used map[string]bool) {
 	for _, p := range h.Params {
 		key := h.param(p.Name)
-		r.when(!used[key] && r.ok(key), key, "no statement uses this parameter", fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
+		r.refuseIf(!used[key] && r.isValid(key), key, "no statement uses this parameter", fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
 	}
 }
 
 // The rule answers checks the SQL statements that an endpoint's response may name.
-func (r rules) answers(p *Policy, store *Store) {
+func (r rules) checkAnswers(p *Policy, store *Store) {
 	const at = "handler.http.effects"
 	http := r.consumer.Handler.HTTP
 	if store == nil || http == nil || http.Effects == nil {
 		return
 	}
-	r.when(len(http.Effects.Statements)+len(http.Effects.Intents) == 0 && r.ok(at), at, "no effect is declared that a response could request", "add statements, or intents: the names of senders")
+	r.refuseIf(len(http.Effects.Statements)+len(http.Effects.Intents) == 0 && r.isValid(at), at, "no effect is declared that a response could request", "add statements, or intents: the names of senders")
 	for i, name := range http.Effects.Intents {
-		if key := fmt.Sprintf("%s.intents[%d]", at, i); r.ok(key) {
-			r.intentTo(p, key, name)
+		if key := fmt.Sprintf("%s.intents[%d]", at, i); r.isValid(key) {
+			r.checkRecipient(p, key, name)
 		}
 	}
 	for _, s := range http.Effects.Statements {
-		if key := "handler.http.effects.statements." + s.Name; r.ok(key) {
-			r.answer(r.consumer.Dialect(store), key, s)
+		if key := "handler.http.effects.statements." + s.Name; r.isValid(key) {
+			r.checkAnswer(r.consumer.Dialect(store), key, s)
 		}
 	}
 }
 
-func (r rules) answer(d sqlhandler.Dialect, key string, s *AnswerStatement) {
+func (r rules) checkAnswer(d sqlhandler.Dialect, key string, s *AnswerStatement) {
 	for _, f := range d.Check(s.SQL) {
 		r.refuse(key+".sql", f.Reason, f.Remedy)
 	}
 	names, err := d.Params(s.SQL)
 	for _, name := range names {
-		r.when(!slices.ContainsFunc(s.Params, func(p AnswerParam) bool { return p.Name == name }), key+".sql", fmt.Sprintf("no parameter is bound to :%s", name), fmt.Sprintf("add it to params with its type, as %s: text", name))
+		r.refuseIf(!slices.ContainsFunc(s.Params, func(p AnswerParam) bool { return p.Name == name }), key+".sql", fmt.Sprintf("no parameter is bound to :%s", name), fmt.Sprintf("add it to params with its type, as %s: text", name))
 	}
 	for _, p := range s.Params {
-		r.when(err == nil && !slices.Contains(names, p.Name), key+".params."+p.Name, "the statement does not use this parameter", fmt.Sprintf("write :%s in it, or remove it", p.Name))
+		r.refuseIf(err == nil && !slices.Contains(names, p.Name), key+".params."+p.Name, "the statement does not use this parameter", fmt.Sprintf("write :%s in it, or remove it", p.Name))
 	}
-	r.rows(d, key, Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: s.Otherwise})
+	r.checkRowCount(d, key, Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: s.Otherwise})
 }
 
 // generational reports whether a statement uses the built-in parameter :generation.
@@ -167,7 +167,7 @@ func (c *Consumer) Rebuilds() bool { return c.In != nil && c.In.Building }
 
 // The rule generations checks a consumer with :generation in at least one statement. A statement without
 // :generation is a fault, because a rebuild would change rows of the active generation.
-func (r rules) generations(store *Store) {
+func (r rules) checkGenerations(store *Store) {
 	c := r.consumer
 	d := c.Dialect(store)
 	first, without := "", []string{}
@@ -191,9 +191,9 @@ func (r rules) generations(store *Store) {
 	}
 	switch {
 	case store.Redis != nil:
-	case r.when(c.Strategy.kind() != consumer.StrategyMarker && c.Strategy.kind() != consumer.StrategyInbox, first, "it has :generation, which needs markers to recognise duplicates in each generation", "use strategy: marker or inbox"):
-	case r.when(c.Dedup != nil, first, "it has :generation, but your own table (dedup) has the markers of only one generation", "remove dedup, or :generation"):
-	case r.when(c.Retention.DailyPartitions, first, "it has :generation, but daily partitions (retention.daily_partitions) have the markers of only one generation", "remove daily_partitions, or :generation"):
+	case r.refuseIf(c.Strategy.kind() != consumer.StrategyMarker && c.Strategy.kind() != consumer.StrategyInbox, first, "it has :generation, which needs markers to recognise duplicates in each generation", "use strategy: marker or inbox"):
+	case r.refuseIf(c.Dedup != nil, first, "it has :generation, but your own table (dedup) has the markers of only one generation", "remove dedup, or :generation"):
+	case r.refuseIf(c.Retention.DailyPartitions, first, "it has :generation, but daily partitions (retention.daily_partitions) have the markers of only one generation", "remove daily_partitions, or :generation"):
 	}
 }
 

@@ -40,7 +40,7 @@ func against(t *testing.T, s *jsonschema.Schema, policy string) error {
 
 func TestTheSchemaAcceptsWhatTheParserAccepts(t *testing.T) {
 	s := validator(t)
-	for _, c := range accepted() {
+	for _, c := range acceptedPolicies() {
 		t.Run(c.name, func(t *testing.T) {
 			if err := against(t, s, c.policy()); err != nil {
 				t.Error(err)
@@ -70,7 +70,7 @@ func examples(t *testing.T) []string {
 
 func TestTheSchemaRefusesFaultsOfShapeAndValue(t *testing.T) {
 	s := validator(t)
-	for _, c := range refused() {
+	for _, c := range refusedPolicies() {
 		if !c.shape {
 			continue
 		}

@@ -61,7 +61,7 @@ type statementText struct{ shape.Word }
 
 func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
 	text, ok := s.Word.Read(d, p)
-	if ok && p.Bracketed && p.Value().Style == 0 && !balanced(text) {
+	if ok && p.Bracketed && p.Value().Style == 0 && !isBalanced(text) {
 		d.Fault(p, "the parentheses of this statement do not match",
 			"within brackets a comma ends a statement: put SQL with commas in quotes, or write it as a block")
 		return Statement{}, false
@@ -69,9 +69,9 @@ func (s statementText) Read(d *shape.Decoder, p shape.Place) (Statement, bool) {
 	return Statement{SQL: text}, ok
 }
 
-// The function balanced reports whether a statement has as many closing as opening parentheses, outside of
+// isBalanced reports whether a statement has as many closing as opening parentheses, outside of
 // literals and quoted names.
-func balanced(statement string) bool {
+func isBalanced(statement string) bool {
 	depth, quote := 0, rune(0)
 	for _, r := range statement {
 		switch {

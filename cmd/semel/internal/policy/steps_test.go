@@ -14,15 +14,15 @@ func withSteps(strategy string, steps ...string) []string {
 }
 
 const (
-	received = "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}"
-	debit    = `{name: debit, statements: ["update accounts set balance = balance - :amount where id = :account"]}`
-	note     = `{name: note_2, statements: [{sql: "insert into notes values (:account)", rows: 1}]}`
+	inboxStrategy = "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}"
+	debit         = `{name: debit, statements: ["update accounts set balance = balance - :amount where id = :account"]}`
+	note          = `{name: note_2, statements: [{sql: "insert into notes values (:account)", rows: 1}]}`
 )
 
 func acceptedSteps() []policyCase {
 	return []policyCase{
-		{name: "steps", edits: withSteps(received, debit, note)},
-		{name: "one step", edits: withSteps(received, debit)},
+		{name: "steps", edits: withSteps(inboxStrategy, debit, note)},
+		{name: "one step", edits: withSteps(inboxStrategy, debit)},
 	}
 }
 
@@ -36,19 +36,19 @@ func refusedSteps() []policyCase {
 		{name: "steps of a marker", edits: withSteps("strategy: marker", debit, note)},
 		{name: "steps of a broker that keeps", edits: withSteps("strategy: inbox", debit, note)},
 		{name: "steps beside a business key", edits: withSteps("strategy: {inbox: true, business_key: {constraint: accounts.id}}\n    ack: after_receipt\n    alerts: {pending_age: 60s}", debit)},
-		{name: "two steps of one name", edits: withSteps(received, debit, debit)},
-		{name: "too many steps", edits: withSteps(received, many...)},
-		{name: "no step", edits: append(withSteps(received, debit), "        steps:\n          - "+debit, "        steps: []"), shape: true},
-		{name: "a step's name in capitals", edits: withSteps(received, strings.Replace(debit, "debit", "Debit", 1)), shape: true},
-		{name: "a step's name that is too long", edits: withSteps(received, strings.Replace(debit, "debit", strings.Repeat("d", 65), 1)), shape: true},
-		{name: "a step without a name", edits: withSteps(received, strings.Replace(debit, "name: debit, ", "", 1)), shape: true},
-		{name: "a step without statements", edits: withSteps(received, debit, "{name: nothing}"), shape: true},
-		{name: "a step with a key that is none", edits: withSteps(received, strings.Replace(debit, "name: debit", "name: debit, retires: 3", 1)), shape: true},
+		{name: "two steps of one name", edits: withSteps(inboxStrategy, debit, debit)},
+		{name: "too many steps", edits: withSteps(inboxStrategy, many...)},
+		{name: "no step", edits: append(withSteps(inboxStrategy, debit), "        steps:\n          - "+debit, "        steps: []"), shape: true},
+		{name: "a step's name in capitals", edits: withSteps(inboxStrategy, strings.Replace(debit, "debit", "Debit", 1)), shape: true},
+		{name: "a step's name that is too long", edits: withSteps(inboxStrategy, strings.Replace(debit, "debit", strings.Repeat("d", 65), 1)), shape: true},
+		{name: "a step without a name", edits: withSteps(inboxStrategy, strings.Replace(debit, "name: debit, ", "", 1)), shape: true},
+		{name: "a step without statements", edits: withSteps(inboxStrategy, debit, "{name: nothing}"), shape: true},
+		{name: "a step with a key that is none", edits: withSteps(inboxStrategy, strings.Replace(debit, "name: debit", "name: debit, retires: 3", 1)), shape: true},
 		{name: "steps beside statements", edits: []string{"        statements:\n" + handler, "        steps: [" + debit + "]\n        statements:\n" + handler}, shape: true},
-		{name: "intents beside steps", edits: append(withSteps(received, debit), "        steps:", "        intents: [{to: billing, purpose: note}]\n        steps:")},
-		{name: "a parameter that no step binds", edits: withSteps(received, debit, strings.Replace(note, ":account", ":who", 1))},
-		{name: "a parameter that no step uses", edits: withSteps(received, note)},
-		{name: "a step that commits", edits: withSteps(received, debit, note, `{name: end, statements: ["commit"]}`)},
+		{name: "intents beside steps", edits: append(withSteps(inboxStrategy, debit), "        steps:", "        intents: [{to: billing, purpose: note}]\n        steps:")},
+		{name: "a parameter that no step binds", edits: withSteps(inboxStrategy, debit, strings.Replace(note, ":account", ":who", 1))},
+		{name: "a parameter that no step uses", edits: withSteps(inboxStrategy, note)},
+		{name: "a step that commits", edits: withSteps(inboxStrategy, debit, note, `{name: end, statements: ["commit"]}`)},
 		{name: "steps by type", edits: byType(`made: {sql: {steps: [{name: a, statements: ["select 1"]}]}}`)},
 		{name: "steps at the consumer", edits: inConsumer("steps: []"), shape: true},
 	}
@@ -56,7 +56,7 @@ func refusedSteps() []policyCase {
 
 func TestStepsOfAPolicy(t *testing.T) {
 	t.Run("C11_each_step_has_its_own_statements_and_the_parameters_of_all", func(t *testing.T) {
-		p, faults := parse(policyCase{edits: withSteps(received, debit, note)})
+		p, faults := parse(policyCase{edits: withSteps(inboxStrategy, debit, note)})
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}

@@ -147,8 +147,8 @@ func TestAnSQLTextThatACommaCutsIsNamed(t *testing.T) {
 			}
 			text := strings.Replace(commas, "STATEMENTS", sql+"\n        statements:"+statements, 1)
 			_, faults := Parse("p.yaml", []byte(text), environment)
-			if c.want == "" && len(faults) > 0 || c.want != "" && !strings.Contains(lines(faults), c.want) {
-				t.Errorf("want %q, got\n%s", c.want, lines(faults))
+			if c.want == "" && len(faults) > 0 || c.want != "" && !strings.Contains(faultLines(faults), c.want) {
+				t.Errorf("want %q, got\n%s", c.want, faultLines(faults))
 			}
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// The function hooks returns the edits that give the policy base a webhook source and strategy inbox. The
+// withWebhook returns the edits that give the policy base a webhook source and strategy inbox. The
 // parameter keys has further keys of the source, which can also replace the usual keys.
-func hooks(keys string, edits ...string) []string {
+func withWebhook(keys string, edits ...string) []string {
 	source := `webhook: {listen: "127.0.0.1:8080", path: /hooks, `
 	for _, usual := range []string{"scheme: github", `secret: "${GITHUB_SECRET}"`} {
 		if !strings.Contains(keys, usual[:strings.Index(usual, ":")+1]) {
@@ -26,43 +26,43 @@ func hooks(keys string, edits ...string) []string {
 
 func acceptedWebhooks() []policyCase {
 	return []policyCase{
-		{name: "webhooks", edits: hooks("")},
-		{name: "every key of webhooks", edits: hooks(`scheme: stripe, tolerance: 1m, max_body: 1MiB, in_hand: {messages: 10, bytes: 2MiB}, wait: 5s, repeats: 3d, connections: 9, tls: {cert: a.pem, key: b.pem}, unsigned: {headers: [x-a, x-b], because: so}`)},
-		{name: "two secrets of webhooks", edits: hooks(`scheme: standard_webhooks, secret: ["${SIGNING}", "${WEBHOOK_SECRET}"]`, "body:/id", "header:Webhook-ID")},
-		{name: "a declared header of webhooks", edits: hooks("unsigned: {headers: X-GitHub-Delivery, because: so}", "body:/id", "header:x-github-delivery")},
-		{name: "webhooks of another scheme", edits: hooks(`scheme: hmac, hmac: {header: x-sign, prefix: "v0=", signed: "{id}.{timestamp}.{body}", id: x-id, timestamp: x-time}`, "body:/id", "header:x-id")},
-		{name: "webhooks for everybody without tls", edits: hooks("", "127.0.0.1:8080", "0.0.0.0:8080"),
+		{name: "webhooks", edits: withWebhook("")},
+		{name: "every key of webhooks", edits: withWebhook(`scheme: stripe, tolerance: 1m, max_body: 1MiB, in_hand: {messages: 10, bytes: 2MiB}, wait: 5s, repeats: 3d, connections: 9, tls: {cert: a.pem, key: b.pem}, unsigned: {headers: [x-a, x-b], because: so}`)},
+		{name: "two secrets of webhooks", edits: withWebhook(`scheme: standard_webhooks, secret: ["${SIGNING}", "${WEBHOOK_SECRET}"]`, "body:/id", "header:Webhook-ID")},
+		{name: "a declared header of webhooks", edits: withWebhook("unsigned: {headers: X-GitHub-Delivery, because: so}", "body:/id", "header:x-github-delivery")},
+		{name: "webhooks of another scheme", edits: withWebhook(`scheme: hmac, hmac: {header: x-sign, prefix: "v0=", signed: "{id}.{timestamp}.{body}", id: x-id, timestamp: x-time}`, "body:/id", "header:x-id")},
+		{name: "webhooks for everybody without tls", edits: withWebhook("", "127.0.0.1:8080", "0.0.0.0:8080"),
 			want: "7:14: warning: sources.payments.webhook.tls: requests are sent in plain text, because there is no tls; write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy with TLS"},
 	}
 }
 
 func refusedWebhooks() []policyCase {
 	return []policyCase{
-		{name: "webhooks without a secret", edits: hooks("secret: \"${EMPTY}\"")},
-		{name: "webhooks with a secret in the file", edits: hooks("secret: hunter2hunter2hunter2"), shape: true},
-		{name: "webhooks with a short secret", edits: hooks(`secret: "${SECRET}"`)},
-		{name: "webhooks with a secret of another scheme", edits: hooks(`scheme: standard_webhooks`, "body:/id", "header:webhook-id")},
-		{name: "webhooks of an unknown scheme", edits: hooks("scheme: githup"), shape: true},
-		{name: "webhooks of hmac that is not said", edits: hooks("scheme: hmac")},
-		{name: "webhooks of hmac beside another scheme", edits: hooks("hmac: {header: x-sign}")},
-		{name: "webhooks that sign no body", edits: hooks(`scheme: hmac, hmac: {header: x-sign, signed: "v0"}`)},
-		{name: "webhooks with a tolerance of no time", edits: hooks("tolerance: 1m")},
-		{name: "webhooks with unsigned headers for no reason", edits: hooks("unsigned: {headers: [x-a]}"), shape: true},
-		{name: "webhooks with credentials", edits: hooks("unsigned: {headers: [Authorization], because: so}")},
-		{name: "webhooks by a header that nobody signed", edits: hooks("", "body:/id", "header:x-github-delivery")},
-		{name: "webhooks by an attribute", edits: hooks("", "\"body:/id\"", "id")},
-		{name: "webhooks without an inbox", edits: hooks("", "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker")},
-		{name: "webhooks that wait for their effect", edits: hooks("", "    ack: after_receipt\n    alerts: {pending_age: 60s}\n", "")},
-		{name: "webhooks at an address of nobody", edits: hooks("", "127.0.0.1:8080", "8080")},
-		{name: "webhooks at a path that is none", edits: hooks("", "/hooks", "hooks"), shape: true},
-		{name: "webhooks at a path with escapes", edits: hooks("", "/hooks", "/a%20hook"), shape: true},
-		{name: "webhooks with less room than a body", edits: hooks("in_hand: {bytes: 1MiB}")},
-		{name: "webhooks with bodies that nobody processes", edits: hooks("max_body: 32MiB")},
-		{name: "webhooks with half of a certificate", edits: hooks("tls: {cert: a.pem}"), shape: true},
-		{name: "webhooks that are replayed", edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n    replay: {allowed: true}\n    effect: {kind: projection, says: so}\n")},
-		{name: "webhooks in the order of keys", edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n    lanes: key\n    on_parked: block\n")},
-		{name: "webhooks that are forgotten", edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n    retention: 30d\n")},
-		{name: "webhooks with dead letters", edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n    on_conflict: dead_letter\n")},
+		{name: "webhooks without a secret", edits: withWebhook("secret: \"${EMPTY}\"")},
+		{name: "webhooks with a secret in the file", edits: withWebhook("secret: hunter2hunter2hunter2"), shape: true},
+		{name: "webhooks with a short secret", edits: withWebhook(`secret: "${SECRET}"`)},
+		{name: "webhooks with a secret of another scheme", edits: withWebhook(`scheme: standard_webhooks`, "body:/id", "header:webhook-id")},
+		{name: "webhooks of an unknown scheme", edits: withWebhook("scheme: githup"), shape: true},
+		{name: "webhooks of hmac that is not said", edits: withWebhook("scheme: hmac")},
+		{name: "webhooks of hmac beside another scheme", edits: withWebhook("hmac: {header: x-sign}")},
+		{name: "webhooks that sign no body", edits: withWebhook(`scheme: hmac, hmac: {header: x-sign, signed: "v0"}`)},
+		{name: "webhooks with a tolerance of no time", edits: withWebhook("tolerance: 1m")},
+		{name: "webhooks with unsigned headers for no reason", edits: withWebhook("unsigned: {headers: [x-a]}"), shape: true},
+		{name: "webhooks with credentials", edits: withWebhook("unsigned: {headers: [Authorization], because: so}")},
+		{name: "webhooks by a header that nobody signed", edits: withWebhook("", "body:/id", "header:x-github-delivery")},
+		{name: "webhooks by an attribute", edits: withWebhook("", "\"body:/id\"", "id")},
+		{name: "webhooks without an inbox", edits: withWebhook("", "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker")},
+		{name: "webhooks that wait for their effect", edits: withWebhook("", "    ack: after_receipt\n    alerts: {pending_age: 60s}\n", "")},
+		{name: "webhooks at an address of nobody", edits: withWebhook("", "127.0.0.1:8080", "8080")},
+		{name: "webhooks at a path that is none", edits: withWebhook("", "/hooks", "hooks"), shape: true},
+		{name: "webhooks at a path with escapes", edits: withWebhook("", "/hooks", "/a%20hook"), shape: true},
+		{name: "webhooks with less room than a body", edits: withWebhook("in_hand: {bytes: 1MiB}")},
+		{name: "webhooks with bodies that nobody processes", edits: withWebhook("max_body: 32MiB")},
+		{name: "webhooks with half of a certificate", edits: withWebhook("tls: {cert: a.pem}"), shape: true},
+		{name: "webhooks that are replayed", edits: withWebhook("", "    strategy: inbox\n", "    strategy: inbox\n    replay: {allowed: true}\n    effect: {kind: projection, says: so}\n")},
+		{name: "webhooks in the order of keys", edits: withWebhook("", "    strategy: inbox\n", "    strategy: inbox\n    lanes: key\n    on_parked: block\n")},
+		{name: "webhooks that are forgotten", edits: withWebhook("", "    strategy: inbox\n", "    strategy: inbox\n    retention: 30d\n")},
+		{name: "webhooks with dead letters", edits: withWebhook("", "    strategy: inbox\n", "    strategy: inbox\n    on_conflict: dead_letter\n")},
 	}
 }
 
@@ -76,9 +76,9 @@ func TestWhatKeepsTheOrderOfWebhooks(t *testing.T) {
 		"F3_what_waits_where_it_says":     {"    on_parked: block\n", consumer.LanesPartition},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, faults := parse(policyCase{edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n"+c.keys)})
+			p, faults := parse(policyCase{edits: withWebhook("", "    strategy: inbox\n", "    strategy: inbox\n"+c.keys)})
 			if p == nil || p.Consumers[0].Config().Lanes != c.want {
-				t.Errorf("%v, want lanes by %v: %s", p, c.want, lines(faults))
+				t.Errorf("%v, want lanes by %v: %s", p, c.want, faultLines(faults))
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestSourcesOfWebhooksAtOneAddress(t *testing.T) {
 		text := strings.Join([]string{"  more:", `    webhook: {listen: "127.0.0.1:8080", scheme: github, secret: "${GITHUB_SECRET}", ` + keys + "}", "consumers:", "  other:",
 			"    from: more", "    store: shop", "    strategy: inbox", "    ack: after_receipt", "    alerts: {pending_age: 60s}", `    identity: {id: "body:/id"}`,
 			`    handler: {sql: {params: {id: "body:/id"}, statements: ["insert into a values (:id)"]}}`, ""}, "\n")
-		return policyCase{edits: hooks("", "consumers:\n", text)}
+		return policyCase{edits: withWebhook("", "consumers:\n", text)}
 	}
 	for name, c := range map[string]struct {
 		keys, want string

@@ -71,7 +71,7 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	err = errors.Join(err, cause)
 	ending, end := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
 	defer end()
-	r.progress(ending, before)
+	r.recordProgress(ending, before)
 	if is == generations.Active { // the rebuild had reached the end; the consumer processes newer messages
 		for i := range r.Replay.Progress.Lanes {
 			r.Replay.Progress.Lanes[i].To = r.Replay.Progress.Lanes[i].After
@@ -91,7 +91,7 @@ const outcomeTimeout = 10 * time.Second
 func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, replay.Lease/3) {
-		r.progress(ctx, before)
+		r.recordProgress(ctx, before)
 		state, err := r.Store.SaveReplay(ctx, r.Replay.Number, r.Token, replay.Lease, r.Replay.Progress)
 		switch {
 		case errors.Is(err, store.ErrClaimLost):
@@ -110,11 +110,11 @@ func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop conte
 	}
 }
 
-// The method progress records the progress of the rebuild. The parameter before has the counts of earlier
+// recordProgress records the progress of the rebuild. The parameter before has the counts of earlier
 // processes of the rebuild.
-func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
+func (r *Runner) recordProgress(ctx context.Context, before admin.ReplayCounts) {
 	p := &r.Replay.Progress
-	p.Counts = counted(before, r.Counts())
+	p.Counts = addCounts(before, r.Counts())
 	ends, err := r.Far.Ends(ctx)
 	if err != nil {
 		return
@@ -124,13 +124,13 @@ func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 		return
 	}
 	p.Lanes = nil
-	for _, name := range sorted(ends) {
+	for _, name := range sortedLanes(ends) {
 		p.Lanes = append(p.Lanes, admin.ReplayLane{Lane: name, To: ends[name], After: done[name]})
 	}
 }
 
-// The function counted adds the counts of a consumer to the counts of a replay.
-func counted(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
+// addCounts adds the counts of a consumer to the counts of a replay.
+func addCounts(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
 	to.Read += c.Deliveries - c.InFlight
 	to.Applied += c.Applied + c.Inbox.Applied
 	to.Skipped += c.Duplicates

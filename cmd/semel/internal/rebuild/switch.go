@@ -85,17 +85,17 @@ func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	if from, err = s.generations(ctx); err != nil {
 		return 0, err
 	}
-	if err := s.clean(ctx); err != nil {
+	if err := s.checkApplied(ctx); err != nil {
 		return 0, err
 	}
 	near, cancel := context.WithTimeout(ctx, s.CatchUp)
 	defer cancel()
-	if err := s.equal(near, "the rebuild approaches the end of its source"); err != nil {
+	if err := s.waitUntilEqual(near, "the rebuild approaches the end of its source"); err != nil {
 		return 0, err
 	}
-	err = s.at(BeforeFence)
+	err = s.reachPoint(BeforeFence)
 	if err == nil {
-		err = s.fenced(ctx, from)
+		err = s.switchFenced(ctx, from)
 	}
 	var killed killedError
 	if err != nil && !errors.As(err, &killed) {
@@ -156,42 +156,42 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 	return from, nil
 }
 
-// The method fenced runs the steps during which no process works in the old generation. All messages that the
+// switchFenced runs the steps during which no process works in the old generation. All messages that the
 // old generation has applied come before the current end of the source, even if the consumer's recorded
 // position is older. When the rebuild has reached the current end, the new generation has also applied all
 // messages that the old generation has applied.
-func (s *Switch) fenced(ctx context.Context, from int64) error {
+func (s *Switch) switchFenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()
 	s.report("running transactions in the old generation finish")
 	if err := s.Store.FenceGeneration(ctx, s.Consumer, from, s.Fence); err != nil {
 		return fmt.Errorf("a batch of the live consumer did not end in time, or another switch is running: %w", err)
 	}
-	if err := s.at(AfterFence); err != nil {
+	if err := s.reachPoint(AfterFence); err != nil {
 		return err
 	}
-	if err := s.equal(ctx, "the rebuild reaches the end of its source"); err != nil {
+	if err := s.waitUntilEqual(ctx, "the rebuild reaches the end of its source"); err != nil {
 		return err
 	}
-	if err := s.at(AfterEqual); err != nil {
+	if err := s.reachPoint(AfterEqual); err != nil {
 		return err
 	}
 	if err := s.Store.FenceGeneration(ctx, s.Consumer, s.To, s.Fence); err != nil {
 		return fmt.Errorf("a batch of the rebuild did not end in time: %w", err)
 	}
-	if err := s.clean(ctx); err != nil {
+	if err := s.checkApplied(ctx); err != nil {
 		return err
 	}
-	if err := s.at(BeforeSwitch); err != nil {
+	if err := s.reachPoint(BeforeSwitch); err != nil {
 		return err
 	}
 	if err := s.Store.SwitchGeneration(ctx, s.Consumer, from, s.To, s.Act); err != nil {
 		return fmt.Errorf("%w: %w", errLast, err)
 	}
-	return s.at(AfterSwitch)
+	return s.reachPoint(AfterSwitch)
 }
 
-func (s *Switch) at(p Point) error {
+func (s *Switch) reachPoint(p Point) error {
 	if s.At == nil {
 		return nil
 	}
@@ -207,9 +207,9 @@ func (s *Switch) report(what string) {
 	}
 }
 
-// The method equal waits until the rebuild has reached the current end of the source and has no messages in
+// waitUntilEqual waits until the rebuild has reached the current end of the source and has no messages in
 // progress.
-func (s *Switch) equal(ctx context.Context, what string) error {
+func (s *Switch) waitUntilEqual(ctx context.Context, what string) error {
 	s.report(what)
 	ends, err := s.Far.Ends(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *Switch) equal(ctx context.Context, what string) error {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		short := behind(ends, done)
+		short := unfinishedLanes(ends, done)
 		if err == nil && len(short) == 0 {
 			p, err := s.Store.Pending(ctx, s.name())
 			if err != nil && ctx.Err() == nil {
@@ -239,9 +239,9 @@ func (s *Switch) equal(ctx context.Context, what string) error {
 
 func (s *Switch) name() string { return admin.GenerationName(s.Consumer, s.To) }
 
-// The function "behind" describes the lanes in which the rebuild has not reached the end.
-func behind(ends, done map[string]int64) (short []string) {
-	for _, lane := range sorted(ends) {
+// unfinishedLanes describes the lanes in which the rebuild has not reached the end.
+func unfinishedLanes(ends, done map[string]int64) (short []string) {
+	for _, lane := range sortedLanes(ends) {
 		if done[lane] < ends[lane] {
 			short = append(short, fmt.Sprintf("lane %s is at %d of %d", lane, done[lane], ends[lane]))
 		}
@@ -249,17 +249,17 @@ func behind(ends, done map[string]int64) (short []string) {
 	return short
 }
 
-func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
+func sortedLanes(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
 
-// The variable unfinished has the states of messages that were not applied and may wait for a long time.
-var unfinished = []store.RowState{store.StateParked, store.StateBlocked, store.StateFailedRetryable}
+// unappliedStates has the states of messages that were not applied and may wait for a long time.
+var unappliedStates = []store.RowState{store.StateParked, store.StateBlocked, store.StateFailedRetryable}
 
-// The method clean returns an error if messages of the new generation were not applied.
-func (s *Switch) clean(ctx context.Context) error {
+// checkApplied returns an error if messages of the new generation were not applied.
+func (s *Switch) checkApplied(ctx context.Context) error {
 	if s.AllowParked {
 		return nil
 	}
-	rows, err := s.Store.Rows(ctx, store.RowFilter{Consumer: s.name(), States: unfinished, Limit: mostShown})
+	rows, err := s.Store.Rows(ctx, store.RowFilter{Consumer: s.name(), States: unappliedStates, Limit: mostShown})
 	if err != nil || len(rows) == 0 {
 		return err
 	}

@@ -25,7 +25,7 @@ var errDied = errors.New("it died")
 func TestASwitch(t *testing.T) {
 	t.Run("law_12_has_every_message_once_in_the_new_generation_wherever_it_was_killed", func(t *testing.T) {
 		for _, at := range rebuild.Points() {
-			t.Run(string(at), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { killed(t, at) }) })
+			t.Run(string(at), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testKill(t, at) }) })
 		}
 	})
 	t.Run("G2_gives_up_where_the_rebuild_does_not_come_to_the_end", func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestASwitch(t *testing.T) {
 			if _, err := w.store.OpenGeneration(t.Context(), "billing", store.Act{Who: "ana"}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.turn().Do(t.Context()); !errors.Is(err, rebuild.ErrNotEqual) || !strings.Contains(err.Error(), "lane a is at 0 of 10") {
+			if _, err := w.newSwitch().Do(t.Context()); !errors.Is(err, rebuild.ErrNotEqual) || !strings.Contains(err.Error(), "lane a is at 0 of 10") {
 				t.Errorf("without a running rebuild: %v", err)
 			}
 			w.log.send(5)
@@ -54,8 +54,8 @@ func TestASwitch(t *testing.T) {
 				pass(3 * time.Second)
 				w.build()
 				pass(3 * time.Second)
-				s := w.turn()
-				s.Store = &unfinished{w.store, p}
+				s := w.newSwitch()
+				s.Store = &unfinishedStore{w.store, p}
 				if _, err := s.Do(t.Context()); !errors.Is(err, rebuild.ErrNotEqual) || !strings.Contains(err.Error(), "1 rows of its inbox are due or in progress") {
 					t.Errorf("with %+v: %v", p, err)
 				}
@@ -77,13 +77,13 @@ func TestASwitch(t *testing.T) {
 			pass(3 * time.Second)
 			w.build()
 			pass(3 * time.Second)
-			if _, err := w.turn().Do(t.Context()); !errors.Is(err, rebuild.ErrParked) || !strings.Contains(err.Error(), "billing@1") {
+			if _, err := w.newSwitch().Do(t.Context()); !errors.Is(err, rebuild.ErrParked) || !strings.Contains(err.Error(), "billing@1") {
 				t.Errorf("with a parked message: %v", err)
 			}
 			w.log.send(1)
 			pass(3 * time.Second)
 			w.wantOnce(0, 11)
-			anyway := w.turn()
+			anyway := w.newSwitch()
 			anyway.AllowParked = true
 			if from, err := anyway.Do(t.Context()); err != nil || from != 0 {
 				t.Errorf("from %d: %v", from, err)
@@ -104,7 +104,7 @@ func TestASwitch(t *testing.T) {
 			pass(3 * time.Second)
 			w.build()
 			pass(3 * time.Second)
-			late := w.turn()
+			late := w.newSwitch()
 			late.At = func(p rebuild.Point) error {
 				if p == rebuild.BeforeFence {
 					w.log.send(1)
@@ -133,8 +133,8 @@ func TestASwitch(t *testing.T) {
 				pass(3 * time.Second)
 				w.build()
 				pass(3 * time.Second)
-				s := w.turn()
-				s.Store = &lossy{Store: w.store, commits: c.commits, stays: c.down}
+				s := w.newSwitch()
+				s.Store = &lossyStore{Store: w.store, commits: c.commits, stays: c.down}
 				if from, err := s.Do(t.Context()); from != 0 || !errors.Is(err, c.want) {
 					t.Errorf("%s: %v, want %v", c.name, err, c.want)
 				}
@@ -153,7 +153,7 @@ func TestASwitch(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			pass(3 * time.Second)
-			if _, err := w.turn().Do(t.Context()); !errors.Is(err, semel.ErrState) {
+			if _, err := w.newSwitch().Do(t.Context()); !errors.Is(err, semel.ErrState) {
 				t.Errorf("without the generation: %v", err)
 			}
 			w.build()
@@ -161,7 +161,7 @@ func TestASwitch(t *testing.T) {
 			if err := w.store.FenceGeneration(t.Context(), "billing", 0, time.Minute); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.turn().Do(t.Context()); !errors.Is(err, semel.ErrState) {
+			if _, err := w.newSwitch().Do(t.Context()); !errors.Is(err, semel.ErrState) {
 				t.Errorf("during another switch: %v", err)
 			}
 			w.stop()
@@ -189,7 +189,7 @@ func TestARebuild(t *testing.T) {
 				ended <- is
 			}()
 			pass(3 * time.Second)
-			if _, err := w.turn().Do(t.Context()); err != nil {
+			if _, err := w.newSwitch().Do(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			w.log.send(5)
@@ -205,8 +205,8 @@ func TestARebuild(t *testing.T) {
 	})
 }
 
-// The function killed kills a switch at the given step while messages arrive, and then switches again.
-func killed(t *testing.T, at rebuild.Point) {
+// testKill kills a switch at the given step while messages arrive, and then switches again.
+func testKill(t *testing.T, at rebuild.Point) {
 	w := newWorld(t)
 	w.fail = func(*semel.Message) error { pass(10 * time.Millisecond); return nil }
 	w.log.send(20)
@@ -214,7 +214,7 @@ func killed(t *testing.T, at rebuild.Point) {
 	w.build()
 	w.log.send(5)
 	pass(3 * time.Second)
-	first := w.turn()
+	first := w.newSwitch()
 	first.At = func(p rebuild.Point) error {
 		w.log.send(20) // the consumer applied these messages long before the rebuild
 		pass(50 * time.Millisecond)
@@ -229,7 +229,7 @@ func killed(t *testing.T, at rebuild.Point) {
 	w.log.send(5)
 	pass(time.Minute) // after a minute, the fence has expired
 	if at != rebuild.AfterSwitch {
-		if _, err := w.turn().Do(t.Context()); err != nil {
+		if _, err := w.newSwitch().Do(t.Context()); err != nil {
 			t.Errorf("again: %v", err)
 		}
 	}

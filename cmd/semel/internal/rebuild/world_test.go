@@ -22,9 +22,9 @@ import (
 
 // log has the messages of a producer. Several readers can read a log.
 type log struct {
-	mutex sync.Mutex
-	all   []*semel.Message
-	more  chan struct{}
+	mutex    sync.Mutex
+	all      []*semel.Message
+	arrivals chan struct{}
 }
 
 func (l *log) send(n int) {
@@ -34,8 +34,8 @@ func (l *log) send(n int) {
 		id := fmt.Sprint("m", len(l.all))
 		l.all = append(l.all, &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte("{}"), Origin: semel.Origin{Partition: -1, Offset: -1}})
 	}
-	close(l.more)
-	l.more = make(chan struct{})
+	close(l.arrivals)
+	l.arrivals = make(chan struct{})
 }
 
 // reader is a source that reads a log from an offset. reader knows the offset up to which all messages are
@@ -43,7 +43,7 @@ func (l *log) send(n int) {
 type reader struct {
 	log      *log
 	observer source.LaneObserver
-	given    bool
+	assigned bool
 	at       int
 
 	mutex   sync.Mutex
@@ -74,13 +74,13 @@ func (r *reader) Settle(_ context.Context, all []source.Settlement) ([]int, erro
 }
 
 func (r *reader) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	if !r.given {
-		r.given = true
+	if !r.assigned {
+		r.assigned = true
 		r.observer.Given(r.lane())
 	}
 	for {
 		r.log.mutex.Lock()
-		all, more := r.log.all, r.log.more
+		all, more := r.log.all, r.log.arrivals
 		r.log.mutex.Unlock()
 		var out []source.Delivery
 		for ; r.at < len(all) && len(out) < most.Messages; r.at++ {
@@ -119,7 +119,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: memstore.New(), log: &log{more: make(chan struct{})}}
+	w := &world{t: t, store: memstore.New(), log: &log{arrivals: make(chan struct{})}}
 	w.live, w.builder = w.log.reader(0), w.log.reader(0)
 	ctx, stop := context.WithCancel(t.Context())
 	w.stop = func() { stop(); w.running.Wait() }
@@ -179,14 +179,14 @@ func (w *world) Done(context.Context) (map[string]int64, error) {
 
 var errLost = errors.New("the connection broke")
 
-// The type lossy is a store that loses the response to a switch. After losing the response, the store can be
+// lossyStore is a store that loses the response to a switch. After losing the response, the store can be
 // down.
-type lossy struct {
+type lossyStore struct {
 	*memstore.Store
 	commits, stays, down bool
 }
 
-func (s *lossy) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
+func (s *lossyStore) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
 	if s.commits {
 		if err := s.Store.SwitchGeneration(ctx, consumer, from, to, a); err != nil {
 			return err
@@ -196,28 +196,28 @@ func (s *lossy) SwitchGeneration(ctx context.Context, consumer string, from, to 
 	return errLost
 }
 
-func (s *lossy) Generations(ctx context.Context, consumer string) ([]admin.StoredGeneration, error) {
+func (s *lossyStore) Generations(ctx context.Context, consumer string) ([]admin.StoredGeneration, error) {
 	if s.down {
 		return nil, errLost
 	}
 	return s.Store.Generations(ctx, consumer)
 }
 
-// The type unfinished is a store with a rebuild that has unfinished rows.
-type unfinished struct {
+// unfinishedStore is a store with a rebuild that has unfinished rows.
+type unfinishedStore struct {
 	*memstore.Store
 	pending store.Pending
 }
 
-func (s *unfinished) Pending(_ context.Context, consumer string) (store.Pending, error) {
+func (s *unfinishedStore) Pending(_ context.Context, consumer string) (store.Pending, error) {
 	if consumer != admin.GenerationName("billing", 1) {
 		return store.Pending{}, nil
 	}
 	return s.pending, nil
 }
 
-// The method turn returns a switch to generation 1.
-func (w *world) turn() *rebuild.Switch {
+// newSwitch returns a switch to generation 1.
+func (w *world) newSwitch() *rebuild.Switch {
 	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,
 		Act: store.Act{Verb: "switch", Who: "ana", Why: "x"}}
 }

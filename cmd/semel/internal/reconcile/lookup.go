@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// lookers is the maximum number of concurrent lookups.
-const lookers = 8
+// maxLookups is the maximum number of concurrent lookups.
+const maxLookups = 8
 
 // lookUp returns the outcome of each identity. If an identity has no marker, lookUp returns the outcome of
 // the previous identity in formers. The slice formers may be nil. A previous identity without an id is not
@@ -23,7 +23,7 @@ func (c *Comparison) lookUp(ctx context.Context, keys, formers []semel.Key) ([]O
 	found := make([]Outcome, len(keys))
 	var next atomic.Int64
 	var group worker.Group
-	for range min(lookers, len(keys)) {
+	for range min(maxLookups, len(keys)) {
 		group.Go(func() {
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1

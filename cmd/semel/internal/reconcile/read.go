@@ -20,7 +20,7 @@ const (
 // Read adds all messages of a bounded source to the comparison. Read finds identities and applies the filter
 // like the consumer. If a message has no identity, Read calls the function each with the message and the reason.
 func (c *Comparison) Read(ctx context.Context, src source.Source, config consumer.Config, each func(d *source.Delivery, why error) error) error {
-	src.Lanes(deaf{})
+	src.Lanes(ignoringObserver{})
 	for {
 		all, err := src.Fetch(ctx, source.Bound{Messages: fetchMost, Bytes: fetchBytes})
 		if err != nil && !errors.Is(err, source.ErrEnd) {
@@ -59,14 +59,14 @@ func (c *Comparison) take(ctx context.Context, all []source.Delivery, config con
 			}
 		default:
 			keys, at = append(keys, key), append(at, sentAt(d.Message))
-			formers = append(formers, c.formerOf(d.Message, config))
+			formers = append(formers, c.previousOf(d.Message, config))
 		}
 	}
 	return c.SentAs(ctx, keys, formers, at)
 }
 
-// formerOf returns the previous identity of a message, or the zero Key if the message has none.
-func (c *Comparison) formerOf(m *semel.Message, config consumer.Config) semel.Key {
+// previousOf returns the previous identity of a message, or the zero Key if the message has none.
+func (c *Comparison) previousOf(m *semel.Message, config consumer.Config) semel.Key {
 	if config.PreviousIdentity == nil {
 		return semel.Key{}
 	}
@@ -94,12 +94,12 @@ func sentAt(m *semel.Message) time.Time {
 	return m.Origin.Time()
 }
 
-// The type deaf is a LaneObserver that ignores all events.
-type deaf struct{}
+// ignoringObserver is a LaneObserver that ignores all events.
+type ignoringObserver struct{}
 
-func (deaf) Given(source.Lane)                     {}
-func (deaf) Revoking(context.Context, source.Lane) {}
-func (deaf) Lost(source.Lane)                      {}
+func (ignoringObserver) Given(source.Lane)                     {}
+func (ignoringObserver) Revoking(context.Context, source.Lane) {}
+func (ignoringObserver) Lost(source.Lane)                      {}
 
 // SentBy adds sent messages to the comparison: the identities that the function read passes to add, without the
 // times of sending. SentBy first writes the identities to files. Lookups start when read has returned, because read
@@ -115,7 +115,7 @@ func (c *Comparison) SentBy(ctx context.Context, read func(add func(id, source s
 	}
 	for part := range parts {
 		var keys []semel.Key
-		if err := all.each(part, func(r record) { keys = append(keys, semel.Key{Consumer: c.Consumer, Source: r.source, ID: r.id}) }); err != nil {
+		if err := all.forEach(part, func(r record) { keys = append(keys, semel.Key{Consumer: c.Consumer, Source: r.source, ID: r.id}) }); err != nil {
 			return err
 		}
 		for some := range slices.Chunk(keys, fetchMost) {

@@ -144,7 +144,7 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 	for i, k := range keys {
 		r := record{id: k.ID, source: k.Source, found: found[i]}
 		if formers != nil && found[i] != Applied { // the identity is looked up again at the end
-			r.formerID, r.formerSource = formers[i].ID, formers[i].Source
+			r.previousID, r.previousSource = formers[i].ID, formers[i].Source
 		}
 		if !at[i].IsZero() {
 			r.at = at[i].UnixMilli()
@@ -199,25 +199,25 @@ type identity struct {
 	found   Outcome
 	at      int64
 	effects int
-	// The field later means that the message had not ended when the comparison read the message. The marker
+	// readUnfinished means that the message had not ended when the comparison read the message. The marker
 	// found at the end can be newer than the list of effects.
-	later bool
-	// The field former is the previous identity of the message; zero if it has none.
-	former semel.Key
+	readUnfinished bool
+	// previous is the previous identity of the message; zero if it has none.
+	previous semel.Key
 }
 
 // group has the sent identities and the effects of one id.
 type group struct {
 	sent []identity
-	// The field effects is the number of effects with an unknown source. The field sources has the number of
-	// effects of each source.
-	effects int
-	sources map[string]int
+	// sourcelessEffects is the number of effects with an unknown source. The field sources has the number of
+	// sourcelessEffects of each source.
+	sourcelessEffects int
+	sources           map[string]int
 }
 
 func (c *Comparison) compare(ctx context.Context, part int, each func(Finding) error) error {
 	groups := map[string]*group{}
-	if err := c.spill.each(part, func(r record) {
+	if err := c.spill.forEach(part, func(r record) {
 		g := groups[r.id]
 		if g == nil {
 			g = &group{}
@@ -232,11 +232,11 @@ func (c *Comparison) compare(ctx context.Context, part int, each func(Finding) e
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	if err := c.again(ctx, ids, groups); err != nil {
+	if err := c.lookUpUnfinished(ctx, ids, groups); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if err := c.judge(id, groups[id], each); err != nil {
+		if err := c.reportGroup(id, groups[id], each); err != nil {
 			return err
 		}
 	}
@@ -246,7 +246,7 @@ func (c *Comparison) compare(ctx context.Context, part int, each func(Finding) e
 func (g *group) take(r record) {
 	switch {
 	case r.effect && r.source == "":
-		g.effects++
+		g.sourcelessEffects++
 	case r.effect:
 		if g.sources == nil {
 			g.sources = map[string]int{}
@@ -255,12 +255,12 @@ func (g *group) take(r record) {
 	default:
 		i := slices.IndexFunc(g.sent, func(o identity) bool { return o.source == r.source })
 		if i < 0 {
-			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at, former: semel.Key{Source: r.formerSource, ID: r.formerID}})
+			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at, previous: semel.Key{Source: r.previousSource, ID: r.previousID}})
 			return
 		}
 		o := &g.sent[i] // the identity was sent again: keep the first time and the last outcome
-		if o.former.ID == "" {
-			o.former = semel.Key{Source: r.formerSource, ID: r.formerID}
+		if o.previous.ID == "" {
+			o.previous = semel.Key{Source: r.previousSource, ID: r.previousID}
 		}
 		o.found = cmp.Or(r.found, o.found)
 		if r.at != 0 && (o.at == 0 || r.at < o.at) {
@@ -269,33 +269,33 @@ func (g *group) take(r record) {
 	}
 }
 
-// The method again looks up the identities of messages that had not ended.
-func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]*group) error {
+// lookUpUnfinished looks up the identities of messages that had not ended.
+func (c *Comparison) lookUpUnfinished(ctx context.Context, ids []string, groups map[string]*group) error {
 	var keys, formers []semel.Key
 	var of []*identity
 	for _, id := range ids {
 		for i := range groups[id].sent {
 			if o := &groups[id].sent[i]; o.found != Applied {
 				keys, of = append(keys, semel.Key{Consumer: c.Consumer, Source: o.source, ID: id}), append(of, o)
-				o.former.Consumer = c.Consumer
-				formers = append(formers, o.former)
+				o.previous.Consumer = c.Consumer
+				formers = append(formers, o.previous)
 			}
 		}
 	}
 	found, err := c.lookUp(ctx, keys, formers)
 	for i := range found {
-		of[i].found, of[i].later = found[i], true
+		of[i].found, of[i].readUnfinished = found[i], true
 	}
 	return err
 }
 
-func (c *Comparison) judge(id string, g *group, each func(Finding) error) error {
+func (c *Comparison) reportGroup(id string, g *group, each func(Finding) error) error {
 	if len(g.sent) == 0 {
 		c.counts.Others++
 	}
 	for _, o := range g.sent {
 		c.counts.Sent++
-		o.effects = g.effects + g.sources[o.source]
+		o.effects = g.sourcelessEffects + g.sources[o.source]
 		kind := c.kind(o)
 		if kind == "" {
 			continue
@@ -320,7 +320,7 @@ func (c *Comparison) kind(o identity) Kind {
 	case o.found != Applied && o.effects == 1:
 		c.counts.Unmarked++
 		return Unmarked
-	case o.found == Applied && c.effects && o.effects == 0 && !o.later:
+	case o.found == Applied && c.effects && o.effects == 0 && !o.readUnfinished:
 		c.counts.WithoutEffect++
 		return WithoutEffect
 	case o.found == Applied:

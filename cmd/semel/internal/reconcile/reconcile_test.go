@@ -18,24 +18,24 @@ import (
 
 var errDown = errors.New("the store is away")
 
-// markers has the markers of a store. Only the second lookup finds the markers in the field late.
+// markers has the markers of a store. Only the second lookup finds the markers in foundLate.
 type markers struct {
-	has, late map[string]store.Outcome
+	found, foundLate map[string]store.Outcome
 }
 
 func (m markers) marker(_ context.Context, key semel.Key) (admin.StoredMarker, bool, error) {
 	if key.ID == "down" {
 		return admin.StoredMarker{}, false, errDown
 	}
-	o, there := m.has[key.Source+key.ID]
+	o, there := m.found[key.Source+key.ID]
 	return admin.StoredMarker{Outcome: o}, there, nil
 }
 
-func compared(t *testing.T, m markers, c *Comparison, tell func(c *Comparison)) (map[string]Kind, Counts) {
+func runComparison(t *testing.T, m markers, c *Comparison, tell func(c *Comparison)) (map[string]Kind, Counts) {
 	t.Helper()
 	c.Marker, c.Consumer = m.marker, "billing"
 	tell(c)
-	maps.Copy(m.has, m.late)
+	maps.Copy(m.found, m.foundLate)
 	found := map[string]Kind{}
 	counts, err := c.Compare(t.Context(), func(f Finding) error { found[f.Source+f.ID] = f.Kind; return nil })
 	if err != nil {
@@ -51,7 +51,7 @@ func compared(t *testing.T, m markers, c *Comparison, tell func(c *Comparison)) 
 	return found, counts
 }
 
-func sent(t *testing.T, c *Comparison, source string, at time.Time, ids ...string) {
+func addSent(t *testing.T, c *Comparison, source string, at time.Time, ids ...string) {
 	t.Helper()
 	var keys []semel.Key
 	var times []time.Time
@@ -63,7 +63,7 @@ func sent(t *testing.T, c *Comparison, source string, at time.Time, ids ...strin
 	}
 }
 
-func effects(t *testing.T, c *Comparison, source string, ids ...string) {
+func addEffects(t *testing.T, c *Comparison, source string, ids ...string) {
 	t.Helper()
 	c.WithEffects()
 	for _, id := range ids {
@@ -83,10 +83,10 @@ func same(t *testing.T, found, want map[string]Kind) {
 func TestFindings(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	t.Run("G7_missing_doubled_without_effect_and_unmarked", func(t *testing.T) {
-		m := markers{has: map[string]store.Outcome{"ok": store.Applied, "twice": store.Applied, "gone": store.Applied, "wait": store.Waiting, "park": store.Parked, "undone": store.Waiting}}
-		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
-			sent(t, c, "", time.Time{}, "ok", "twice", "gone", "wait", "park", "undone", "lost", "made", "ok") // "ok" was sent twice
-			effects(t, c, "", "ok", "twice", "twice", "undone", "made", "somebody's", "somebody's")
+		m := markers{found: map[string]store.Outcome{"ok": store.Applied, "twice": store.Applied, "gone": store.Applied, "wait": store.Waiting, "park": store.Parked, "undone": store.Waiting}}
+		found, counts := runComparison(t, m, &Comparison{}, func(c *Comparison) {
+			addSent(t, c, "", time.Time{}, "ok", "twice", "gone", "wait", "park", "undone", "lost", "made", "ok") // "ok" was sent twice
+			addEffects(t, c, "", "ok", "twice", "twice", "undone", "made", "somebody's", "somebody's")
 		})
 		same(t, found, map[string]Kind{"twice": Doubled, "gone": WithoutEffect, "undone": Unmarked, "made": Unmarked, "lost": Missing})
 		want := Counts{Sent: 8, Applied: 1, Waiting: 1, Aside: 1, Missing: 1, Doubled: 1, WithoutEffect: 1, Unmarked: 2, Others: 1}
@@ -95,12 +95,12 @@ func TestFindings(t *testing.T) {
 		}
 	})
 	t.Run("G7_live_traffic_is_not_missing", func(t *testing.T) {
-		m := markers{has: map[string]store.Outcome{}, late: map[string]store.Outcome{"under way": store.Applied, "too": store.Applied, "after the query": store.Applied}}
-		found, counts := compared(t, m, &Comparison{Until: now}, func(c *Comparison) {
-			sent(t, c, "", now.Add(-time.Hour), "under way", "too", "after the query")
-			sent(t, c, "", now.Add(time.Second), "just sent")
-			sent(t, c, "", now, "lost")
-			effects(t, c, "", "under way", "too")
+		m := markers{found: map[string]store.Outcome{}, foundLate: map[string]store.Outcome{"under way": store.Applied, "too": store.Applied, "after the query": store.Applied}}
+		found, counts := runComparison(t, m, &Comparison{Until: now}, func(c *Comparison) {
+			addSent(t, c, "", now.Add(-time.Hour), "under way", "too", "after the query")
+			addSent(t, c, "", now.Add(time.Second), "just sent")
+			addSent(t, c, "", now, "lost")
+			addEffects(t, c, "", "under way", "too")
 		})
 		same(t, found, map[string]Kind{"lost": Missing})
 		if counts.Late != 1 || counts.Applied != 3 {
@@ -108,15 +108,15 @@ func TestFindings(t *testing.T) {
 		}
 	})
 	t.Run("G7_H3_what_is_older_than_the_markers_that_are_kept_is_unknown", func(t *testing.T) {
-		found, _ := compared(t, markers{has: map[string]store.Outcome{"kept": store.Applied}}, &Comparison{Kept: now}, func(c *Comparison) {
-			sent(t, c, "", now.Add(-time.Second), "kept", "old")
-			sent(t, c, "", now.Add(time.Second), "young")
+		found, _ := runComparison(t, markers{found: map[string]store.Outcome{"kept": store.Applied}}, &Comparison{Kept: now}, func(c *Comparison) {
+			addSent(t, c, "", now.Add(-time.Second), "kept", "old")
+			addSent(t, c, "", now.Add(time.Second), "young")
 		})
 		same(t, found, map[string]Kind{"old": Unknown, "young": Missing})
 	})
 	t.Run("G7_A7_what_is_marked_under_a_former_identity_is_not_missing", func(t *testing.T) {
-		m := markers{has: map[string]store.Outcome{"/old 1": store.Applied}, late: map[string]store.Outcome{"/old 2": store.Applied}}
-		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
+		m := markers{found: map[string]store.Outcome{"/old 1": store.Applied}, foundLate: map[string]store.Outcome{"/old 2": store.Applied}}
+		found, counts := runComparison(t, m, &Comparison{}, func(c *Comparison) {
 			var keys, formers []semel.Key
 			for _, id := range []string{"1", "2", "3", "4"} {
 				keys, formers = append(keys, semel.Key{Source: "/new ", ID: id}), append(formers, semel.Key{Source: "/old ", ID: id})
@@ -132,9 +132,9 @@ func TestFindings(t *testing.T) {
 		}
 	})
 	t.Run("G7_what_a_query_says_was_sent_is_looked_up_when_it_has_ended", func(t *testing.T) {
-		m, ended := markers{has: map[string]store.Outcome{"a": store.Applied}}, false
+		m, ended := markers{found: map[string]store.Outcome{"a": store.Applied}}, false
 		c := &Comparison{}
-		found, counts := compared(t, m, c, func(c *Comparison) {
+		found, counts := runComparison(t, m, c, func(c *Comparison) {
 			inner := c.Marker
 			c.Marker = func(ctx context.Context, k semel.Key) (admin.StoredMarker, bool, error) {
 				if !ended {
@@ -155,11 +155,11 @@ func TestFindings(t *testing.T) {
 		}
 	})
 	t.Run("A2_ids_of_two_sources_are_two", func(t *testing.T) {
-		m := markers{has: map[string]store.Outcome{"a/1": store.Applied, "b/1": store.Applied}}
-		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
-			sent(t, c, "a/", time.Time{}, "1")
-			sent(t, c, "b/", time.Time{}, "1")
-			effects(t, c, "a/", "1", "1")
+		m := markers{found: map[string]store.Outcome{"a/1": store.Applied, "b/1": store.Applied}}
+		found, counts := runComparison(t, m, &Comparison{}, func(c *Comparison) {
+			addSent(t, c, "a/", time.Time{}, "1")
+			addSent(t, c, "b/", time.Time{}, "1")
+			addEffects(t, c, "a/", "1", "1")
 		})
 		same(t, found, map[string]Kind{"a/1": Doubled, "b/1": WithoutEffect})
 		if counts.Sent != 2 {
@@ -174,9 +174,9 @@ func TestFindings(t *testing.T) {
 		}
 	})
 	t.Run("G7_ids_of_any_bytes_and_lengths", func(t *testing.T) {
-		m := markers{has: map[string]store.Outcome{}}
+		m := markers{found: map[string]store.Outcome{}}
 		odd := []string{"\x00", "a\nb", "\xff\xfe", strings.Repeat("é", 500), " "}
-		found, _ := compared(t, m, &Comparison{}, func(c *Comparison) { sent(t, c, "\x01\x00", time.Time{}, odd...) })
+		found, _ := runComparison(t, m, &Comparison{}, func(c *Comparison) { addSent(t, c, "\x01\x00", time.Time{}, odd...) })
 		if len(found) != len(odd) {
 			t.Errorf("%q", found)
 		}
@@ -184,23 +184,23 @@ func TestFindings(t *testing.T) {
 }
 
 func TestManyMessagesAreCompared(t *testing.T) {
-	m := markers{has: map[string]store.Outcome{}}
+	m := markers{found: map[string]store.Outcome{}}
 	var ids []string
 	for i := range 40_000 {
 		ids = append(ids, fmt.Sprint("order-", i))
 		if i%4000 != 7 {
-			m.has[ids[i]] = store.Applied
+			m.found[ids[i]] = store.Applied
 		}
 	}
-	found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
-		sent(t, c, "", time.Time{}, ids...)
+	found, counts := runComparison(t, m, &Comparison{}, func(c *Comparison) {
+		addSent(t, c, "", time.Time{}, ids...)
 		c.WithEffects()
 		for i, id := range ids {
 			if i%4000 != 7 {
-				effects(t, c, "", id)
+				addEffects(t, c, "", id)
 			}
 			if i%4000 == 9 {
-				effects(t, c, "", id)
+				addEffects(t, c, "", id)
 			}
 		}
 	})

@@ -21,7 +21,7 @@ type record struct {
 	// source is the source of the identity. For an effect, source is "" if the query returns no source.
 	source string
 	// formerID and formerSource are the previous identity; "" if the message has none.
-	formerID, formerSource string
+	previousID, previousSource string
 
 	found Outcome
 	at    int64 // in Unix milliseconds; 0 if unknown
@@ -29,13 +29,13 @@ type record struct {
 
 // spill writes records to temporary files. All records of an id are in the same file.
 type spill struct {
-	folder string
-	files  [parts]*os.File
-	to     [parts]*bufio.Writer
+	folder  string
+	files   [parts]*os.File
+	writers [parts]*bufio.Writer
 }
 
-// The constant former is a flag in the encoding of a record with a previous identity.
-const former = 1 << 7
+// previousFlag is a flag in the encoding of a record with a previous identity.
+const previousFlag = 1 << 7
 
 func newSpill() (s *spill, err error) {
 	s = &spill{}
@@ -46,7 +46,7 @@ func newSpill() (s *spill, err error) {
 		if s.files[i], err = os.Create(filepath.Join(s.folder, fmt.Sprint(i))); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
-		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
+		s.writers[i] = bufio.NewWriterSize(s.files[i], 8<<10)
 	}
 	// The names of open files are not needed. Removing the names now means that a killed process leaves no
 	// files. On systems that cannot remove open files, the function close removes the files.
@@ -72,20 +72,20 @@ func (s *spill) add(r record) error {
 		kind |= 1
 	}
 	texts := []string{r.id, r.source}
-	if r.formerID != "" {
-		kind, texts = kind|former, append(texts, r.formerID, r.formerSource)
+	if r.previousID != "" {
+		kind, texts = kind|previousFlag, append(texts, r.previousID, r.previousSource)
 	}
 	b := append(make([]byte, 0, 32+len(r.id)+len(r.source)), kind)
 	for _, text := range texts {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
-	_, err := s.to[h.Sum64()%parts].Write(binary.AppendVarint(b, r.at))
+	_, err := s.writers[h.Sum64()%parts].Write(binary.AppendVarint(b, r.at))
 	return err
 }
 
-// The method "each" calls the function do for every record of one file.
-func (s *spill) each(part int, do func(record)) error {
-	if err := s.to[part].Flush(); err != nil {
+// forEach calls the function do for every record of one file.
+func (s *spill) forEach(part int, do func(record)) error {
+	if err := s.writers[part].Flush(); err != nil {
 		return err
 	}
 	if _, err := s.files[part].Seek(0, io.SeekStart); err != nil {
@@ -97,10 +97,10 @@ func (s *spill) each(part int, do func(record)) error {
 		if err == io.EOF {
 			return nil
 		}
-		r := record{effect: kind&1 == 1, found: Outcome(kind &^ former >> 1)}
+		r := record{effect: kind&1 == 1, found: Outcome(kind &^ previousFlag >> 1)}
 		texts := []*string{&r.id, &r.source}
-		if kind&former != 0 {
-			texts = append(texts, &r.formerID, &r.formerSource)
+		if kind&previousFlag != 0 {
+			texts = append(texts, &r.previousID, &r.previousSource)
 		}
 		for _, text := range texts {
 			if err == nil {

@@ -18,9 +18,9 @@ import (
 // ErrOther means that the source has changed since the replay started.
 var ErrOther = errors.New("the source has changed since the replay was begun")
 
-// The constant checked is the number of bytes before the end of a file that are hashed. The hash shows
+// hashedBytes is the number of bytes before the end of a file that are hashed. The hash shows
 // whether a resumed replay reads the same file.
-const checked = 4 << 10
+const hashedBytes = 4 << 10
 
 // File is a file that is replayed.
 type File struct {
@@ -58,7 +58,7 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, 
 		return p, err
 	}
 	l := admin.ReplayLane{Lane: f.lane, From: 0, To: size}
-	if err := errors.Join(f.offset(from, &l.From), f.offset(to, &l.To)); err != nil {
+	if err := errors.Join(f.setOffset(from, &l.From), f.setOffset(to, &l.To)); err != nil {
 		return p, err
 	}
 	if l.From < 0 || l.To > size || l.From > l.To {
@@ -70,12 +70,12 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, 
 		}
 	}
 	l.After = l.From - 1
-	l.Is, err = recognised(f.opened, l.To)
+	l.Is, err = tailHash(f.opened, l.To)
 	return admin.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []admin.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
 }
 
-// The method offset stores the offset of a bound in *to, if the bound has an offset.
-func (f *File) offset(b Bound, to *int64) error {
+// setOffset stores the offset of a bound in *to, if the bound has an offset.
+func (f *File) setOffset(b Bound, to *int64) error {
 	for lane, at := range b.Offsets {
 		if lane != "" && lane != f.lane {
 			return fmt.Errorf("there is no lane %q: the file has only the lane %s", lane, f.lane)
@@ -118,7 +118,7 @@ func (f *File) Source(_ context.Context, p admin.ReplayProgress) (source.Source,
 	}
 	is := ""
 	if err == nil {
-		is, err = recognised(f.opened, l.To)
+		is, err = tailHash(f.opened, l.To)
 	}
 	if err == nil && is != l.Is {
 		err = fmt.Errorf("file %s: the bytes before byte %d have changed: %w", f.path, l.To, ErrOther)
@@ -140,9 +140,9 @@ func (f *File) Close() {
 	}
 }
 
-// The function recognised returns a hash of the last bytes before an offset.
-func recognised(f *os.File, to int64) (string, error) {
-	stood := make([]byte, min(to, checked))
+// tailHash returns a hash of the last bytes before an offset.
+func tailHash(f *os.File, to int64) (string, error) {
+	stood := make([]byte, min(to, hashedBytes))
 	if _, err := f.ReadAt(stood, to-int64(len(stood))); err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// ending is the outcome of a message.
-type ending uint8
+// outcome is the outcome of a message.
+type outcome uint8
 
 const (
 	// The outcome open means that the message has not ended.
-	open ending = iota
+	open outcome = iota
 	applied
 	skipped
 	conflict
@@ -31,8 +31,8 @@ const (
 	unknown
 )
 
-// endingOf returns the outcome with which a delivery was acked or nacked.
-func endingOf(e source.End) ending {
+// outcomeOf returns the outcome with which a delivery was acked or nacked.
+func outcomeOf(e source.End) outcome {
 	switch e {
 	case source.EndApplied:
 		return applied
@@ -57,12 +57,12 @@ func endingOf(e source.End) ending {
 }
 
 // count adds the outcome of a message to the counts.
-func count(c *admin.ReplayCounts, e ending) {
+func count(c *admin.ReplayCounts, e outcome) {
 	if e == outside {
 		return
 	}
 	c.Read++
-	counted := map[ending]*int64{
+	counted := map[outcome]*int64{
 		applied: &c.Applied, skipped: &c.Skipped, conflict: &c.Conflicts, received: &c.Received, waiting: &c.Waiting, parked: &c.Parked,
 		deadLettered: &c.DeadLettered, discarded: &c.Discarded, foreign: &c.Foreign, tooOld: &c.TooOld, timeless: &c.Timeless, unknown: &c.Unknown,
 	}
@@ -77,8 +77,8 @@ type lane struct {
 }
 
 type place struct {
-	offset int64
-	ending ending
+	offset  int64
+	outcome outcome
 }
 
 // begin adds a message to the lane. If the message was added before or has ended, begin returns false.
@@ -96,14 +96,14 @@ func (l *lane) begin(offset int64) bool {
 
 // end records the outcome of a message. end then counts all messages before the first message that has not
 // ended.
-func (l *lane) end(offset int64, e ending, c *admin.ReplayCounts) {
+func (l *lane) end(offset int64, e outcome, c *admin.ReplayCounts) {
 	i, found := slices.BinarySearchFunc(l.underWay, offset, func(p place, offset int64) int { return cmp.Compare(p.offset, offset) })
-	if !found || l.underWay[i].ending != open {
+	if !found || l.underWay[i].outcome != open {
 		return
 	}
-	l.underWay[i].ending = e
-	for len(l.underWay) > 0 && l.underWay[0].ending != open {
-		count(c, l.underWay[0].ending)
+	l.underWay[i].outcome = e
+	for len(l.underWay) > 0 && l.underWay[0].outcome != open {
+		count(c, l.underWay[0].outcome)
 		l.After = l.underWay[0].offset
 		l.underWay = l.underWay[1:]
 	}

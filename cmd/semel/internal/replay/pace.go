@@ -9,24 +9,24 @@ import (
 
 // pace limits the number of messages per second.
 type pace struct {
-	perSecond int // 0 means no limit
-	tokens    float64
-	at        time.Time
+	perSecond  int // 0 means no limit
+	tokens     float64
+	refilledAt time.Time
 }
 
-// The method ask waits until further messages are allowed, and returns the number of allowed messages, but
+// waitForTokens waits until further messages are allowed, and returns the number of allowed messages, but
 // not more than the parameter most. If ctx ends, ask returns 0.
-func (p *pace) ask(ctx context.Context, most int) int {
+func (p *pace) waitForTokens(ctx context.Context, most int) int {
 	if p.perSecond == 0 {
 		return most
 	}
 	for {
 		now := time.Now()
-		if p.at.IsZero() {
-			p.at = now
+		if p.refilledAt.IsZero() {
+			p.refilledAt = now
 		}
-		p.tokens = min(p.tokens+now.Sub(p.at).Seconds()*float64(p.perSecond), float64(p.perSecond))
-		p.at = now
+		p.tokens = min(p.tokens+now.Sub(p.refilledAt).Seconds()*float64(p.perSecond), float64(p.perSecond))
+		p.refilledAt = now
 		if p.tokens >= 1 {
 			return min(most, int(p.tokens))
 		}
@@ -37,5 +37,5 @@ func (p *pace) ask(ctx context.Context, most int) int {
 	}
 }
 
-// The method take subtracts n from the number of messages that are allowed now.
-func (p *pace) take(n int) { p.tokens -= float64(n) }
+// spend subtracts n from the number of messages that are allowed now.
+func (p *pace) spend(n int) { p.tokens -= float64(n) }

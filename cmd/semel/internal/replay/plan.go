@@ -29,7 +29,7 @@ const (
 // a duplicate, or as a conflict if its content differs. Each new message needs some dozens of bytes of
 // memory.
 func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(admin.ReplayCounts)) (admin.ReplayCounts, error) {
-	s.Lanes(deaf{})
+	s.Lanes(ignoringObserver{})
 	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ActionKeepFirst}
 	for {
 		all, err := s.Fetch(ctx, source.Bound{Messages: fetchMost, Bytes: fetchBytes})
@@ -40,9 +40,9 @@ func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told f
 		if e != nil {
 			return admin.ReplayCounts{}, e
 		}
-		endings := make([]ending, len(all))
+		endings := make([]outcome, len(all))
 		for i := range found {
-			endings[i] = copies.ending(&found[i])
+			endings[i] = copies.outcome(&found[i])
 		}
 		if e := s.predict(ctx, all, endings); e != nil {
 			return admin.ReplayCounts{}, e
@@ -64,12 +64,12 @@ type copies struct {
 	accept    bool              // if accept is true, only the first content counts, and a conflict leaves no row
 }
 
-func (c *copies) ending(f *admin.Prediction) ending {
+func (c *copies) outcome(f *admin.Prediction) outcome {
 	switch f.End {
 	case source.EndUnknown:
 		return unknown
 	case source.EndDuplicate, source.EndSkipped:
-		return endingOf(f.End)
+		return outcomeOf(f.End)
 	case source.EndConflict:
 		return c.conflict(f)
 	}
@@ -78,7 +78,7 @@ func (c *copies) ending(f *admin.Prediction) ending {
 	switch {
 	case !known:
 		c.seen[key] = f.Fingerprint
-		return endingOf(f.End)
+		return outcomeOf(f.End)
 	case first.Conflicts(f.Fingerprint):
 		return c.conflict(f)
 	}
@@ -87,7 +87,7 @@ func (c *copies) ending(f *admin.Prediction) ending {
 
 // conflict returns the outcome of a conflict. A second conflict with the same content is a duplicate of the
 // first conflict.
-func (c *copies) conflict(f *admin.Prediction) ending {
+func (c *copies) conflict(f *admin.Prediction) outcome {
 	key := sumOf(f.Key, f.Fingerprint)
 	if c.conflicts[key] && !c.accept {
 		return skipped
@@ -107,9 +107,9 @@ func sumOf(k semel.Key, f semel.Fingerprint) (short [16]byte) {
 	return short
 }
 
-// The type deaf is a LaneObserver that ignores all events.
-type deaf struct{}
+// ignoringObserver is a LaneObserver that ignores all events.
+type ignoringObserver struct{}
 
-func (deaf) Given(source.Lane)                     {}
-func (deaf) Revoking(context.Context, source.Lane) {}
-func (deaf) Lost(source.Lane)                      {}
+func (ignoringObserver) Given(source.Lane)                     {}
+func (ignoringObserver) Revoking(context.Context, source.Lane) {}
+func (ignoringObserver) Lost(source.Lane)                      {}

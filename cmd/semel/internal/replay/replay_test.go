@@ -18,8 +18,8 @@ import (
 
 func TestAReplayAppliesMissingMessages(t *testing.T) {
 	bubble(t, "G1_law_14_only_what_is_missing_is_applied_and_it_was_foretold", func(t *testing.T) {
-		w := newWorld(t, lines(0, 30)+lines(5, 8)+`{"id":"m3","n":99}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"n":1}`+"\n")
-		w.live(lines(0, 10))
+		w := newWorld(t, sourceLines(0, 30)+sourceLines(5, 8)+`{"id":"m3","n":99}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"n":1}`+"\n")
+		w.runLive(sourceLines(0, 10))
 		want := admin.ReplayCounts{Read: 37, Applied: 20, Skipped: 14, Conflicts: 2, Parked: 1}
 		if got := w.predict(); got != want {
 			t.Errorf("predicted %+v, want %+v", got, want)
@@ -42,36 +42,36 @@ func TestAReplayAppliesMissingMessages(t *testing.T) {
 		}
 	})
 	bubble(t, "G1_a_handler_sees_that_it_runs_in_a_replay", func(t *testing.T) {
-		w := newWorld(t, lines(0, 3))
+		w := newWorld(t, sourceLines(0, 3))
 		var seen atomic.Int64
-		w.handle = func(m *semel.Message) error {
+		w.beforeEffect = func(m *semel.Message) error {
 			if r, is := m.Replay(); is && r == (semel.Replay{ID: 1}) {
 				seen.Add(1)
 			}
 			return nil
 		}
-		w.live(lines(0, 1))
+		w.runLive(sourceLines(0, 1))
 		if _, _, err := w.run(t.Context(), w.begin(), 0); err != nil || seen.Load() != 2 {
 			t.Errorf("%d of 2 have seen it, %v", seen.Load(), err)
 		}
 	})
 	bubble(t, "trap_T45_live_copies_beside_a_replay_take_effect_once", func(t *testing.T) {
-		w := newWorld(t, lines(0, 40))
+		w := newWorld(t, sourceLines(0, 40))
 		r := w.begin()
 		done := make(chan error)
 		go func() {
 			_, _, err := w.run(t.Context(), r, 20)
 			done <- err
 		}()
-		w.live(lines(0, 40))
+		w.runLive(sourceLines(0, 40))
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		w.wantEffects(0, 40)
 	})
 	bubble(t, "G1_what_cannot_be_applied_is_parked_and_the_replay_goes_on", func(t *testing.T) {
-		w := newWorld(t, lines(0, 100))
-		w.handle = func(m *semel.Message) error {
+		w := newWorld(t, sourceLines(0, 100))
+		w.beforeEffect = func(m *semel.Message) error {
 			if m.Identity.ID == "m50" {
 				return semel.Permanent(errors.New("no such account"))
 			}
@@ -98,26 +98,26 @@ func TestAKilledReplayCanBeContinued(t *testing.T) {
 	points := append(faults.Points(), faults.ReplayPoints()...)
 	for _, point := range points {
 		for _, times := range []int64{1, 3} {
-			bubble(t, fmt.Sprintf("G1_law_14_killed_at_%s_%d", point, times), func(t *testing.T) { killed(t, point, times) })
+			bubble(t, fmt.Sprintf("G1_law_14_killed_at_%s_%d", point, times), func(t *testing.T) { testKill(t, point, times) })
 		}
 	}
 }
 
-// The function killed kills the process of a replay at the given crash point, and resumes the replay in
+// testKill kills the process of a replay at the given crash point, and resumes the replay in
 // another process.
-func killed(t *testing.T, point faults.Point, times int64) {
-	w := newWorld(t, lines(0, 60))
-	w.live(lines(0, 10))
+func testKill(t *testing.T, point faults.Point, times int64) {
+	w := newWorld(t, sourceLines(0, 60))
+	w.runLive(sourceLines(0, 10))
 	ctx, kill := context.WithCancel(t.Context())
 	var left atomic.Int64
 	left.Store(times)
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
 		if p == point && left.Add(-1) == 0 {
-			w.dead.Store(true)
+			w.storeLost.Store(true)
 			kill()
 		}
 	}}
-	w.handle = func(m *semel.Message) error { // the message is unfinished when the progress is recorded, but later messages have ended
+	w.beforeEffect = func(m *semel.Message) error { // the message is unfinished when the progress is recorded, but later messages have ended
 		if m.Identity.ID == "m12" {
 			wait(t, Lease/2)
 		}
@@ -126,7 +126,7 @@ func killed(t *testing.T, point faults.Point, times int64) {
 	r := w.begin()
 	r.Plan = plan
 	_, state, err := w.run(ctx, r, 4, plan)
-	died := w.dead.Load()
+	died := w.storeLost.Load()
 	end := point == faults.BeforeReplayEnd || point == faults.AfterReplayEnd
 	if !died && point != faults.CommitReplyLost && !(end && times > 1) {
 		t.Error("the replay was not killed")
@@ -134,13 +134,13 @@ func killed(t *testing.T, point faults.Point, times int64) {
 	if died && err == nil && point != faults.AfterReplayEnd {
 		t.Errorf("the killed replay ended as %s", state)
 	}
-	w.dead.Store(false)
+	w.storeLost.Store(false)
 	if died && point != faults.AfterReplayEnd {
 		if _, err := w.store.TakeReplay(t.Context(), r.Number, 1, Lease, start); !errors.Is(err, admin.ErrReplayHeld) {
 			t.Errorf("the replay was taken over during its lease: %v", err)
 		}
 		wait(t, Lease+time.Second)
-		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != admin.ReplayDone {
+		if _, state, err := w.run(t.Context(), w.takeOver(r.Number), 0); err != nil || state != admin.ReplayDone {
 			t.Fatalf("%s, %v", state, err)
 		}
 	}
@@ -160,7 +160,7 @@ func wait(t *testing.T, d time.Duration) {
 
 func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 	bubble(t, "G1_who_runs_it_hears_of_its_stop_and_it_may_go_on", func(t *testing.T) {
-		w := newWorld(t, lines(0, 60))
+		w := newWorld(t, sourceLines(0, 60))
 		r := w.begin()
 		stop := time.AfterFunc(2*time.Second, func() {
 			if _, err := w.store.StopReplay(t.Context(), r.Number, store.Act{Verb: "replay stop", Who: "cy", Why: "slow"}); err != nil {
@@ -176,7 +176,7 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 		if err != nil || kept.State != admin.ReplayStopped || kept.Progress.Counts.Read == 0 || kept.Progress.Counts.Read == 60 {
 			t.Errorf("%+v, %v", kept, err)
 		}
-		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != admin.ReplayDone {
+		if _, state, err := w.run(t.Context(), w.takeOver(r.Number), 0); err != nil || state != admin.ReplayDone {
 			t.Errorf("%s, %v", state, err)
 		}
 		w.wantEffects(0, 60)
@@ -185,7 +185,7 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 		}
 	})
 	bubble(t, "law_5_who_has_lost_a_replay_ends_it_no_more", func(t *testing.T) {
-		w := newWorld(t, lines(0, 60))
+		w := newWorld(t, sourceLines(0, 60))
 		r := w.begin()
 		frozen := make(chan struct{})
 		r.Plan = faults.Plan{At: func(p faults.Point, _ int) {
@@ -199,7 +199,7 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 			done <- err
 		}()
 		wait(t, Lease+time.Second)
-		other := w.take(r.Number)
+		other := w.takeOver(r.Number)
 		close(frozen)
 		if err := <-done; !errors.Is(err, store.ErrClaimLost) {
 			t.Errorf("the replay that lost its lease returns %v", err)
@@ -211,16 +211,16 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 	})
 }
 
-// The type endless is a source that delivers one message and then fails.
-type endless struct {
+// failingSource is a source that delivers one message and then fails.
+type failingSource struct {
 	source.Source
 	given bool
 	err   error
 }
 
-func (s *endless) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
+func (s *failingSource) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-func (s *endless) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
+func (s *failingSource) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	if s.given {
 		return nil, s.err
 	}
@@ -241,7 +241,7 @@ func TestAReplayOfAChangedSourceIsNotDone(t *testing.T) {
 		"law_13_nothing_for_the_moment": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewSource(&endless{err: c.err}, Options{Progress: admin.ReplayProgress{Lanes: []admin.ReplayLane{{Lane: "in", To: 9, After: -1}}}})
+			s := NewSource(&failingSource{err: c.err}, Options{Progress: admin.ReplayProgress{Lanes: []admin.ReplayLane{{Lane: "in", To: 9, After: -1}}}})
 			all, err := s.Fetch(t.Context(), source.Bound{Messages: 5})
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%d deliveries, %v", len(all), err)
@@ -264,31 +264,31 @@ func TestAReplayOfATimeRange(t *testing.T) {
 	t.Run("G1_since_is_included_and_until_is_not", func(t *testing.T) {
 		since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		until := since.Add(time.Hour)
-		for at, want := range map[time.Time]ending{since.Add(-1): outside, since: open, until.Add(-1): open, until: outside, {}: timeless} {
-			s := NewSource(&endless{}, Options{Progress: admin.ReplayProgress{Since: since, Until: until}, SentAt: func(*source.Delivery) time.Time { return at }})
-			if got := s.refused(&source.Delivery{}); got != want {
+		for at, want := range map[time.Time]outcome{since.Add(-1): outside, since: open, until.Add(-1): open, until: outside, {}: timeless} {
+			s := NewSource(&failingSource{}, Options{Progress: admin.ReplayProgress{Since: since, Until: until}, SentAt: func(*source.Delivery) time.Time { return at }})
+			if got := s.refusedOutcome(&source.Delivery{}); got != want {
 				t.Errorf("a message of %v ends as %d, want %d", at, got, want)
 			}
 		}
 	})
 }
 
-// The type silent is a store that stops recording progress after some calls.
-type silent struct {
+// silentStore is a store that stops recording progress after some calls.
+type silentStore struct {
 	admin.Replays
-	asked int
+	calls int
 }
 
-func (s *silent) SaveReplay(context.Context, int64, store.Token, time.Duration, admin.ReplayProgress) (admin.ReplayState, error) {
-	s.asked++
+func (s *silentStore) SaveReplay(context.Context, int64, store.Token, time.Duration, admin.ReplayProgress) (admin.ReplayState, error) {
+	s.calls++
 	return "", errDead
 }
 
 func TestAReplayEndsBeforeItsLeaseExpires(t *testing.T) {
 	bubble(t, "law_5_when_the_store_has_not_answered_for_a_lease", func(t *testing.T) {
-		w := newWorld(t, lines(0, 60))
+		w := newWorld(t, sourceLines(0, 60))
 		r := w.begin()
-		r.Store = &silent{Replays: w.store}
+		r.Store = &silentStore{Replays: w.store}
 		began := time.Now()
 		_, state, err := w.run(t.Context(), r, 1)
 		if state == admin.ReplayDone || !errors.Is(err, errDead) {
@@ -303,16 +303,16 @@ func TestAReplayEndsBeforeItsLeaseExpires(t *testing.T) {
 func TestThePredictionForSeveralContentsOfAnIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		accept bool
-		want   []ending
+		want   []outcome
 	}{
-		"A5_each_other_content_is_a_conflict_once":       {false, []ending{applied, conflict, conflict, skipped, skipped, skipped}},
-		"A5_each_time_where_it_leaves_no_row_of_its_own": {true, []ending{applied, conflict, conflict, skipped, conflict, conflict}},
+		"A5_each_other_content_is_a_conflict_once":       {false, []outcome{applied, conflict, conflict, skipped, skipped, skipped}},
+		"A5_each_time_where_it_leaves_no_row_of_its_own": {true, []outcome{applied, conflict, conflict, skipped, conflict, conflict}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.accept}
 			for i, content := range []byte{'a', 'b', 'c', 'a', 'b', 'c'} {
 				f := admin.Prediction{Key: semel.Key{ID: "m"}, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, End: source.EndApplied}
-				if got := told.ending(&f); got != c.want[i] {
+				if got := told.outcome(&f); got != c.want[i] {
 					t.Errorf("message %d with content %c ends as %d, want %d", i, content, got, c.want[i])
 				}
 			}

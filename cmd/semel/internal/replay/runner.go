@@ -38,7 +38,7 @@ type Runner struct {
 	Plan faults.Plan
 }
 
-func (r *Runner) at(p faults.Point) {
+func (r *Runner) reachPoint(p faults.Point) {
 	if r.Plan.At != nil {
 		r.Plan.At(p, 1)
 	}
@@ -71,9 +71,9 @@ func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (runn
 func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, Lease/3) {
-		r.at(faults.BeforeProgress)
+		r.reachPoint(faults.BeforeProgress)
 		state, err := r.Store.SaveReplay(ctx, r.Number, r.Token, Lease, r.progress())
-		r.at(faults.AfterProgress)
+		r.reachPoint(faults.AfterProgress)
 		switch {
 		case errors.Is(err, store.ErrClaimLost):
 			stop(err)
@@ -120,9 +120,9 @@ func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) er
 			act.Why += "; it could not continue"
 		}
 	}
-	r.at(faults.BeforeReplayEnd)
+	r.reachPoint(faults.BeforeReplayEnd)
 	err := r.Store.EndReplay(ctx, r.Number, r.Token, state, p, act)
-	r.at(faults.AfterReplayEnd)
+	r.reachPoint(faults.AfterReplayEnd)
 	if err != nil && !errors.Is(err, semel.ErrState) {
 		return fmt.Errorf("replay %d: record its end: %w", r.Number, err)
 	}

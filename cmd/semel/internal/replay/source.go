@@ -68,11 +68,11 @@ func (s *Source) Close(ctx context.Context) error { return s.inner.Close(ctx) }
 // Fault returns the reason. Other errors are returned.
 func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	for {
-		if most.Messages = s.pace.ask(ctx, most.Messages); most.Messages == 0 {
+		if most.Messages = s.pace.waitForTokens(ctx, most.Messages); most.Messages == 0 {
 			return nil, nil
 		}
 		all, err := s.inner.Fetch(ctx, most)
-		s.pace.take(len(all))
+		s.pace.spend(len(all))
 		wanted, dropped := s.choose(all)
 		if len(dropped) > 0 {
 			if _, e := s.inner.Settle(ctx, dropped); e != nil && err == nil {
@@ -82,7 +82,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 		switch {
 		case errors.Is(err, source.ErrEnd):
 			s.end(nil)
-		case gone(err):
+		case isSourceChanged(err):
 			s.end(err)
 			err = source.ErrEnd
 		}
@@ -92,8 +92,8 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// The function gone reports whether an error means that the source has changed.
-func gone(err error) bool {
+// isSourceChanged reports whether an error means that the source has changed.
+func isSourceChanged(err error) bool {
 	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }
 
@@ -115,7 +115,7 @@ func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, droppe
 		offset := d.Message.Origin.Offset
 		ending := open
 		if fresh := l.begin(offset); fresh {
-			ending = s.refused(d)
+			ending = s.refusedOutcome(d)
 		} else if offset <= l.After {
 			ending = skipped // an earlier run has completed and counted the message
 		}
@@ -140,9 +140,9 @@ func (s *Source) lane(id string) *lane {
 	return l
 }
 
-// The method refused returns the outcome of a message that the replay leaves out. For a message that is
+// refusedOutcome returns the outcome of a message that the replay leaves out. For a message that is
 // replayed, refused returns open.
-func (s *Source) refused(d *source.Delivery) ending {
+func (s *Source) refusedOutcome(d *source.Delivery) outcome {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {
 		return open
@@ -164,13 +164,13 @@ func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	if err != nil && len(left) == 0 {
 		return left, err
 	}
-	s.settled(all, left)
+	s.recordOutcomes(all, left)
 	return left, err
 }
 
-// The method settled records the outcomes of acked messages. The slice left has the indexes of messages whose
+// recordOutcomes records the outcomes of acked messages. The slice left has the indexes of messages whose
 // ack or nack failed.
-func (s *Source) settled(all []source.Settlement, left []int) {
+func (s *Source) recordOutcomes(all []source.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for i := range all {
@@ -178,7 +178,7 @@ func (s *Source) settled(all []source.Settlement, left []int) {
 			left = left[1:]
 			continue
 		}
-		if e := endingOf(all[i].Ending); all[i].Kind == semel.Ack && e != open {
+		if e := outcomeOf(all[i].Ending); all[i].Kind == semel.Ack && e != open {
 			d := all[i].Delivery
 			s.lane(d.Lane.ID).end(d.Message.Origin.Offset, e, &s.counts)
 		}
@@ -186,7 +186,7 @@ func (s *Source) settled(all []source.Settlement, left []int) {
 }
 
 // predict acks deliveries and records their predicted outcomes.
-func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []ending) error {
+func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []outcome) error {
 	settled := make([]source.Settlement, len(all))
 	s.mutex.Lock()
 	for i := range all {

@@ -29,10 +29,10 @@ type world struct {
 	t     *testing.T
 	store *memstore.Store
 	text  string
-	// The field dead means that the process can no longer reach the store.
-	dead atomic.Bool
-	// The function handle is called before each effect; may be nil.
-	handle func(*semel.Message) error
+	// storeLost means that the process can no longer reach the store.
+	storeLost atomic.Bool
+	// beforeEffect is called before each effect; may be nil.
+	beforeEffect func(*semel.Message) error
 }
 
 var errDead = errors.New("the process is dead")
@@ -40,7 +40,7 @@ var errDead = errors.New("the process is dead")
 func newWorld(t *testing.T, text string) *world {
 	w := &world{t: t, text: text}
 	w.store = memstore.New(memstore.Fail(func(string) error {
-		if w.dead.Load() {
+		if w.storeLost.Load() {
 			return errDead
 		}
 		return nil
@@ -48,9 +48,9 @@ func newWorld(t *testing.T, text string) *world {
 	return w
 }
 
-// The function lines returns lines of a source file. The parameter from is the number of the first message,
+// sourceLines returns lines of a source file. The parameter from is the number of the first message,
 // and to is the number after the last message.
-func lines(from, to int) string {
+func sourceLines(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
 		fmt.Fprintf(&b, `{"id":"m%d","n":%d}`+"\n", i, i)
@@ -71,8 +71,8 @@ func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Pla
 	c := w.config(src)
 	c.Replay = r
 	made, err := consumer.New(w.store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
-		if w.handle != nil {
-			if err := w.handle(m); err != nil {
+		if w.beforeEffect != nil {
+			if err := w.beforeEffect(m); err != nil {
 				return err
 			}
 		}
@@ -84,8 +84,8 @@ func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Pla
 	return made
 }
 
-// The method live runs the consumer over a text as if it were the consumer's own source.
-func (w *world) live(text string) {
+// runLive runs the consumer over a text as if it were the consumer's own source.
+func (w *world) runLive(text string) {
 	w.t.Helper()
 	if err := w.consumer(file.Stdin(strings.NewReader(text), file.Options{Format: file.JSON}), nil).Run(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -99,14 +99,14 @@ func (w *world) source(p admin.ReplayProgress, perSecond int) *Source {
 	return NewSource(section, Options{Progress: p, PerSecond: perSecond})
 }
 
-func (w *world) whole() admin.ReplayProgress {
+func (w *world) fullRange() admin.ReplayProgress {
 	return admin.ReplayProgress{Lanes: []admin.ReplayLane{{Lane: "in", From: 0, To: int64(len(w.text)), After: -1}}}
 }
 
 // predict predicts the outcomes of all messages and returns the counts.
 func (w *world) predict() admin.ReplayCounts {
 	w.t.Helper()
-	source := w.source(w.whole(), 0)
+	source := w.source(w.fullRange(), 0)
 	defer func() { _ = source.Close(w.t.Context()) }()
 	counts, err := Preview(w.t.Context(), source, w.consumer(nil, nil), w.config(nil), nil)
 	if err != nil {
@@ -120,7 +120,7 @@ var start = store.Act{Verb: "replay start", Who: "ana", Why: "x"}
 // begin records a new replay of all messages.
 func (w *world) begin() *Runner {
 	w.t.Helper()
-	r := &Runner{Store: w.store, Token: store.NewToken(), Progress: w.whole(), Who: "ana"}
+	r := &Runner{Store: w.store, Token: store.NewToken(), Progress: w.fullRange(), Who: "ana"}
 	var err error
 	if r.Number, err = w.store.NewReplay(w.t.Context(), admin.Replay{Consumer: "billing", Kind: admin.ReplayAgain, Progress: r.Progress}, r.Token, Lease, start); err != nil {
 		w.t.Fatal(err)
@@ -128,8 +128,8 @@ func (w *world) begin() *Runner {
 	return r
 }
 
-// The method take takes over a replay, as another process would do to resume the replay.
-func (w *world) take(number int64) *Runner {
+// takeOver takes over a replay, as another process would do to resume the replay.
+func (w *world) takeOver(number int64) *Runner {
 	w.t.Helper()
 	r := &Runner{Store: w.store, Token: store.NewToken(), Number: number, Who: "bo"}
 	taken, err := w.store.TakeReplay(w.t.Context(), number, r.Token, Lease, start)

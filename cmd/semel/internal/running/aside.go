@@ -30,12 +30,12 @@ type Aside struct {
 // group is one line of the table.
 type group struct {
 	consumer string
-	how      semel.EventKind
+	kind     semel.EventKind
 	reason   semel.Reason
 }
 
-// The variable aside maps the counted events to their names in the summary.
-var aside = map[semel.EventKind]string{
+// countedEvents maps the counted events to their names in the summary.
+var countedEvents = map[semel.EventKind]string{
 	semel.EventParked:       "parked",
 	semel.EventConflict:     "conflicts",
 	semel.EventDeadLettered: "dead_lettered",
@@ -44,7 +44,7 @@ var aside = map[semel.EventKind]string{
 
 // Observe implements semel.Observer.
 func (a *Aside) Observe(e semel.Event) {
-	if aside[e.Kind] == "" {
+	if countedEvents[e.Kind] == "" {
 		return
 	}
 	a.mutex.Lock()
@@ -85,7 +85,7 @@ func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...
 		return nil
 	}
 	groups := slices.SortedFunc(maps.Keys(a.counts), func(x, y group) int {
-		return cmp.Or(cmp.Compare(a.counts[y], a.counts[x]), cmp.Compare(x.reason, y.reason), cmp.Compare(x.consumer, y.consumer), cmp.Compare(x.how, y.how))
+		return cmp.Or(cmp.Compare(a.counts[y], a.counts[x]), cmp.Compare(x.reason, y.reason), cmp.Compare(x.consumer, y.consumer), cmp.Compare(x.kind, y.kind))
 	})
 	fmt.Fprintln(w, "\nparked, dead-lettered or discarded in this run:")
 	if err := a.table(w, columns, groups[:min(len(groups), mostShown)]); err != nil {
@@ -109,7 +109,7 @@ func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	if columns != terminal.Unlimited {
 		rest := 0
 		for _, g := range groups {
-			rest = max(rest, len(aside[g.how])+terminal.Columns(terminal.Cut(g.consumer, longestName)))
+			rest = max(rest, len(countedEvents[g.kind])+terminal.Columns(terminal.Cut(g.consumer, longestName)))
 		}
 		const between = len("123456  " + "   " + "   ")
 		reason = min(reason, max(shortestCell, columns-between-rest))
@@ -118,7 +118,7 @@ func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 	table := tabwriter.NewWriter(&lines, 0, 0, 3, ' ', 0)
 	for _, g := range groups {
 		text := terminal.Cut(cmp.Or(terminal.Line(string(g.reason)), "-"), reason)
-		fmt.Fprintf(table, "%6d  %s\t%s\t%s\n", a.counts[g], text, aside[g.how], terminal.Cut(g.consumer, longestName))
+		fmt.Fprintf(table, "%6d  %s\t%s\t%s\n", a.counts[g], text, countedEvents[g.kind], terminal.Cut(g.consumer, longestName))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (a *Aside) table(w io.Writer, columns int, groups []group) error {
 // example returns the first group whose messages need a person, or else the first group.
 func example(groups []group) group {
 	for _, g := range groups {
-		if (g.how == semel.EventParked || g.how == semel.EventConflict) && g.reason != furtherReasons {
+		if (g.kind == semel.EventParked || g.kind == semel.EventConflict) && g.reason != furtherReasons {
 			return g
 		}
 	}
@@ -144,7 +144,7 @@ func example(groups []group) group {
 // flags returns the flags that choose the rows of the group.
 func (g group) flags() []string {
 	flags := []string{"--reason", string(g.reason)}
-	switch g.how {
+	switch g.kind {
 	case semel.EventDeadLettered:
 		flags = append(flags, "--state", string(store.StateDeadLettered))
 	case semel.EventDiscarded:

@@ -107,7 +107,7 @@ func TestTheTableOfParkedMessagesFitsTheTerminal(t *testing.T) {
 func TestSumUpKeepsLinesThatAreNotAboutOneMessage(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(SumUp(slog.NewTextHandler(terminal.Text(&out), nil), &out, terminal.Unlimited)).With("consumer", "billing").WithGroup("g")
-	for _, kind := range single {
+	for _, kind := range messageEvents {
 		log.Warn(string(kind), "id", "1")
 	}
 	if out.Len() > 0 {

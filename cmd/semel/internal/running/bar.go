@@ -38,28 +38,28 @@ func (b *Bar) Close() {
 
 // Lines prints the progress as lines, at an interval. Lines must be used by one goroutine only.
 type Lines struct {
-	to    io.Writer
-	total int
-	now   func() time.Time
-	began time.Time
-	told  time.Time
+	to        io.Writer
+	total     int
+	now       func() time.Time
+	began     time.Time
+	printedAt time.Time
 }
 
 // NewLines returns a Lines. Lines prints the first line after one interval.
 func NewLines(to io.Writer, total int, now func() time.Time) *Lines {
-	return &Lines{to: to, total: total, now: now, began: now(), told: now()}
+	return &Lines{to: to, total: total, now: now, began: now(), printedAt: now()}
 }
 
-// toldEvery is the interval between lines.
-const toldEvery = 10 * time.Second
+// printInterval is the interval between lines.
+const printInterval = 10 * time.Second
 
 // Set sets the number of completed messages.
 func (l *Lines) Set(done int) {
 	now := l.now()
-	if now.Sub(l.told) < toldEvery {
+	if now.Sub(l.printedAt) < printInterval {
 		return
 	}
-	l.told = now
+	l.printedAt = now
 	fmt.Fprintf(l.to, "%d of %d messages, %.0f/s\n", done, l.total, float64(done)/now.Sub(l.began).Seconds())
 }
 

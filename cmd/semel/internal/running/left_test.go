@@ -10,18 +10,18 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// The type "behind" is a consumer that stopped because it was idle, with unfinished messages.
-type behind struct{ left []semel.Unfinished }
+// unfinishedConsumer is a consumer that stopped because it was idle, with unfinished messages.
+type unfinishedConsumer struct{ left []semel.Unfinished }
 
-func (b behind) Run(context.Context) error      { return nil }
-func (b behind) Counts() semel.Counts           { return semel.Counts{} }
-func (b behind) Unfinished() []semel.Unfinished { return b.left }
+func (b unfinishedConsumer) Run(context.Context) error      { return nil }
+func (b unfinishedConsumer) Counts() semel.Counts           { return semel.Counts{} }
+func (b unfinishedConsumer) Unfinished() []semel.Unfinished { return b.left }
 
 func TestTheSummaryNamesUnfinishedLanes(t *testing.T) {
 	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {
 		s, err := All(t.Context(), map[string]Consumer{
-			"billing": behind{[]semel.Unfinished{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: source.Unknown, Reason: "lost"}}},
-			"audit":   behind{},
+			"billing": unfinishedConsumer{[]semel.Unfinished{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: source.Unknown, Reason: "lost"}}},
+			"audit":   unfinishedConsumer{},
 		}, nil, nil)
 		if err != nil {
 			t.Fatal(err)

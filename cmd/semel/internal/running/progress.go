@@ -81,26 +81,26 @@ const longestReason = 40
 // meter formats a consumer's counts, and the rate of the last seconds, as a line. meter must be used by one
 // goroutine only.
 type meter struct {
-	now      func() time.Time
-	consumer Watched
-	rate     float64
-	at       time.Time
-	then     int64
+	now           func() time.Time
+	consumer      Watched
+	rate          float64
+	at            time.Time
+	previousCount int64
 }
 
-// settle is the half-life with which older rates count in the average rate.
-const settle = time.Second
+// rateHalfLife is the half-life with which older rates count in the average rate.
+const rateHalfLife = time.Second
 
-// bad lists the counts that need attention. The line of a consumer begins with the counts that need
+// attentionCounts lists the counts that need attention. The line of a consumer begins with the counts that need
 // attention. A narrow terminal leaves out other counts first.
-var bad = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
+var attentionCounts = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
 
 // urgency returns the index of a count in bad, or len(bad) for other counts.
 func urgency(name string) int {
-	if i := slices.Index(bad, name); i >= 0 {
+	if i := slices.Index(attentionCounts, name); i >= 0 {
 		return i
 	}
-	return len(bad)
+	return len(attentionCounts)
 }
 
 // line returns the consumer's line, which has at most the given width. The reason why the consumer is not
@@ -131,13 +131,13 @@ func (m *meter) parts(reason int) []string {
 	case why != "": // the consumer works, but one of its lanes is blocked
 		parts = append(parts, terminal.Cut(terminal.Line(why), reason))
 	}
-	lines := append(endings(), fromInbox()...)
+	lines := append(endingLines(), fromInbox()...)
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(urgency(a.name), urgency(b.name)) })
 	for _, l := range lines {
 		shown := fmt.Sprintf("%s %d", l.name, l.count(c))
 		switch {
 		case l.count(c) == 0:
-		case urgency(l.name) < len(bad):
+		case urgency(l.name) < len(attentionCounts):
 			parts = append(parts, shown)
 		default:
 			good = append(good, shown)
@@ -154,9 +154,9 @@ func (m *meter) parts(reason int) []string {
 func (m *meter) measure(done int64) {
 	now := m.now()
 	if passed := now.Sub(m.at); passed > 0 {
-		fresh := float64(done-m.then) / passed.Seconds()
-		weight := float64(passed) / float64(passed+settle)
+		fresh := float64(done-m.previousCount) / passed.Seconds()
+		weight := float64(passed) / float64(passed+rateHalfLife)
 		m.rate += (fresh - m.rate) * weight
 	}
-	m.at, m.then = now, done
+	m.at, m.previousCount = now, done
 }

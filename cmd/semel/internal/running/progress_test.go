@@ -10,18 +10,18 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
-// The type watched is a consumer that returns fixed values for a live line.
-type watched struct {
+// fixedConsumer is a consumer that returns fixed values for a live line.
+type fixedConsumer struct {
 	counts      semel.Counts
 	why, source string
 }
 
-func (w *watched) Counts() semel.Counts  { return w.counts }
-func (w *watched) Ready() (bool, string) { return w.why == "", w.why }
-func (w *watched) Source() string        { return w.source }
+func (w *fixedConsumer) Counts() semel.Counts  { return w.counts }
+func (w *fixedConsumer) Ready() (bool, string) { return w.why == "", w.why }
+func (w *fixedConsumer) Source() string        { return w.source }
 
 func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
-	now, consumer := time.Unix(1, 0), &watched{source: "behind 2.5 MB"}
+	now, consumer := time.Unix(1, 0), &fixedConsumer{source: "behind 2.5 MB"}
 	m := meter{now: func() time.Time { return now }, consumer: consumer, at: now}
 	line := func() string { return terminal.Parts(terminal.Unlimited, m.parts(longestReason)...) }
 	if got := line(); got != "0/s  behind 2.5 MB  deliveries 0" {
@@ -38,7 +38,7 @@ func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
 }
 
 func TestALiveLineFitsAndShowsTheMostUrgentCountsFirst(t *testing.T) {
-	consumer := &watched{source: "behind 2.5 MB", why: "store: connection refused\n" + strings.Repeat("x", 100),
+	consumer := &fixedConsumer{source: "behind 2.5 MB", why: "store: connection refused\n" + strings.Repeat("x", 100),
 		counts: semel.Counts{Deliveries: 99_999, Applied: 90_000, Duplicates: 9_000, Conflicts: 7, Parked: 900, Failed: 1, InFlight: 91}}
 	m := meter{now: time.Now, consumer: consumer}
 	if got, want := terminal.Parts(80, m.parts(longestReason)...), "not ready: store: connection refused\\nx…  failed 1  parked 900  conflicts 7  …"; got != want {
@@ -53,7 +53,7 @@ func TestALiveLineFitsAndShowsTheMostUrgentCountsFirst(t *testing.T) {
 }
 
 func TestANarrowLiveLineStillSaysThatAConsumerIsNotReady(t *testing.T) {
-	consumer := &watched{why: "store: database shop at db:5432: connection refused", counts: semel.Counts{Deliveries: 99, Parked: 7, InFlight: 92}}
+	consumer := &fixedConsumer{why: "store: database shop at db:5432: connection refused", counts: semel.Counts{Deliveries: 99, Parked: 7, InFlight: 92}}
 	m := meter{now: time.Now, consumer: consumer}
 	for columns := 50; columns < 120; columns++ {
 		got := m.line("orders-of-the-german-shop", columns)
@@ -66,7 +66,7 @@ func TestANarrowLiveLineStillSaysThatAConsumerIsNotReady(t *testing.T) {
 func TestLiveLinesShowCountsAndLetTheLogPass(t *testing.T) {
 	var screen bytes.Buffer
 	live := NewLive(&screen)
-	live.Add("billing", &watched{counts: semel.Counts{Deliveries: 7, Applied: 7}})
+	live.Add("billing", &fixedConsumer{counts: semel.Counts{Deliveries: 7, Applied: 7}})
 	if _, err := live.Write([]byte("a line of the log\n")); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 	for name, c := range consumers {
 		all.Go(func() {
 			err := c.Run(ctx)
-			if err != nil && !errors.Is(err, semel.ErrHalted) && !names(err, name) {
+			if err != nil && !errors.Is(err, semel.ErrHalted) && !namesConsumer(err, name) {
 				err = fmt.Errorf("consumer %s: %w", name, err)
 			}
 			if err != nil {
@@ -70,8 +70,8 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 	return s, errors.Join(joined...)
 }
 
-// The function names reports whether the text of an error begins with the name of the consumer.
-func names(err error, consumer string) bool {
+// namesConsumer reports whether the text of an error begins with the name of the consumer.
+func namesConsumer(err error, consumer string) bool {
 	text := strings.TrimPrefix(err.Error(), "semel: ")
 	for _, who := range []string{consumer, strconv.Quote(consumer)} {
 		if rest, named := strings.CutPrefix(text, "consumer "+who); named && (rest == "" || strings.ContainsRune(": ", rune(rest[0]))) {

@@ -13,13 +13,13 @@ func sourceLine(consumer string, r slog.Record) string {
 	var describe func(attributes) string
 	switch r.Message {
 	case "the consumer starts":
-		describe = attributes.started
+		describe = attributes.describeSource
 	case "partitions assigned":
-		describe = attributes.assigned
+		describe = attributes.describePartitions
 	case "file opened":
-		describe = attributes.opened
+		describe = attributes.describeFile
 	case "webhooks are received":
-		describe = attributes.received
+		describe = attributes.describeWebhook
 	default: // all other lines stay out, for example the lines about single messages, of which a run can log millions
 		return ""
 	}
@@ -52,8 +52,8 @@ func (all attributes) add(prefix string, a slog.Attr) {
 	}
 }
 
-// The method started describes a topic or standard input. Files are described by opened.
-func (all attributes) started() string {
+// describeSource describes a topic or standard input. Files are described by opened.
+func (all attributes) describeSource() string {
 	if group, ok := all["source.group"]; ok {
 		topics, _ := all["source.topics"].Any().([]string)
 		switch pattern, ok := all["source.topic_pattern"]; {
@@ -70,8 +70,8 @@ func (all attributes) started() string {
 	return ""
 }
 
-// The method assigned describes the partitions that Kafka assigned to this process.
-func (all attributes) assigned() string {
+// describePartitions describes the partitions that Kafka assigned to this process.
+func (all attributes) describePartitions() string {
 	partitions, _ := all["partitions"].Any().([]string)
 	var named []string
 	for _, p := range partitions {
@@ -91,8 +91,8 @@ func (all attributes) assigned() string {
 	return "1 partition: " + text
 }
 
-// The method opened describes a file and the byte at which reading starts.
-func (all attributes) opened() string {
+// describeFile describes a file and the byte at which reading starts.
+func (all attributes) describeFile() string {
 	file, from := all["source.file"], all["source.from"]
 	if from.Kind() != slog.KindInt64 || from.Int64() == 0 {
 		return fmt.Sprintf("file %s, from the start", file)
@@ -100,7 +100,7 @@ func (all attributes) opened() string {
 	return fmt.Sprintf("file %s, from byte %d", file, from.Int64())
 }
 
-// The method received describes the address that receives webhooks.
-func (all attributes) received() string {
+// describeWebhook describes the address that receives webhooks.
+func (all attributes) describeWebhook() string {
 	return fmt.Sprintf("webhooks at %s%s", all["address"], all["path"])
 }

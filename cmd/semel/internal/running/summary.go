@@ -22,7 +22,7 @@ type Summary struct {
 	ReadBefore map[string]int64 `json:"-"`
 }
 
-// The method names returns the sorted names of the consumers.
+// names returns the sorted names of the consumers.
 func (s Summary) names() []string {
 	var names []string
 	for name := range s.Consumers {
@@ -38,9 +38,9 @@ type line struct {
 	count func(semel.Counts) int64
 }
 
-// endings returns the lines of the possible outcomes of a delivery. The sum of the counts of endings is the
+// endingLines returns the lines of the possible outcomes of a delivery. The sum of the counts of endings is the
 // number of deliveries.
-func endings() []line {
+func endingLines() []line {
 	return []line{
 		{"applied", func(c semel.Counts) int64 { return c.Applied }},
 		{"duplicates", func(c semel.Counts) int64 { return c.Duplicates }},
@@ -56,17 +56,17 @@ func endings() []line {
 	}
 }
 
-// besides returns the lines of counts that are not outcomes of deliveries.
-func besides() []line {
+// furtherLines returns the lines of counts that are not outcomes of deliveries.
+func furtherLines() []line {
 	return []line{
 		{"retried", func(c semel.Counts) int64 { return c.Retried }},
 		{"rerun", func(c semel.Counts) int64 { return c.Rerun }},
 	}
 }
 
-// wanting returns the lines of counts that need attention. A line of wanting is printed if the count is not
+// attentionLines returns the lines of counts that need attention. A line of wanting is printed if the count is not
 // zero.
-func wanting() []line {
+func attentionLines() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
 		{"without_key", func(c semel.Counts) int64 { return c.WithoutKey }},
@@ -94,15 +94,15 @@ func fromInbox() []line {
 // inboxStepped is printed if a handler has steps.
 const inboxStepped = "inbox.stepped"
 
-// claims returns the line with the number of claimed rows. Claims are not deliveries: a stored message is
+// claimsLine returns the line with the number of claimed rows. Claims are not deliveries: a stored message is
 // claimed later, by any process.
-func claims() line {
+func claimsLine() line {
 	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
 }
 
-// The function reclaimed returns the line with the number of claims taken over from processes that may have
+// reclaimedLine returns the line with the number of claims taken over from processes that may have
 // died. The summary has the line about claims that were taken over only if their number is not zero.
-func reclaimed() line {
+func reclaimedLine() line {
 	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
 }
 
@@ -125,11 +125,11 @@ func (s Summary) Write(w io.Writer) error {
 		}
 	}
 	row("", func(name string) string { return name })
-	counts(endings())
+	counts(endingLines())
 	row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
 	counts([]line{{"deliveries", func(c semel.Counts) int64 { return c.Deliveries }}})
-	counts(besides())
-	for _, l := range wanting() {
+	counts(furtherLines())
+	for _, l := range attentionLines() {
 		if slices.ContainsFunc(names, func(name string) bool { return l.count(s.Consumers[name]) > 0 }) {
 			counts([]line{l})
 		}
@@ -140,9 +140,9 @@ func (s Summary) Write(w io.Writer) error {
 			return l.name == inboxStepped && !slices.ContainsFunc(names, func(name string) bool { return l.count(s.Consumers[name]) > 0 })
 		}))
 		row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
-		counts([]line{claims()})
-		if slices.ContainsFunc(names, func(name string) bool { return reclaimed().count(s.Consumers[name]) > 0 }) {
-			counts([]line{reclaimed()})
+		counts([]line{claimsLine()})
+		if slices.ContainsFunc(names, func(name string) bool { return reclaimedLine().count(s.Consumers[name]) > 0 }) {
+			counts([]line{reclaimedLine()})
 		}
 	}
 	if err := table.Flush(); err != nil {

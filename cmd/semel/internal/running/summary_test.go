@@ -126,8 +126,8 @@ func TestEveryCountIsInTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]bool{"deliveries": true, claims().name: true, reclaimed().name: true}
-	for _, l := range slices.Concat(endings(), besides(), wanting(), fromInbox()) {
+	shown := map[string]bool{"deliveries": true, claimsLine().name: true, reclaimedLine().name: true}
+	for _, l := range slices.Concat(endingLines(), furtherLines(), attentionLines(), fromInbox()) {
 		shown[l.name] = true
 	}
 	for name := range counts {

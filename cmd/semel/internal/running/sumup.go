@@ -12,14 +12,14 @@ import (
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
-// The variable single lists the events about single messages that SumUp leaves out. The event of a message
+// messageEvents lists the events about single messages that SumUp leaves out. The event of a message
 // that halts its consumer is not included, because the consumer ends.
-var single = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
+var messageEvents = []semel.EventKind{eventkind.Duplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
 	semel.EventDiscarded, eventkind.Retry, eventkind.Backstop, eventkind.SameContent, eventkind.WithoutKey}
 
-// shown lists the log lines that only repeat the live line or the summary. Package consumer logs the lines in
-// shown.
-var shown = []string{"the consumer starts", "the consumer has ended"}
+// redundantLines lists the log lines that only repeat the live line or the summary. Package consumer logs the lines in
+// redundantLines.
+var redundantLines = []string{"the consumer starts", "the consumer has ended"}
 
 // SumUp filters a log that a person reads during a run. SumUp removes lines about single messages, because
 // there can be millions, and the summary counts them at the end. Lines about the source of a consumer are
@@ -41,7 +41,7 @@ func (s sumUp) Handle(ctx context.Context, r slog.Record) error {
 		_, err := fmt.Fprintln(s.w, terminal.Wrap(text, s.columns))
 		return err
 	}
-	if r.Level < slog.LevelError && (slices.Contains(single, semel.EventKind(r.Message)) || slices.Contains(shown, r.Message)) {
+	if r.Level < slog.LevelError && (slices.Contains(messageEvents, semel.EventKind(r.Message)) || slices.Contains(redundantLines, r.Message)) {
 		return nil
 	}
 	return s.Handler.Handle(ctx, r)

@@ -63,7 +63,7 @@ func (e *Effects) read(answer []byte, m *semel.Message) (*Answer, error) {
 	switch {
 	case has && list.Kind() != strictjson.Array || !has && !causes && !made:
 		return nil, errors.New(`it is not an object with a list "effects" or "intents", or with a "result"`)
-	case !only(document.Root(), "effects", "intents", "result"):
+	case !hasOnly(document.Root(), "effects", "intents", "result"):
 		return nil, errors.New(`it has a member other than "effects", "intents" and "result", which this release does not know`)
 	case made && len(result.Raw()) > admin.MaxResult:
 		return nil, fmt.Errorf("its result has %d bytes, but at most %d are allowed", len(result.Raw()), admin.MaxResult)
@@ -96,8 +96,8 @@ func (e *Effects) effects(list strictjson.Value) ([]Effect, error) {
 	return all, nil
 }
 
-// The function "only" reports whether an object has no members other than names.
-func only(v strictjson.Value, names ...string) bool {
+// hasOnly reports whether an object has no members other than names.
+func hasOnly(v strictjson.Value, names ...string) bool {
 	for name := range v.Members() {
 		if !slices.Contains(names, name) {
 			return false
@@ -108,14 +108,14 @@ func only(v strictjson.Value, names ...string) bool {
 
 func (e *Effects) effect(item strictjson.Value) (Effect, error) {
 	name, has := item.Member("statement")
-	if !has || name.Kind() != strictjson.String || !only(item, "statement", "params") {
+	if !has || name.Kind() != strictjson.String || !hasOnly(item, "statement", "params") {
 		return Effect{}, errors.New(`it is not an object with only a text "statement" and "params"`)
 	}
 	of := e.named[string(name.Text())]
 	if of == nil {
 		return Effect{}, errors.New("the policy declares no statement with this name")
 	}
-	values, err := of.read(item, e.texts)
+	values, err := of.read(item, e.sendsText)
 	if err != nil {
 		return Effect{}, fmt.Errorf("statement %s: %w", of.name, err)
 	}
@@ -123,12 +123,12 @@ func (e *Effects) effect(item strictjson.Value) (Effect, error) {
 }
 
 // read returns the values of the statement's parameters from one effect of a response.
-func (n *named) read(item strictjson.Value, texts bool) ([]any, error) {
+func (n *namedStatement) read(item strictjson.Value, texts bool) ([]any, error) {
 	params, given := item.Member("params")
 	if given && params.Kind() != strictjson.Object {
 		return nil, errors.New(`"params" is not an object`)
 	}
-	if given && !only(params, n.names...) {
+	if given && !hasOnly(params, n.names...) {
 		return nil, errors.New("it has a parameter that the policy does not declare")
 	}
 	values := make([]any, len(n.params))
@@ -144,7 +144,7 @@ func (n *named) read(item strictjson.Value, texts bool) ([]any, error) {
 		case !has:
 			return nil, fmt.Errorf("parameter %s is missing", p.Name)
 		}
-		value, err := p.Type.value(answered(v), texts)
+		value, err := p.Type.value(fromResponse(v), texts)
 		if err != nil {
 			return nil, fmt.Errorf("parameter %s %w", p.Name, err)
 		}

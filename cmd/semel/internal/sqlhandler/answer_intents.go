@@ -39,7 +39,7 @@ func (e *Effects) intents(list strictjson.Value, m *semel.Message) ([]semel.Inte
 }
 
 func (e *Effects) intent(item strictjson.Value, m *semel.Message) (semel.Intent, error) {
-	if item.Kind() != strictjson.Object || !only(item, "to", "purpose", "type", "recipient", "key", "headers", "body", "body_base64") {
+	if item.Kind() != strictjson.Object || !hasOnly(item, "to", "purpose", "type", "recipient", "key", "headers", "body", "body_base64") {
 		return semel.Intent{}, errors.New("it is not an object with only the members of an intent: to, purpose, type, recipient, key, headers, body or body_base64")
 	}
 	var n semel.Intent

@@ -54,7 +54,7 @@ func TestTheIntentsOfAResponse(t *testing.T) {
 			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"Semel-Intent-Key":"`+secret+`"},"purpose"`, 1), "an invalid name, or a name reserved for Semel"},
 			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"ce_id":"`+secret+`"},"purpose"`, 1), "an invalid name, or a name reserved for Semel"},
 			{strings.Replace(`[`+good+`]`, `"purpose"`, `"headers":{"a b":"`+secret+`"},"purpose"`, 1), "an invalid name, or a name reserved for Semel"},
-			{`[` + many(MostEffects+1) + `]`, "more than 1000 intents"},
+			{`[` + manyIntents(MostEffects+1) + `]`, "more than 1000 intents"},
 		} {
 			all, err := effectsOf(t, Postgres()).Read([]byte(`{"effects":[{"statement":"tick"}],"intents":`+c[0]+`}`), m)
 			var decided *semel.HandlerError
@@ -68,8 +68,8 @@ func TestTheIntentsOfAResponse(t *testing.T) {
 	})
 }
 
-// The function many returns n intents with different recipients.
-func many(n int) string {
+// manyIntents returns n intents with different recipients.
+func manyIntents(n int) string {
 	var all []string
 	for i := range n {
 		all = append(all, `{"to":"mailer","purpose":"p","recipient":"`+strings.Repeat("x", i)+`"}`)

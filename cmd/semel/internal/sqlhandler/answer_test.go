@@ -58,7 +58,7 @@ func TestValidEffects(t *testing.T) {
 	})
 	t.Run("K10_statements_come_in_its_order_as_often_as_it_names_them", func(t *testing.T) {
 		all, err := effectsOf(t, SQLite()).Read([]byte(` {"effects": [{"statement":"tick"},{"statement":"tick","params":{}},{"statement":"book","params":{"account":"","amount":0}}]} `), nil)
-		if err != nil || len(all.effects) != 3 || all.effects[0].of.name != "tick" || all.effects[1].of.name != "tick" || all.effects[2].of.name != "book" {
+		if err != nil || len(all.effects) != 3 || all.effects[0].statement.name != "tick" || all.effects[1].statement.name != "tick" || all.effects[2].statement.name != "book" {
 			t.Errorf("%v, %v", all, err)
 		}
 		if all, err := effectsOf(t, SQLite()).Read([]byte(`{"effects":[]}`), nil); err != nil || len(all.effects) != 0 {

@@ -55,7 +55,7 @@ func (d Dialect) Check(text string) []Fault {
 			"make each an item of the list"})
 	}
 	for _, s := range statements {
-		faults = append(faults, d.refuses(s)...)
+		faults = append(faults, d.findFaults(s)...)
 	}
 	if i := slices.IndexFunc(tokens, func(t sqltext.Token) bool { return t.Kind == sqltext.Foreign }); i >= 0 {
 		faults = append(faults, Fault{fmt.Sprintf("%s is a placeholder of the database", text[tokens[i].Start:tokens[i].End]),
@@ -64,9 +64,9 @@ func (d Dialect) Check(text string) []Fault {
 	return faults
 }
 
-// The function changes reports whether the database returns the number of changed rows for a statement: an
+// countsRows reports whether the database returns the number of changed rows for a statement: an
 // insert, update or delete, possibly after WITH.
-func changes(s sqltext.Statement) bool {
+func countsRows(s sqltext.Statement) bool {
 	if !s[0].Is("with") {
 		return isChange(s[0])
 	}
@@ -102,5 +102,5 @@ func (d Dialect) Changes(text string) bool {
 		return false
 	}
 	statements := sqltext.Split(tokens)
-	return len(statements) > 0 && changes(statements[0])
+	return len(statements) > 0 && countsRows(statements[0])
 }

@@ -76,18 +76,18 @@ type Handler struct {
 	names     []string
 	selectors []selectors.Selector
 	types     []ParamType
-	// The field plain has an entry per parameter. The entry of a parameter is true if the parameter is used only
+	// textOnly has an entry per parameter. The entry of a parameter is true if the parameter is used only
 	// for text columns, so that any text is allowed.
-	plain      []bool
+	textOnly   []bool
 	statements []statement
 	violates   func(error) bool
 	noEffect   func(m *semel.Message, statement int)
-	// The field prepares means that statements are prepared once per transaction.
-	prepares bool
-	prepared prepared
-	texts    bool
-	watched  watched
-	intents  []intent
+	// cachesPrepared means that statements are prepared once per transaction.
+	cachesPrepared     bool
+	preparedStatements statementCache
+	sendsText          bool
+	checkCounts        checkCounts
+	intents            []intent
 	// generation is the value after the values of the selectors; nil if no statement uses :generation.
 	generation any
 }
@@ -98,21 +98,21 @@ type statement struct {
 	label string
 	text  string
 	// args has the index of the value for each placeholder.
-	args    []int
-	changes bool
-	// The field simple means that a second statement can wrap this statement to count the changed rows. A simple
+	args       []int
+	countsRows bool
+	// isWrappable means that a second statement can wrap this statement to count the changed rows. A simple
 	// statement changes rows, does not start with WITH, and returns no rows.
-	simple bool
-	// The field planned means that Try must let the database plan the statement, because preparing does not find
+	isWrappable bool
+	// needsPlan means that Try must let the database plan the statement, because preparing does not find
 	// all faults.
-	planned   bool
+	needsPlan bool
 	rows      *int64
 	otherwise Otherwise
 }
 
 // Compile checks a handler and prepares it for use. The error lists all faults of statements and parameters.
 func Compile(d Dialect, c Config) (*Handler, error) {
-	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares, texts: d.texts}
+	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, cachesPrepared: d.cachesPrepared, sendsText: d.sendsText}
 	var faults []error
 	for _, p := range c.Params {
 		s, err := selectors.Parse(p.Selector)
@@ -137,7 +137,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		}
 		h.intents = append(h.intents, ready)
 	}
-	h.watched = newWatched(len(h.statements))
+	h.checkCounts = newWatched(len(h.statements))
 	if len(c.Statements) == 0 {
 		faults = append(faults, errors.New("there is no statement"))
 	}
@@ -171,7 +171,7 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 	}
 	ready := h.bind(d, s.SQL)
 	ready.rows, ready.otherwise = s.Rows, s.Otherwise
-	ready.planned = s.Upsert && d.Name == Postgres().Name
+	ready.needsPlan = s.Upsert && d.Name == Postgres().Name
 	return ready, nil
 }
 
@@ -187,20 +187,20 @@ func (h *Handler) bind(d Dialect, text string) statement {
 		switch {
 		case t.Start < from || t.End > to:
 		case t.Kind == sqltext.Param:
-			b.WriteString(d.placeholder(out.place(slices.Index(h.names, t.Word), d.reuse)))
+			b.WriteString(d.placeholder(out.placeholderFor(slices.Index(h.names, t.Word), d.reusesParams)))
 		default:
 			b.WriteString(text[t.Start:t.End])
 		}
 	}
 	out.text = b.String()
-	out.changes = changes(words)
-	out.simple = isChange(words[0]) && !words[0].Is("merge") && !slices.ContainsFunc(words, func(t sqltext.Token) bool { return t.Is("returning") })
+	out.countsRows = countsRows(words)
+	out.isWrappable = isChange(words[0]) && !words[0].Is("merge") && !slices.ContainsFunc(words, func(t sqltext.Token) bool { return t.Is("returning") })
 	return out
 }
 
-// The method place returns the number of the placeholder for value i. With reuse, a value that occurs twice
+// placeholderFor returns the number of the placeholder for value i. With reuse, a value that occurs twice
 // has one placeholder.
-func (s *statement) place(i int, reuse bool) int {
+func (s *statement) placeholderFor(i int, reuse bool) int {
 	if at := slices.Index(s.args, i); reuse && at >= 0 {
 		return at + 1
 	}

@@ -12,21 +12,21 @@ type Dialect struct {
 	Name string
 	// placeholder returns the placeholder of parameter n. The first parameter is 1.
 	placeholder func(n int) string
-	// The field reuse means that a parameter with several occurrences is sent once.
-	reuse bool
+	// reusesParams means that a parameter with several occurrences is sent once.
+	reusesParams bool
 	// text describes how statements are parsed.
 	text sqltext.Dialect
-	// The field prepares means that preparing a statement needs no round trip and saves work when the statement
+	// cachesPrepared means that preparing a statement needs no round trip and saves work when the statement
 	// runs again.
-	prepares bool
-	// The field texts means that all values except bytes are sent as text. The database converts the text to the
+	cachesPrepared bool
+	// sendsText means that all values except bytes are sent as text. The database converts the text to the
 	// type of the column, so a number also fits a text column.
-	texts bool
+	sendsText bool
 	// schema and prefix locate Semel's own tables. If prefix is empty, statements are not checked for
 	// Semel's tables.
 	schema, prefix string
-	// The field "alone" means that each transaction has only one message.
-	alone bool
+	// singleMessage means that each transaction has only one message.
+	singleMessage bool
 }
 
 // Tables returns the dialect for a store with Semel's tables in this schema and with this prefix. For this
@@ -39,17 +39,17 @@ func (d Dialect) Tables(schema, prefix string) Dialect {
 // Alone returns the dialect for a consumer with batches of one message. In batches of one message, settings
 // that last for a transaction affect no other message.
 func (d Dialect) Alone() Dialect {
-	d.alone = true
+	d.singleMessage = true
 	return d
 }
 
 // SQLite returns the dialect of SQLite.
 func SQLite() Dialect {
-	return Dialect{Name: "sqlite", placeholder: func(int) string { return "?" }, text: sqltext.SQLite(), prepares: true}
+	return Dialect{Name: "sqlite", placeholder: func(int) string { return "?" }, text: sqltext.SQLite(), cachesPrepared: true}
 }
 
 // Postgres returns the dialect of PostgreSQL and of compatible databases.
 func Postgres() Dialect {
-	return Dialect{Name: "postgres", placeholder: func(n int) string { return "$" + strconv.Itoa(n) }, reuse: true,
-		text: sqltext.Postgres(), texts: true}
+	return Dialect{Name: "postgres", placeholder: func(n int) string { return "$" + strconv.Itoa(n) }, reusesParams: true,
+		text: sqltext.Postgres(), sendsText: true}
 }

@@ -16,7 +16,7 @@ func (h *Handler) bindGeneration(number *int64) {
 	}
 	h.names = append(h.names, Generation)
 	h.generation = *number
-	if h.texts {
+	if h.sendsText {
 		h.generation = strconv.FormatInt(*number, 10)
 	}
 }

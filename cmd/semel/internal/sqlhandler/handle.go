@@ -31,7 +31,7 @@ func (h *Handler) run(ctx context.Context, tx *sql.Tx, m *semel.Message, i int, 
 		}
 		return fmt.Errorf("%s: %w", h.statements[i].label, err)
 	}
-	return h.judge(m, i, result)
+	return h.checkResult(m, i, result)
 }
 
 // bind returns the arguments of the statement's placeholders.
@@ -43,9 +43,9 @@ func (s *statement) bind(values []any) []any {
 	return args
 }
 
-func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
+func (h *Handler) checkResult(m *semel.Message, i int, result sql.Result) error {
 	s := &h.statements[i]
-	if s.rows == nil && (!s.changes || h.noEffect == nil) {
+	if s.rows == nil && (!s.countsRows || h.noEffect == nil) {
 		return nil
 	}
 	changed, err := result.RowsAffected()
@@ -69,12 +69,12 @@ func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 }
 
 func (s *statement) unmet(changed int64) error {
-	return s.ends(fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows))
+	return s.rowCountError(fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows))
 }
 
-// The method ends returns the error for a wrong number of changed rows. The parameter what describes the
+// rowCountError returns the error for a wrong number of changed rows. The parameter what describes the
 // difference.
-func (s *statement) ends(what error) error {
+func (s *statement) rowCountError(what error) error {
 	switch s.otherwise {
 	case OtherwisePark:
 		return &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonPrecondition, Err: what}

@@ -251,7 +251,7 @@ func TestStatementsArePreparedOnceATransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			cancel() // the context ends with the first message, but the statement must stay prepared for the next message
-			seen[h.prepared.statements[0]] = true
+			seen[h.preparedStatements.statements[0]] = true
 		}
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)

@@ -51,7 +51,7 @@ func (h *Handler) HasIntents() bool { return len(h.intents) > 0 }
 func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	all := make([]semel.Intent, len(h.intents))
 	for i := range h.intents {
-		one, err := h.intents[i].of(m)
+		one, err := h.intents[i].build(m)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
 	return all, nil
 }
 
-func (n *intent) of(m *semel.Message) (semel.Intent, error) {
+func (n *intent) build(m *semel.Message) (semel.Intent, error) {
 	made := semel.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Body: m.Body}
 	found, err := selectors.Append(nil, m, n.selectors)
 	if err != nil {
@@ -96,7 +96,7 @@ func plainText(v selectors.Value) string {
 	case v.Kind() == selectors.Bytes:
 		return string(v.Bytes())
 	}
-	text, _ := asText(v, bound(v)).(string)
+	text, _ := asText(v, boundValue(v)).(string)
 	return text
 }
 
@@ -107,7 +107,7 @@ func object(names []string, values []selectors.Value) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, quoted(names[i])...), ':'), member(v)...)
+		out = append(append(append(out, quoteJSON(names[i])...), ':'), member(v)...)
 	}
 	return append(out, '}')
 }
@@ -127,13 +127,13 @@ func member(v selectors.Value) []byte {
 	case selectors.JSON:
 		return []byte(v.Text())
 	case selectors.Bytes:
-		return quoted(string(v.Bytes()))
+		return quoteJSON(string(v.Bytes()))
 	}
-	return quoted(v.Text())
+	return quoteJSON(v.Text())
 }
 
-// The function quoted returns a text as a JSON string. Invalid UTF-8 becomes U+FFFD.
-func quoted(text string) []byte {
+// quoteJSON returns a text as a JSON string. Invalid UTF-8 becomes U+FFFD.
+func quoteJSON(text string) []byte {
 	out, _ := json.Marshal(text) // cannot fail for a string
 	return out
 }

@@ -28,15 +28,15 @@ type TypedParam struct {
 
 // Effects runs the statements that responses name. Effects is safe for concurrent use.
 type Effects struct {
-	named map[string]*named
+	named map[string]*namedStatement
 	// The field senders has the names of senders for which a response may write intents.
 	senders []string
-	// texts has the same meaning as in Dialect.
-	texts bool
+	// sendsText has the same meaning as in Dialect.
+	sendsText bool
 }
 
 // The type named is a compiled statement that a response can name.
-type named struct {
+type namedStatement struct {
 	*Handler
 	name   string
 	params []TypedParam
@@ -44,8 +44,8 @@ type named struct {
 
 // Effect is a named statement with the values from a response.
 type Effect struct {
-	of     *named
-	values []any
+	statement *namedStatement
+	values    []any
 }
 
 // Answer is a parsed response.
@@ -61,10 +61,10 @@ type Answer struct {
 // names of senders for which responses may write intents. The function noEffect is called when a statement
 // without Rows changes no row; may be nil. The error lists all faults.
 func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *semel.Message, name string)) (*Effects, error) {
-	e := &Effects{named: map[string]*named{}, senders: senders, texts: d.texts}
+	e := &Effects{named: map[string]*namedStatement{}, senders: senders, sendsText: d.sendsText}
 	var faults []error
 	for _, s := range all {
-		one := &named{Handler: &Handler{prepares: d.prepares, texts: d.texts, watched: newWatched(1)}, name: s.Name, params: s.Params}
+		one := &namedStatement{Handler: &Handler{cachesPrepared: d.cachesPrepared, sendsText: d.sendsText, checkCounts: newWatched(1)}, name: s.Name, params: s.Params}
 		for _, p := range s.Params {
 			one.names = append(one.names, p.Name)
 		}
@@ -85,7 +85,7 @@ func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *s
 // Handle runs the effects of a response in tx; see Handler.Handle.
 func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, a *Answer, m *semel.Message) error {
 	for _, one := range a.effects {
-		if err := one.of.run(ctx, tx, m, 0, one.values); err != nil {
+		if err := one.statement.run(ctx, tx, m, 0, one.values); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, a *Answer, m *semel.Me
 // Queue queues the effects of a response; see Handler.Queue.
 func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, a *Answer, m *semel.Message) error {
 	for _, one := range a.effects {
-		one.of.queue(q, m, 0, one.values)
+		one.statement.queue(q, m, 0, one.values)
 	}
 	return q.Err()
 }

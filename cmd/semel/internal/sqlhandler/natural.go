@@ -100,16 +100,16 @@ func (a assignment) self() string {
 	}
 	for i, t := range a.left {
 		qualifier := i+1 < len(a.left) && a.left[i+1].Word == "."
-		if t.Kind == sqltext.Name && !qualifier && a.uses(t.Word) {
+		if t.Kind == sqltext.Name && !qualifier && a.readsOld(t.Word) {
 			return t.Word
 		}
 	}
 	return ""
 }
 
-// The method uses reports whether the right side of an assignment reads the old value of the assigned column.
+// readsOld reports whether the right side of an assignment reads the old value of the assigned column.
 // A column that is qualified with EXCLUDED or another table has a new value.
-func (a assignment) uses(column string) bool {
+func (a assignment) readsOld(column string) bool {
 	for i, t := range a.right {
 		if t.Kind != sqltext.Name || t.Word != column {
 			continue

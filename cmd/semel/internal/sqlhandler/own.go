@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// The variable own has the names of Semel's tables, without prefix.
-var own = []string{"scopes", "markers", "guard", "guard_end", "inbox", "acts", "positions", "setup", "migrations"}
+// ownTableNames has the names of Semel's tables, without prefix.
+var ownTableNames = []string{"scopes", "markers", "guard", "guard_end", "inbox", "acts", "positions", "setup", "migrations"}
 
 // readable is the name of the view of markers, without prefix. Statements may read the view.
 const readable = "markers_readable"
@@ -20,7 +20,7 @@ func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 		return nil
 	}
 	for i, t := range s {
-		if t.Kind == sqltext.Name && d.isOwn(t.Word, own...) && !d.elsewhere(s[:i]) {
+		if t.Kind == sqltext.Name && d.isOwn(t.Word, ownTableNames...) && !d.isOtherSchema(s[:i]) {
 			faults = append(faults, Fault{"this names " + t.Word + ", one of Semel's own tables, in which it records effects",
 				"use your own tables; read markers from " + d.prefix + readable + ", and close rows of the inbox with semel messages"})
 		}
@@ -31,8 +31,8 @@ func (d Dialect) ownTables(s sqltext.Statement) (faults []Fault) {
 	return faults
 }
 
-// elsewhere reports whether a name is qualified with a schema that is not the schema of Semel's tables.
-func (d Dialect) elsewhere(before []sqltext.Token) bool {
+// isOtherSchema reports whether a name is qualified with a schema that is not the schema of Semel's tables.
+func (d Dialect) isOtherSchema(before []sqltext.Token) bool {
 	n := len(before)
 	return d.schema != "" && n > 1 && before[n-1].IsSign(".") && before[n-2].Kind == sqltext.Name &&
 		!strings.EqualFold(before[n-2].Word, d.schema)
@@ -51,10 +51,10 @@ func (d Dialect) isOwn(name string, these ...string) bool {
 func (d Dialect) ownTarget(rest []sqltext.Token) string {
 	schema, t := target(rest)
 	switch {
-	case d.elsewhere(schema):
+	case d.isOtherSchema(schema):
 		return ""
 	case t.Kind == sqltext.Name && d.isOwn(t.Word, readable),
-		t.Kind == sqltext.Literal && d.isOwn(t.Word, append(slices.Clone(own), readable)...):
+		t.Kind == sqltext.Literal && d.isOwn(t.Word, append(slices.Clone(ownTableNames), readable)...):
 		return t.Word
 	}
 	return ""

@@ -17,7 +17,7 @@ var textTypes = []uint32{pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pg
 // databases, all columns count as numeric. A parameter of another step also counts as numeric, because a
 // wrong value must be rejected before the first step takes effect.
 func (h *Handler) lookAtPlaces(ctx context.Context, db *sql.DB) {
-	if !h.texts || !slices.Contains(h.types, "") {
+	if !h.sendsText || !slices.Contains(h.types, "") {
 		return
 	}
 	conn, err := db.Conn(ctx)
@@ -49,5 +49,5 @@ func (h *Handler) lookAtPlaces(ctx context.Context, db *sql.DB) {
 	for i := range plain {
 		plain[i] = plain[i] && !numbers[i]
 	}
-	h.plain = plain
+	h.textOnly = plain
 }

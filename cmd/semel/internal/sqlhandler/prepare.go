@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// The type prepared has the prepared statements of the latest transaction, which the messages of a batch
+// statementCache has the prepared statements of the latest transaction, which the messages of a batch
 // share. SQLite has one writing transaction at a time, and preparing is half of the cost of a small
 // statement. database/sql closes prepared statements at the end of the transaction. If two transactions
 // alternate, the statements are prepared again.
-type prepared struct {
+type statementCache struct {
 	// mu guards tx and statements. mu is not held while a statement is prepared.
 	mu sync.Mutex
 	tx *sql.Tx
@@ -18,8 +18,8 @@ type prepared struct {
 	statements []*sql.Stmt
 }
 
-// The method "of" returns the prepared statements of tx. An item is nil if the statement is not prepared yet.
-func (p *prepared) of(tx *sql.Tx, n int) []*sql.Stmt {
+// statementsFor returns the prepared statements of tx. An item is nil if the statement is not prepared yet.
+func (p *statementCache) statementsFor(tx *sql.Tx, n int) []*sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tx != tx {
@@ -31,10 +31,10 @@ func (p *prepared) of(tx *sql.Tx, n int) []*sql.Stmt {
 
 // exec runs statement i in tx.
 func (h *Handler) exec(ctx context.Context, tx *sql.Tx, i int, args []any) (sql.Result, error) {
-	if !h.prepares {
+	if !h.cachesPrepared {
 		return tx.ExecContext(ctx, h.statements[i].text, args...)
 	}
-	ready := h.prepared.of(tx, len(h.statements))
+	ready := h.preparedStatements.statementsFor(tx, len(h.statements))
 	if ready[i] == nil {
 		stmt, err := tx.PrepareContext(ctx, h.statements[i].text)
 		if err != nil {

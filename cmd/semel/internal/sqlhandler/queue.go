@@ -15,12 +15,12 @@ import (
 // statement never changes a row, and costs one round trip per batch.
 const mostWatched = 100
 
-// The type watched has the number of checks of each statement.
-type watched []atomic.Int64
+// checkCounts has the number of checks of each statement.
+type checkCounts []atomic.Int64
 
-func newWatched(statements int) watched { return make(watched, statements) }
+func newWatched(statements int) checkCounts { return make(checkCounts, statements) }
 
-func (w watched) take(i int) bool { return w[i].Load() < mostWatched && w[i].Add(1) <= mostWatched }
+func (w checkCounts) take(i int) bool { return w[i].Load() < mostWatched && w[i].Add(1) <= mostWatched }
 
 // Queue queues the statements for m. The statements of all messages of a batch are sent together. If
 // possible, the server compares the number of changed rows with the required number. If the server cannot
@@ -43,11 +43,11 @@ func (h *Handler) queue(q *pgxstore.Queue, m *semel.Message, i int, values []any
 	s := &h.statements[i]
 	args := s.bind(values)
 	switch {
-	case s.servers() && s.otherwise == OtherwiseUnmet:
+	case s.isServerChecked() && s.otherwise == OtherwiseUnmet:
 		q.ExecOne(s.text, args...)
-	case s.servers():
-		q.ExecOneOr(s.ends(fmt.Errorf("%s changed another number of rows than 1", s.label)), s.text, args...)
-	case s.rows != nil || s.changes && h.noEffect != nil && h.watched.take(i):
+	case s.isServerChecked():
+		q.ExecOneOr(s.rowCountError(fmt.Errorf("%s changed another number of rows than 1", s.label)), s.text, args...)
+	case s.rows != nil || s.countsRows && h.noEffect != nil && h.checkCounts.take(i):
 		q.Query(s.text, args...).Do(func(rows pgx.Rows) error {
 			rows.Close()
 			if err := rows.Err(); err != nil {
@@ -60,8 +60,8 @@ func (h *Handler) queue(q *pgxstore.Queue, m *semel.Message, i int, values []any
 	}
 }
 
-// servers reports whether the server can compare the number of changed rows. The statement must be simple,
+// isServerChecked reports whether the server can compare the number of changed rows. The statement must be simple,
 // must change exactly one row, and must not have the outcome OtherwiseFail.
-func (s *statement) servers() bool {
-	return s.rows != nil && *s.rows == 1 && s.otherwise != OtherwiseFail && s.simple
+func (s *statement) isServerChecked() bool {
+	return s.rows != nil && *s.rows == 1 && s.otherwise != OtherwiseFail && s.isWrappable
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-// The method refuses returns why a statement is not allowed in a handler, or nil for an allowed statement.
-func (d Dialect) refuses(s sqltext.Statement) []Fault {
+// findFaults returns why a statement is not allowed in a handler, or nil for an allowed statement.
+func (d Dialect) findFaults(s sqltext.Statement) []Fault {
 	if !s.Begins() {
 		return []Fault{{fmt.Sprintf("this does not begin like a statement, but with %+q", s[0].Word),
 			"begin with insert, update, delete or another SQL word, and write only ASCII blanks before it"}}
@@ -17,7 +17,7 @@ func (d Dialect) refuses(s sqltext.Statement) []Fault {
 	if f := refusesVerb(s); f != (Fault{}) {
 		return []Fault{f}
 	}
-	return slices.Concat(d.escapedNames(s), makesTable(s), d.ownTables(s), d.outlives(s))
+	return slices.Concat(d.escapedNames(s), makesTable(s), d.ownTables(s), d.findOutliving(s))
 }
 
 // refusesVerb checks the first word of a statement. refusesVerb returns the zero Fault for an allowed word.
@@ -98,8 +98,8 @@ var sessionLocks = []string{
 	"pg_advisory_unlock", "pg_advisory_unlock_shared", "pg_advisory_unlock_all",
 }
 
-// The method outlives rejects statements with consequences beyond the transaction.
-func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
+// findOutliving rejects statements with consequences beyond the transaction.
+func (d Dialect) findOutliving(s sqltext.Statement) (faults []Fault) {
 	for i, t := range s {
 		if _, table := target(s[i:]); table.Kind == sqltext.Name && table.Word == "pg_settings" {
 			faults = append(faults, Fault{"an update of pg_settings changes the session, and would outlive the message and the transaction", "remove it"})
@@ -111,7 +111,7 @@ func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
 		case slices.Contains(sessionLocks, t.Word):
 			faults = append(faults, Fault{t.Word + " takes or releases a lock of the session, which outlives the message and the transaction",
 				"use pg_advisory_xact_lock, which ends with the transaction"})
-		case t.Word == "set_config" && !d.alone:
+		case t.Word == "set_config" && !d.singleMessage:
 			faults = append(faults, Fault{"set_config stays in force for the messages that follow in the same batch, which is one transaction",
 				"write batch: {max_size: 1} at the consumer, and give true as the third argument"})
 		case t.Word == "set_config" && !isLocal(s[i+1:]):

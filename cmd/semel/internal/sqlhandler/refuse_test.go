@@ -92,7 +92,7 @@ func TestWhichStatementsTheServerCanCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := h.statements[0].servers(); got != want {
+			if got := h.statements[0].isServerChecked(); got != want {
 				t.Errorf("%s: the server judges: %t, want %t", text, got, want)
 			}
 		}

@@ -125,7 +125,7 @@ func TestOnlyChangesReturnANumberOfRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := changes(sqltext.Split(tokens)[0]); got != want {
+		if got := countsRows(sqltext.Split(tokens)[0]); got != want {
 			t.Errorf("%s: %v, want %v", sql, got, want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // statement, Try returns the statement's index and the error.
 func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error) {
 	for i := range h.statements {
-		if err := h.statements[i].fits(ctx, db); err != nil {
+		if err := h.statements[i].check(ctx, db); err != nil {
 			return i, err
 		}
 	}
@@ -27,13 +27,13 @@ func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error
 func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Store) (statement int, err error) {
 	for i := range h.statements {
 		s := &h.statements[i]
-		if s.servers() && prepares(ctx, db, store.One(s.text)) != nil {
-			s.simple = false
+		if s.isServerChecked() && tryPrepare(ctx, db, store.One(s.text)) != nil {
+			s.isWrappable = false
 		}
 	}
 	for i := range h.statements {
-		if s := &h.statements[i]; !s.servers() || s.planned {
-			if err := s.fits(ctx, db); err != nil {
+		if s := &h.statements[i]; !s.isServerChecked() || s.needsPlan {
+			if err := s.check(ctx, db); err != nil {
 				return i, err
 			}
 		}
@@ -42,9 +42,9 @@ func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Sto
 	return 0, nil
 }
 
-// The method fits returns the error with which the database rejects a statement, or nil.
-func (s *statement) fits(ctx context.Context, db *sql.DB) error {
-	if err := prepares(ctx, db, s.text); err != nil || !s.planned {
+// check returns the error with which the database rejects a statement, or nil.
+func (s *statement) check(ctx context.Context, db *sql.DB) error {
+	if err := tryPrepare(ctx, db, s.text); err != nil || !s.needsPlan {
 		return err
 	}
 	rows, err := db.QueryContext(ctx, "explain "+s.text, make([]any, len(s.args))...)
@@ -62,7 +62,7 @@ func (s *statement) fits(ctx context.Context, db *sql.DB) error {
 // unique key has exactly the columns of the upsert.
 const noUniqueKey = "42P10"
 
-func prepares(ctx context.Context, db *sql.DB, text string) error {
+func tryPrepare(ctx context.Context, db *sql.DB, text string) error {
 	prepared, err := db.PrepareContext(ctx, text)
 	if err != nil {
 		return err

@@ -14,33 +14,33 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// The type given is a value from a message or a response, before its type is checked.
-type given struct {
+// inputValue is a value from a message or a response, before its type is checked.
+type inputValue struct {
 	kind selectors.Kind
 	// text is a string without quotes and escapes, or the text of a number, true or false.
 	text string
 	json func() []byte
 }
 
-// givenBy returns a value that a selector found.
-func givenBy(v selectors.Value) given {
-	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
+// fromMessage returns a value that a selector found.
+func fromMessage(v selectors.Value) inputValue {
+	return inputValue{v.Kind(), v.Text(), func() []byte { return member(v) }}
 }
 
-// The function answered converts a value in a response to the type given.
-func answered(v strictjson.Value) given {
+// fromResponse converts a value in a response to inputValue.
+func fromResponse(v strictjson.Value) inputValue {
 	kinds := [...]selectors.Kind{strictjson.Null: selectors.Null, strictjson.Bool: selectors.Bool,
 		strictjson.Number: selectors.Number, strictjson.String: selectors.String, strictjson.Array: selectors.JSON, strictjson.Object: selectors.JSON}
-	return given{kinds[v.Kind()], string(v.Text()), v.Raw}
+	return inputValue{kinds[v.Kind()], string(v.Text()), v.Raw}
 }
 
 // isText reports whether the value is text. Headers and keys are text if they are valid UTF-8.
-func (g given) isText() bool {
+func (g inputValue) isText() bool {
 	return g.kind == selectors.String || g.kind == selectors.Bytes && utf8.ValidString(g.text)
 }
 
 // number returns the text of a JSON number, or of a string that contains a number.
-func (g given) number() (string, bool) {
+func (g inputValue) number() (string, bool) {
 	if g.kind == selectors.Number {
 		return g.text, true
 	}
@@ -50,7 +50,7 @@ func (g given) number() (string, bool) {
 
 // value returns the value to pass to the database for a parameter of this type. The error names the required
 // type and does not contain the value.
-func (t ParamType) value(g given, texts bool) (any, error) {
+func (t ParamType) value(g inputValue, texts bool) (any, error) {
 	no := fmt.Errorf("is not of type %s", t)
 	switch {
 	case t == JSON && (g.kind != selectors.Bytes || g.isText()):
@@ -98,7 +98,7 @@ func (d Dialect) Constant(t ParamType, s selectors.Selector) error {
 	}
 	found, err := selectors.Append(nil, &semel.Message{}, []selectors.Selector{s})
 	if err == nil {
-		_, err = t.value(givenBy(found[0]), d.texts)
+		_, err = t.value(fromMessage(found[0]), d.sendsText)
 	}
 	return err
 }
@@ -112,17 +112,17 @@ func beyondFloat(number string) bool {
 	return err != nil
 }
 
-// The method untyped returns the value to pass to the database for a parameter without a type. The method
+// untypedValue returns the value to pass to the database for a parameter without a type. The method
 // rejects a text that becomes NaN or infinity in a numeric column, because later amounts could not correct
 // the column. If plain is true, all columns that the parameter is written to store text.
-func (h *Handler) untyped(v selectors.Value, plain bool) (any, error) {
-	value := bound(v)
-	if h.texts {
+func (h *Handler) untypedValue(v selectors.Value, plain bool) (any, error) {
+	value := boundValue(v)
+	if h.sendsText {
 		value = asText(v, value)
 	}
 	switch text, isText := value.(string); {
 	case !isText:
-	case v.Kind() == selectors.Number && !h.texts && beyondFloat(text):
+	case v.Kind() == selectors.Number && !h.sendsText && beyondFloat(text):
 		return nil, errBeyond
 	case v.Kind() != selectors.Number && !plain && notFinite(text):
 		return nil, errors.New("is a text that a number's column reads as NaN or as an infinity; " +

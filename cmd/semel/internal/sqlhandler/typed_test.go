@@ -33,14 +33,14 @@ func TestTextThatIsReadAsNaNOrInfinityIsRejected(t *testing.T) {
 		}
 		for _, text := range []string{"NaN", "nan", "Infinity", "-infinity", "inf", "+INF", " NaN\t", "\r\n-Inf\v\f", "+nan"} {
 			t.Run(fmt.Sprintf("%s %q", d.Name, text), func(t *testing.T) {
-				m := body(`{"amount": %s}`, quoted(text))
-				if _, err := h.values(m); !strings.Contains(refusedFor(t, err, string(quoted(text))), "parameter amount: body:/amount is a text that a number's column reads as NaN or as an infinity") {
+				m := body(`{"amount": %s}`, quoteJSON(text))
+				if _, err := h.values(m); !strings.Contains(refusedFor(t, err, string(quoteJSON(text))), "parameter amount: body:/amount is a text that a number's column reads as NaN or as an infinity") {
 					t.Error(err)
 				}
 			})
 		}
 		for _, text := range []string{"Nancy", "information", "", "+", "12", "NaNa", "1e400"} {
-			if values, err := h.values(body(`{"amount": %s}`, quoted(text))); err != nil || values[0] != text {
+			if values, err := h.values(body(`{"amount": %s}`, quoteJSON(text))); err != nil || values[0] != text {
 				t.Errorf("%s: %q: %v, %v", d.Name, text, values, err)
 			}
 		}

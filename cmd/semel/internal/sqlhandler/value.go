@@ -39,11 +39,11 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 func (h *Handler) value(i int, v selectors.Value) (any, error) {
 	switch {
 	case h.types[i] != "":
-		return h.types[i].value(givenBy(v), h.texts)
+		return h.types[i].value(fromMessage(v), h.sendsText)
 	case h.selectors[i].Constant(): // the policy itself contains the text
-		return bound(v), nil
+		return boundValue(v), nil
 	}
-	return h.untyped(v, h.plain != nil && h.plain[i])
+	return h.untypedValue(v, h.textOnly != nil && h.textOnly[i])
 }
 
 func (h *Handler) missing(i int, v selectors.Value) error {
@@ -65,9 +65,9 @@ func unreadable(err error) error {
 	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reason, Err: err}
 }
 
-// bound returns the value to pass to the database driver. The same text in a message always gives the same
+// boundValue returns the value to pass to the database driver. The same text in a message always gives the same
 // type, so that a query can find a stored value.
-func bound(v selectors.Value) any {
+func boundValue(v selectors.Value) any {
 	switch v.Kind() {
 	case selectors.Bool:
 		return v.Bool()
@@ -98,7 +98,7 @@ func numberOf(text, decimal string) any {
 	return decimal
 }
 
-// asText returns, as text, the value that the function bound returns. Decimals of any length stay exact.
+// asText returns, as text, the value that boundValue returns. Decimals of any length stay exact.
 func asText(v selectors.Value, given any) any {
 	switch v.Kind() {
 	case selectors.Bool:

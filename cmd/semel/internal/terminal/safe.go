@@ -75,31 +75,31 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The constant longest is the maximum number of printed characters of one error.
-const longest = 2000
+// maxErrorLength is the maximum number of printed characters of one error.
+const maxErrorLength = 2000
 
 // Lines returns the lines of an error. If the error joins several errors, each has its own line, with the
 // text of the errors that wrap the join. Line breaks in error texts are escaped, so a payload cannot start a
 // line.
 func Lines(err error) []string {
 	var lines []string
-	for _, text := range texts(err) {
+	for _, text := range errorTexts(err) {
 		line := []rune(Line(text))
-		if more := len(line) - longest; more > 0 {
-			line = append(line[:longest], []rune(fmt.Sprintf("… (%d characters more)", more))...)
+		if more := len(line) - maxErrorLength; more > 0 {
+			line = append(line[:maxErrorLength], []rune(fmt.Sprintf("… (%d characters more)", more))...)
 		}
 		lines = append(lines, string(line))
 	}
 	return lines
 }
 
-func texts(err error) []string {
+func errorTexts(err error) []string {
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:
 		var all, plain []string
 		for _, one := range e.Unwrap() {
 			if one != nil {
-				all, plain = append(all, texts(one)...), append(plain, one.Error())
+				all, plain = append(all, errorTexts(one)...), append(plain, one.Error())
 			}
 		}
 		if strings.Join(plain, "\n") == err.Error() {
@@ -114,7 +114,7 @@ func texts(err error) []string {
 		if !ok {
 			break
 		}
-		all := texts(inner)
+		all := errorTexts(inner)
 		for i := range all {
 			all[i] = before + all[i]
 		}

@@ -43,7 +43,7 @@ func (t *Table) Write(w io.Writer, columns int) error {
 	lines := append([][]string{titles}, t.rows...)
 	widths := t.widths(lines, columns)
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, aligned(line, widths, columns)); err != nil {
+		if _, err := fmt.Fprintln(w, alignCells(line, widths, columns)); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (t *Table) widths(lines [][]string, columns int) []int {
 	return widths
 }
 
-func aligned(line []string, widths []int, columns int) string {
+func alignCells(line []string, widths []int, columns int) string {
 	var b strings.Builder
 	for i, cell := range line {
 		if Columns(cell) > widths[i] {

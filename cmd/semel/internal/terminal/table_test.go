@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func notes() *Table {
+func newNotesTable() *Table {
 	t := &Table{Columns: []Column{{Title: "NUMBER"}, {Title: "ID", Flexible: true}, {Title: "ERROR", Flexible: true}}}
 	t.Add("7", "pay-00001", "no such account\n"+strings.Repeat("x", 60))
 	t.Add("12", "日本", "")
@@ -15,7 +15,7 @@ func notes() *Table {
 
 func TestATableFitsTheWidth(t *testing.T) {
 	var out bytes.Buffer
-	if err := notes().Write(&out, 40); err != nil {
+	if err := newNotesTable().Write(&out, 40); err != nil {
 		t.Fatal(err)
 	}
 	want := `
@@ -28,7 +28,7 @@ NUMBER  ID         ERROR
 	}
 	for columns := 1; columns < 120; columns++ {
 		out.Reset()
-		if err := notes().Write(&out, columns); err != nil {
+		if err := newNotesTable().Write(&out, columns); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
@@ -41,7 +41,7 @@ NUMBER  ID         ERROR
 
 func TestATableWithoutLimitCutsNothing(t *testing.T) {
 	var out bytes.Buffer
-	if err := notes().Write(&out, Unlimited); err != nil {
+	if err := newNotesTable().Write(&out, Unlimited); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), strings.Repeat("x", 60)+"\n") || strings.Contains(out.String(), "…") {

@@ -23,14 +23,14 @@ type gate struct {
 	waiting, sent, dropped atomic.Int64
 
 	mutex sync.Mutex
-	// The field away is the time since which the collector rejects spans; zero while the collector accepts
-	// spans. The field told is the time of the last log line about rejected spans. The field mutex guards away
+	// rejectedSince is the time since which the collector rejects spans; zero while the collector accepts
+	// spans. loggedAt is the time of the last log line about rejected spans. The field mutex guards away
 	// and told.
-	away, told time.Time
+	rejectedSince, loggedAt time.Time
 }
 
-// tellEvery is the interval of log lines while the collector rejects spans.
-const tellEvery = time.Minute
+// logInterval is the interval of log lines while the collector rejects spans.
+const logInterval = time.Minute
 
 // OnStart implements sdktrace.SpanProcessor.
 func (*gate) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
@@ -40,7 +40,7 @@ func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
 	}
-	if g.waiting.Add(1) > queued {
+	if g.waiting.Add(1) > maxQueued {
 		g.waiting.Add(-1)
 		g.dropped.Add(1)
 		return
@@ -81,15 +81,15 @@ func (g *gate) observe(err error, now time.Time) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	switch {
-	case err == nil && !g.away.IsZero():
+	case err == nil && !g.rejectedSince.IsZero():
 		g.log.Info("the collector accepts spans again", "endpoint", g.endpoint, "dropped", g.dropped.Load())
-		g.away, g.told = time.Time{}, time.Time{}
-	case err != nil && now.Sub(g.told) >= tellEvery:
-		if g.away.IsZero() {
-			g.away = now
+		g.rejectedSince, g.loggedAt = time.Time{}, time.Time{}
+	case err != nil && now.Sub(g.loggedAt) >= logInterval:
+		if g.rejectedSince.IsZero() {
+			g.rejectedSince = now
 		}
-		g.told = now
-		g.log.Warn("the collector does not accept spans; they are dropped, and messages are processed as usual", "endpoint", g.endpoint, "dropped", g.dropped.Load(), "error", shown(err))
+		g.loggedAt = now
+		g.log.Warn("the collector does not accept spans; they are dropped, and messages are processed as usual", "endpoint", g.endpoint, "dropped", g.dropped.Load(), "error", shortenError(err))
 	}
 }
 
@@ -97,7 +97,7 @@ func (g *gate) observe(err error, now time.Time) {
 // complete response.
 const mostShown = 2000
 
-func shown(err error) string {
+func shortenError(err error) string {
 	text := err.Error()
 	if len(text) > mostShown {
 		text = strings.ToValidUTF8(text[:mostShown], "") + "…"

@@ -24,16 +24,16 @@ import (
 
 // The limits of the span queue and of requests to the collector.
 const (
-	// The constant queued is the maximum number of spans in memory.
-	queued = 4096
-	// atOnce is the maximum number of spans in one request.
-	atOnce = 512
-	// The constant "every" is how long a span waits so that several spans can be sent in one request.
-	every = time.Second
-	// The constant "within" is the timeout of a request, including retries.
-	within = 10 * time.Second
-	// closing is how long Close waits for queued spans.
-	closing = 5 * time.Second
+	// maxQueued is the maximum number of spans in memory.
+	maxQueued = 4096
+	// maxBatch is the maximum number of spans in one request.
+	maxBatch = 512
+	// batchDelay is how long a span waits so that several spans can be sent in one request.
+	batchDelay = time.Second
+	// requestTimeout is the timeout of a request, including retries.
+	requestTimeout = 10 * time.Second
+	// closeTimeout is how long Close waits for queued spans.
+	closeTimeout = 5 * time.Second
 )
 
 // Options configure a Tracer.
@@ -61,7 +61,7 @@ var _ measure.Tracer = (*Tracer)(nil)
 // while the collector is down.
 func Open(ctx context.Context, o Options) (*Tracer, error) {
 	api.SetLogger(logr.New(logSink{o.Logger}))
-	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(within))
+	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(requestTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
@@ -76,8 +76,8 @@ func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, 
 		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	t := &Tracer{of: map[string]*otel.Tracer{}, gate: &gate{to: to, log: o.Logger, endpoint: o.Endpoint}}
-	t.gate.next = sdktrace.NewBatchSpanProcessor(exporter{t.gate}, sdktrace.WithMaxQueueSize(queued), sdktrace.WithMaxExportBatchSize(atOnce),
-		sdktrace.WithBatchTimeout(every), sdktrace.WithExportTimeout(within))
+	t.gate.next = sdktrace.NewBatchSpanProcessor(exporter{t.gate}, sdktrace.WithMaxQueueSize(maxQueued), sdktrace.WithMaxExportBatchSize(maxBatch),
+		sdktrace.WithBatchTimeout(batchDelay), sdktrace.WithExportTimeout(requestTimeout))
 	t.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler(o.Ratio)), sdktrace.WithSpanProcessor(t.gate), sdktrace.WithResource(about))
 	for name, source := range o.Sources {
 		t.of[name] = otel.NewTracer(t.provider, source)
@@ -117,7 +117,7 @@ func (t *Tracer) Close() {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := t.provider.Shutdown(ctx)
 	if left := t.gate.close(); left > 0 {

@@ -75,8 +75,8 @@ func message(n int, flags string) *semel.Message {
 	return m
 }
 
-// The function applies runs a consumer with the given messages and returns the duration of the run.
-func applies(t *testing.T, observer semel.Observer, messages ...*semel.Message) time.Duration {
+// runConsumer runs a consumer with the given messages and returns the duration of the run.
+func runConsumer(t *testing.T, observer semel.Observer, messages ...*semel.Message) time.Duration {
 	t.Helper()
 	source := sourcetest.NewMemory(1)
 	for _, m := range messages {
@@ -108,7 +108,7 @@ func TestSpansAreSent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		applies(t, traced, message(1, "01"), message(2, "00"), message(3, ""))
+		runConsumer(t, traced, message(1, "01"), message(2, "00"), message(3, ""))
 		traced.Close()
 		process, batch := got.spans["process billing"], got.spans["batch billing"]
 		if len(process) != 1 || len(batch) != 1 || len(process[0].Links) != 1 {
@@ -129,14 +129,14 @@ func TestSpansAreSent(t *testing.T) {
 		}
 	})
 	t.Run("C14_a_ratio_takes_a_share_by_the_trace", func(t *testing.T) {
-		kept := &kept{}
+		kept := &countingExporter{}
 		traced, err := sendBy(t.Context(), kept, Options{Ratio: 0.5, Sources: map[string]string{"billing": "file"}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		low, high := message(1, "01"), message(2, "01")
 		high.Headers[1].Value = []byte("00-ffffffffffffffffffffffffffffffff-0000000000000abc-01")
-		applies(t, traced, low, high)
+		runConsumer(t, traced, low, high)
 		traced.Close()
 		if n := kept.names["process billing"]; n != 1 {
 			t.Errorf("the spans are %v", kept.names)
@@ -144,14 +144,14 @@ func TestSpansAreSent(t *testing.T) {
 	})
 }
 
-// The type kept is an exporter that counts spans by name and calls a function of the test.
-type kept struct {
+// countingExporter is an exporter that counts spans by name and calls a function of the test.
+type countingExporter struct {
 	mutex sync.Mutex
 	names map[string]int
 	do    func(context.Context) error
 }
 
-func (k *kept) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (k *countingExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	k.mutex.Lock()
 	do := k.do
 	k.mutex.Unlock()
@@ -171,10 +171,10 @@ func (k *kept) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) e
 	return nil
 }
 
-func (k *kept) Shutdown(context.Context) error { return nil }
+func (k *countingExporter) Shutdown(context.Context) error { return nil }
 
-// The function many records the spans of n messages.
-func many(t *Tracer, n int) {
+// recordSpans records the spans of n messages.
+func recordSpans(t *Tracer, n int) {
 	b := t.TraceBatch(measure.Begun{Consumer: "billing@2", Messages: n, At: time.Now()})
 	for range n {
 		parent, _ := message(1, "01").TraceContext()
@@ -184,7 +184,7 @@ func many(t *Tracer, n int) {
 }
 
 func TestACollectorThatDoesNotWork(t *testing.T) {
-	opened := func(t *testing.T, k *kept) (*Tracer, *bytes.Buffer) {
+	opened := func(t *testing.T, k *countingExporter) (*Tracer, *bytes.Buffer) {
 		said := &bytes.Buffer{}
 		traced, err := sendBy(t.Context(), k, Options{Sources: map[string]string{"billing": "file"}, Logger: slog.New(slog.NewTextHandler(said, nil))})
 		if err != nil {
@@ -195,9 +195,9 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 	t.Run("C14_one_that_hangs_holds_up_no_message_and_the_end_for_seconds_at_most", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			release := make(chan struct{})
-			traced, said := opened(t, &kept{do: func(context.Context) error { <-release; return nil }})
+			traced, said := opened(t, &countingExporter{do: func(context.Context) error { <-release; return nil }})
 			began := time.Now()
-			many(traced, queued+1000)
+			recordSpans(traced, maxQueued+1000)
 			if took := time.Since(began); took != 0 {
 				t.Errorf("the messages took %v", took)
 			}
@@ -205,10 +205,10 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 				t.Errorf("%d were dropped", dropped)
 			}
 			traced.Close()
-			if took := time.Since(began); took != closing {
+			if took := time.Since(began); took != closeTimeout {
 				t.Errorf("Close took %v", took)
 			}
-			if _, dropped := traced.Spans(); dropped != queued+1001 || !strings.Contains(said.String(), "spans were not sent before the process ended") {
+			if _, dropped := traced.Spans(); dropped != maxQueued+1001 || !strings.Contains(said.String(), "spans were not sent before the process ended") {
 				t.Errorf("%d were dropped; the log says\n%s", dropped, said)
 			}
 			close(release)
@@ -216,10 +216,10 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 	})
 	t.Run("C14_one_that_refuses_is_told_of_once_a_minute_and_when_it_is_back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			k := &kept{do: func(context.Context) error { return errors.New("503 of a test") }}
+			k := &countingExporter{do: func(context.Context) error { return errors.New("503 of a test") }}
 			traced, said := opened(t, k)
 			for range 90 { // wait for one and a half minutes
-				many(traced, 3)
+				recordSpans(traced, 3)
 				<-time.After(time.Second)
 			}
 			synctest.Wait()
@@ -229,7 +229,7 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 			k.mutex.Lock()
 			k.do = nil
 			k.mutex.Unlock()
-			many(traced, 3)
+			recordSpans(traced, 3)
 			traced.Close()
 			if sent, dropped := traced.Spans(); sent < 4 || sent+dropped != 91*4 || !strings.Contains(said.String(), "accepts spans again") {
 				t.Errorf("%d were sent, %d dropped:\n%s", sent, dropped, said)
@@ -238,8 +238,8 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 	})
 	t.Run("one_that_answers_at_length_is_told_of_shortly", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			traced, said := opened(t, &kept{do: func(context.Context) error { return errors.New(strings.Repeat("ü", 1<<20)) }})
-			many(traced, 3)
+			traced, said := opened(t, &countingExporter{do: func(context.Context) error { return errors.New(strings.Repeat("ü", 1<<20)) }})
+			recordSpans(traced, 3)
 			traced.Close()
 			if n := said.Len(); n < mostShown || n > mostShown+500 {
 				t.Errorf("%d bytes were logged", n)

@@ -11,8 +11,8 @@ import (
 // Command is a command of semel, word by word, without the flags that choose a policy or a store.
 type Command []string
 
-// The method because adds the flag --because, whose value the user must fill in.
-func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
+// withReason adds the flag --because, whose value the user must fill in.
+func (c Command) withReason() Command { return append(slices.Clip(c), "--because", "WHY") }
 
 // rowCommand returns a command that shows a row. The parameter name is the name of the command, with blanks
 // between the words.
@@ -20,17 +20,17 @@ func rowCommand(name string, r *store.StoredRow) Command {
 	return append(strings.Fields(name), fmt.Sprint(r.Number))
 }
 
-func change(name string, r *store.StoredRow) Command { return rowCommand(name, r).because() }
+func change(name string, r *store.StoredRow) Command { return rowCommand(name, r).withReason() }
 
-// The method run returns the command that runs a consumer. Without a policy, the method returns no command,
+// runCommand returns the command that runs a consumer. Without a policy, the method returns no command,
 // because only the owner of the program can then start the consumer.
-func (f *Facts) run(consumer string) []Command {
+func (f *Facts) runCommand(consumer string) []Command {
 	if f.Bare {
 		return nil
 	}
 	return []Command{{"run", "--consumer", consumer}}
 }
 
-func (f *Facts) show(r *store.StoredRow) Command {
+func (f *Facts) showCommand(r *store.StoredRow) Command {
 	return rowCommand(f.verb("messages show", "intents show"), r)
 }

@@ -53,23 +53,23 @@ const (
 // name, which can contain a generation. The result unread lists what the database role cannot read. If unread
 // is not empty, the identity may exist although Find returns no Facts.
 func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unread []string, _ error) {
-	all, barred, err := s.look(ctx, consumer, id)
+	all, barred, err := s.readRecords(ctx, consumer, id)
 	if err == nil {
-		all, err = s.keys(ctx, consumer, id, all)
-		err = note(&barred.all, "whether it has a leased key", err)
+		all, err = s.findLeasedKeys(ctx, consumer, id, all)
+		err = noteMissingRight(&barred.all, "whether it has a leased key", err)
 	}
 	if err != nil || len(all) == 0 {
-		return nil, barred.all, s.failed(consumer, err)
+		return nil, barred.all, s.failure(consumer, err)
 	}
 	now, err := s.Store.Clock(ctx)
 	if err != nil {
-		return nil, nil, s.failed(consumer, err)
+		return nil, nil, s.failure(consumer, err)
 	}
 	for _, f := range all {
 		f.Now, f.NoMarkers, f.NoRows, f.Unread = now, barred.markers, barred.rows, slices.Clone(barred.all)
 		for _, q := range s.questions() {
-			if err := note(&f.Unread, q.what, q.add(ctx, f)); err != nil {
-				return nil, nil, s.failed(consumer, err)
+			if err := noteMissingRight(&f.Unread, q.what, q.add(ctx, f)); err != nil {
+				return nil, nil, s.failure(consumer, err)
 			}
 		}
 	}
@@ -98,46 +98,46 @@ func (s Search) questions() []question {
 		{"the generation of its consumer", s.generation},
 		{"whether its consumer is paused", s.control},
 		{"the last progress of its consumer", s.progress},
-		{"the intents that it caused", s.caused},
+		{"the intents that it caused", s.readCaused},
 		{"whether a replay includes it", s.replays},
 		{"whether it was erased", s.erasures},
 	}
 }
 
-func (s Search) failed(consumer string, err error) error {
+func (s Search) failure(consumer string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
 }
 
-// The constant looks is the maximum number of times that marker and row are read. If marker and row disagree,
+// maxReads is the maximum number of times that marker and row are read. If marker and row disagree,
 // the cause can be a commit between the two statements.
-const looks = 4
+const maxReads = 4
 
-// The method look reads the markers and rows of an id.
-func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unreadable, error) {
+// readRecords reads the markers and rows of an id.
+func (s Search) readRecords(ctx context.Context, consumer, id string) ([]*Facts, unreadable, error) {
 	for tries := 1; ; tries++ {
 		var barred unreadable
 		markers, err := s.Store.Known(ctx, consumer, id)
 		barred.markers = err != nil
-		if err := note(&barred.all, "whether it has a marker", err); err != nil {
+		if err := noteMissingRight(&barred.all, "whether it has a marker", err); err != nil {
 			return nil, barred, err
 		}
 		rows, err := s.Store.RowsOf(ctx, consumer, id, false)
 		barred.rows = err != nil
-		if err := note(&barred.all, "whether it has a row", err); err != nil {
+		if err := noteMissingRight(&barred.all, "whether it has a row", err); err != nil {
 			return nil, barred, err
 		}
-		all := s.sort(consumer, id, markers, rows)
-		if tries == looks || !slices.ContainsFunc(all, (*Facts).disagree) {
+		all := s.groupBySource(consumer, id, markers, rows)
+		if tries == maxReads || !slices.ContainsFunc(all, (*Facts).disagree) {
 			return all, barred, nil
 		}
 	}
 }
 
-// The method sort creates one value of type Facts for each source of the markers and rows.
-func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
+// groupBySource creates one value of type Facts for each source of the markers and rows.
+func (s Search) groupBySource(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
 	of := map[string]*Facts{}
 	facts := func(source string) *Facts {
 		f := of[source]
@@ -164,9 +164,9 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store
 	return all
 }
 
-// The method keys searches for leased keys of the id: without a source, with the sources that were found, and
+// findLeasedKeys searches for leased keys of the id: without a source, with the sources that were found, and
 // with s.Sources. A leased key can only be found by the complete identity.
-func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]*Facts, error) {
+func (s Search) findLeasedKeys(ctx context.Context, consumer, id string, all []*Facts) ([]*Facts, error) {
 	sources := append([]string{""}, s.Sources...)
 	for _, f := range all {
 		sources = append(sources, f.Key.Source)
@@ -292,9 +292,9 @@ func (s Search) progress(ctx context.Context, f *Facts) error {
 	return err
 }
 
-// The method caused reads the intents that the message caused. If the search takes longer than causedWithin,
-// caused sets UnknownCaused and gives up.
-func (s Search) caused(ctx context.Context, f *Facts) error {
+// readCaused reads the intents that the message caused. If the search takes longer than causedWithin,
+// readCaused sets UnknownCaused and gives up.
+func (s Search) readCaused(ctx context.Context, f *Facts) error {
 	within, cancel := context.WithTimeout(ctx, causedWithin)
 	defer cancel()
 	rows, err := s.Store.Caused(within, f.Key, 0)
@@ -314,15 +314,15 @@ func (s Search) replays(ctx context.Context, f *Facts) error {
 		return err
 	}
 	for _, r := range all {
-		if slices.ContainsFunc(f.Rows(), func(row store.StoredRow) bool { return covers(&r, &row) }) {
+		if slices.ContainsFunc(f.Rows(), func(row store.StoredRow) bool { return rangeContains(&r, &row) }) {
 			f.Replays = append(f.Replays, r)
 		}
 	}
 	return nil
 }
 
-// The function covers reports whether the range of a replay contains the row.
-func covers(r *admin.Replay, row *store.StoredRow) bool {
+// rangeContains reports whether the range of a replay contains the row.
+func rangeContains(r *admin.Replay, row *store.StoredRow) bool {
 	m := row.Message
 	if m == nil || m.Origin.Offset < 0 {
 		return false

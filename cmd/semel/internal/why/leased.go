@@ -7,9 +7,9 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-// The method leased returns the answer about a call under a leased key. A call under a leased key has no
+// explainLeased returns the answer about a call under a leased key. A call under a leased key has no
 // marker.
-func (f *Facts) leased(k *sqlstore.KnownKey) Answer {
+func (f *Facts) explainLeased(k *sqlstore.KnownKey) Answer {
 	since := fmt.Sprintf("its leased key was first claimed at %s", moment(k.First))
 	switch {
 	case k.Ended == keystore.Complete:

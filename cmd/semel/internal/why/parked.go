@@ -39,19 +39,19 @@ var remedies = map[semel.Reason]struct {
 	reasonname.Behind:           {"An earlier message of its order has not ended.", true},
 }
 
-func (f *Facts) parked(r *store.StoredRow) Answer {
+func (f *Facts) explainParked(r *store.StoredRow) Answer {
 	switch {
 	case r.Reason == semel.ReasonGap:
-		return f.gap(r, "It was not applied: as version %d of its stream it waited for version %d, and was then parked. It is processed if that version arrives.", StageGap)
+		return f.explainGap(r, "It was not applied: as version %d of its stream it waited for version %d, and was then parked. It is processed if that version arrives.", StageGap)
 	case r.Reason == reasonname.Suppressed:
-		return f.suppressed(r)
+		return f.explainSuppressed(r)
 	case r.UnknownOutcome():
-		says := fmt.Sprintf("It is unknown whether it was applied: a call has an unknown outcome, and the message was parked %s%s.", f.when(r, "at"), because(r.LastError))
-		return Answer{StageUnknown, Unknown, says + " Ask the other side, and record the outcome.", []Command{f.resolve(r), f.show(r)}}
+		says := fmt.Sprintf("It is unknown whether it was applied: a call has an unknown outcome, and the message was parked %s%s.", f.changeTime(r, "at"), colonText(r.LastError))
+		return Answer{StageUnknown, Unknown, says + " Ask the other side, and record the outcome.", []Command{f.resolve(r), f.showCommand(r)}}
 	case r.Reason == semel.ReasonConflict || r.Reason == reasonname.FormerConflict:
-		return f.conflicting(r)
+		return f.explainConflictWithoutRow(r)
 	}
-	says := fmt.Sprintf("It was not applied: it was parked %s%s.", f.when(r, "at"), cause(r))
+	says := fmt.Sprintf("It was not applied: it was parked %s%s.", f.changeTime(r, "at"), cause(r))
 	remedy, semels := remedies[r.Reason]
 	if !semels {
 		remedy.says, remedy.retry = "The handler gave this reason; correct the cause, then retry the message.", true
@@ -61,12 +61,12 @@ func (f *Facts) parked(r *store.StoredRow) Answer {
 		a.Do = append(a.Do, change(f.verb("messages retry", "intents retry"), r))
 	}
 	a.Do = append(a.Do, change("messages discard", r))
-	return f.copied(a, r)
+	return f.addDuplicates(a, r)
 }
 
-func (f *Facts) suppressed(r *store.StoredRow) Answer {
+func (f *Facts) explainSuppressed(r *store.StoredRow) Answer {
 	says := "It was not sent: a run or replay without external effects wrote it."
-	if act := f.last(r.Number, string(admin.Suppress)); act != nil {
+	if act := f.lastAct(r.Number, string(admin.Suppress)); act != nil {
 		says = fmt.Sprintf("It was not sent: %s suppressed it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}
 	return Answer{StageSuppressed, No, says, []Command{
@@ -75,9 +75,9 @@ func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	}}
 }
 
-// conflicting returns the answer about a conflict if the other content has no row. The other content of a
+// explainConflictWithoutRow returns the answer about a conflict if the other content has no row. The other content of a
 // conflict has the same version of the stream, or the same previous identity.
-func (f *Facts) conflicting(r *store.StoredRow) Answer {
+func (f *Facts) explainConflictWithoutRow(r *store.StoredRow) Answer {
 	says := "its identity was used with other content"
 	switch {
 	case r.Reason == reasonname.FormerConflict:
@@ -85,19 +85,19 @@ func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	case r.Version > 0:
 		says = fmt.Sprintf("other content was processed first as version %d of its stream", r.Version)
 	}
-	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was parked %s.", says, f.when(r, "at")), []Command{
-		f.show(r), change("messages discard", r),
+	return Answer{StageConflict, No, fmt.Sprintf("It was not applied: %s. It was parked %s.", says, f.changeTime(r, "at")), []Command{
+		f.showCommand(r), change("messages discard", r),
 	}}
 }
 
 func (f *Facts) resolve(r *store.StoredRow) Command {
-	return Command{f.verb("messages", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")}.because()
+	return Command{f.verb("messages", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")}.withReason()
 }
 
-// The method when returns the time at which a row got its state, as text. The parameter in is the word before
+// changeTime returns the time at which a row got its state, as text. The parameter in is the word before
 // the time: "at" or "since". The marker of the row contains the time of the change of state. The row itself
 // only has the time at which it was last written, for example because a copy was counted.
-func (f *Facts) when(r *store.StoredRow, in string) string {
+func (f *Facts) changeTime(r *store.StoredRow, in string) string {
 	m, owner := f.marker(), f.owner()
 	switch {
 	case m != nil && !m.At.IsZero() && m.Outcome == r.State.Outcome() && owner != nil && owner.Number == r.Number:
@@ -127,11 +127,11 @@ func ofReason(r *store.StoredRow) string {
 // cause returns the reason and the last error of a row. If the error begins with the reason, cause returns
 // the reason only once.
 func cause(r *store.StoredRow) string {
-	return ofReason(r) + because(operate.WithoutReason(r.Reason, r.LastError))
+	return ofReason(r) + colonText(operate.WithoutReason(r.Reason, r.LastError))
 }
 
-// because returns the text of an error after a colon, or "" for an empty text.
-func because(text string) string {
+// colonText returns the text of an error after a colon, or "" for an empty text.
+func colonText(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -150,7 +150,7 @@ func attempts(n int) string {
 }
 
 // The function named returns the text of an outcome for people.
-func named(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
+func outcomeText(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {
 	var texts []string

@@ -9,9 +9,9 @@ func LacksRight(err error) bool {
 	return errors.As(err, &of) && of.SQLState() == "42501"
 }
 
-// The function note handles a missing privilege: it adds the text what and the error to unread, and returns
+// noteMissingRight handles a missing privilege: it adds the text what and the error to unread, and returns
 // nil. The function returns every error that is not about a missing privilege.
-func note(unread *[]string, what string, err error) error {
+func noteMissingRight(unread *[]string, what string, err error) error {
 	if err == nil || !LacksRight(err) {
 		return err
 	}

@@ -42,42 +42,42 @@ func (f *Facts) others() (all []store.StoredRow) {
 	return all
 }
 
-// doubtedByOthers returns the answer a. If a call of another content has an unknown outcome, doubtedByOthers
+// withDoubtOfOthers returns the answer a. If a call of another content has an unknown outcome, doubtedByOthers
 // changes the field Applied from No to Unknown.
-func doubtedByOthers(others []store.StoredRow, a Answer) Answer {
+func withDoubtOfOthers(others []store.StoredRow, a Answer) Answer {
 	for i := range others {
-		a = doubted(&others[i], a)
+		a = withDoubt(&others[i], a)
 	}
 	return a
 }
 
-// atRest reports whether the row has no effect and is parked, dead-lettered or discarded.
-func atRest(r *store.StoredRow) bool {
+// isAtRest reports whether the row has no effect and is parked, dead-lettered or discarded.
+func isAtRest(r *store.StoredRow) bool {
 	o := r.State.Outcome()
 	return o == store.Parked || o == store.DeadLettered || o == store.Discarded
 }
 
-// The method supplanted reports whether the marker belongs to a content that has no row, although the first
+// isSupplanted reports whether the marker belongs to a content that has no row, although the first
 // content has a row.
-func (f *Facts) supplanted() bool {
+func (f *Facts) isSupplanted() bool {
 	m := f.marker()
-	return m != nil && f.Row != nil && f.owner() == nil && atRest(f.Row) && m.Fingerprint.Conflicts(f.Row.Fingerprint)
+	return m != nil && f.Row != nil && f.owner() == nil && isAtRest(f.Row) && m.Fingerprint.Conflicts(f.Row.Fingerprint)
 }
 
-// bySupplanter returns the answer if the marker belongs to a content without a row.
-func (f *Facts) bySupplanter(r *store.StoredRow) Answer {
+// explainUnrecordedOwner returns the answer if the marker belongs to a content without a row.
+func (f *Facts) explainUnrecordedOwner(r *store.StoredRow) Answer {
 	m := f.marker()
-	a := Answer{Stage: StageConflict, Applied: No, Do: []Command{f.show(r)}}
+	a := Answer{Stage: StageConflict, Applied: No, Do: []Command{f.showCommand(r)}}
 	if m.Outcome == store.Applied {
 		a.Applied = Yes
 	}
-	a.Says = fmt.Sprintf("%s Other content of its identity is %s since %s and has no row.", f.ofFirst(), named(m.Outcome), moment(m.At))
+	a.Says = fmt.Sprintf("%s Other content of its identity is %s since %s and has no row.", f.firstContentText(), outcomeText(m.Outcome), moment(m.At))
 	return a
 }
 
-// ofFirst returns a sentence that says what became of the first content of the identity. The sentence is for answers
+// firstContentText returns a sentence that says what became of the first content of the identity. The sentence is for answers
 // about an identity whose marker was written for another content.
-func (f *Facts) ofFirst() string {
+func (f *Facts) firstContentText() string {
 	switch r := f.Row; {
 	case r == nil:
 		return "The first content has no row any more."
@@ -90,13 +90,13 @@ func (f *Facts) ofFirst() string {
 	}
 }
 
-// letRun returns the answer if the marker belongs to a row whose content conflicts with the first content.
-func (f *Facts) letRun(r *store.StoredRow) Answer {
-	a := doubted(r, f.ofRow(r))
-	a.Says = fmt.Sprintf("%s Other content of its identity, row %d, was released for processing: %s", f.ofFirst(), r.Number, a.Says)
-	a.Do = append(a.Do, f.show(r))
+// explainReleased returns the answer if the marker belongs to a row whose content conflicts with the first content.
+func (f *Facts) explainReleased(r *store.StoredRow) Answer {
+	a := withDoubt(r, f.explainRow(r))
+	a.Says = fmt.Sprintf("%s Other content of its identity, row %d, was released for processing: %s", f.firstContentText(), r.Number, a.Says)
+	a.Do = append(a.Do, f.showCommand(r))
 	if f.Row != nil {
-		a.Do = append(a.Do, f.show(f.Row))
+		a.Do = append(a.Do, f.showCommand(f.Row))
 	}
 	return a
 }

@@ -14,9 +14,9 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// The function explained returns a store in a file. When the test ends, explained checks that every identity
+// openExplained returns a store in a file. When the test ends, explained checks that every identity
 // in the store has an explanation.
-func explained(t testing.TB) storetest.Instance[*sql.Tx] {
+func openExplained(t testing.TB) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=journal_mode(wal)&_pragma=synchronous(off)")
@@ -47,7 +47,7 @@ func explained(t testing.TB) storetest.Instance[*sql.Tx] {
 			}
 			return n
 		},
-		Says: func(t testing.TB, id string, is storetest.Twins) { says(t, search, id, is) },
+		Says: func(t testing.TB, id string, is storetest.Twins) { checkExplanation(t, search, id, is) },
 		Agrees: func(t testing.TB) {
 			found, err := store.Denials(t.Context(), "billing", 0, 10_000)
 			if err != nil || len(found.Denied) > 0 || found.Rows == 0 {
@@ -57,8 +57,8 @@ func explained(t testing.TB) storetest.Instance[*sql.Tx] {
 	}
 }
 
-// The function says compares the explanation of an identity with what happened in the test.
-func says(t testing.TB, search Search, id string, is storetest.Twins) {
+// checkExplanation compares the explanation of an identity with what happened in the test.
+func checkExplanation(t testing.TB, search Search, id string, is storetest.Twins) {
 	t.Helper()
 	all, _, err := search.Find(t.Context(), "billing", id)
 	if err != nil || len(all) != 1 {
@@ -91,7 +91,7 @@ func says(t testing.TB, search Search, id string, is storetest.Twins) {
 
 func TestExplainTwoRowsOfOneIdentity(t *testing.T) {
 	storetest.Run(t, storetest.Harness[*sql.Tx]{
-		Open: explained,
+		Open: openExplained,
 		Can:  storetest.Abilities{Inbox: true, Leases: true, Calls: true, Steps: true, Streams: true, Lines: true, Edits: true, OneWriter: true},
 		Only: func(name string) bool { return strings.HasPrefix(name, "law_16_every_pair") },
 	})

@@ -42,27 +42,27 @@ type order struct {
 	After, Workers int
 }
 
-func TestMain(m *testing.M) { children.Main(m, live) }
+func TestMain(m *testing.M) { children.Main(m, runChild) }
 
-// The function live runs the consumer that kills itself.
-func live(o order) error {
+// runChild runs the consumer that kills itself.
+func runChild(o order) error {
 	inner, err := kafka.New(o.source())
 	if err != nil {
 		return err
 	}
-	m := &mortal{Source: inner, order: o}
+	m := &killingSource{Source: inner, order: o}
 	if o.Death == string(faults.CommitReplyLost) {
 		proxy, err := pgproxy.New(o.DSN)
 		if err != nil {
 			return err
 		}
 		defer proxy.Close()
-		proxy.CutReply(func(message pgproxy.Message) bool { return pgproxy.Commit(message) && m.armed() })
+		proxy.CutReply(func(message pgproxy.Message) bool { return pgproxy.Commit(message) && m.isArmed() })
 		o.DSN = proxy.DSN()
 	}
 	c := policy(m)
 	c.Workers, c.IdleExit = o.Workers, 2*time.Second
-	plan := faults.Plan{At: func(p faults.Point, _ int) { m.at(string(p)) }}
+	plan := faults.Plan{At: func(p faults.Point, _ int) { m.killAt(string(p)) }}
 	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: o.DSN, Connections: o.Workers + 1, Handler: handle, Config: c, Plan: plan})
 	if err != nil {
 		return err
@@ -107,23 +107,23 @@ func handle(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	return workload.Effect("child")(ctx, exec, m)
 }
 
-// mortal is a source that kills its process before, during or after the copy of a dead letter.
-type mortal struct {
+// killingSource is a source that kills its process before, during or after the copy of a dead letter.
+type killingSource struct {
 	*kafka.Source
 	order  order
 	copies atomic.Int64
 }
 
-func (m *mortal) armed() bool { return m.copies.Load() >= int64(m.order.After) }
+func (m *killingSource) isArmed() bool { return m.copies.Load() >= int64(m.order.After) }
 
-func (m *mortal) at(point string) {
-	if point == m.order.Death && m.armed() {
+func (m *killingSource) killAt(point string) {
+	if point == m.order.Death && m.isArmed() {
 		die()
 	}
 }
 
 // Settle kills the process at the point order.Death, or passes the acks and nacks to the source.
-func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
+func (m *killingSource) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	letters := 0
 	for i := range all {
 		if all[i].Kind == semel.DeadLetter {
@@ -133,19 +133,19 @@ func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, er
 	if letters == 0 {
 		return m.Source.Settle(ctx, all)
 	}
-	m.at(beforeCopy)
-	if m.order.Death == duringCopy && m.armed() {
+	m.killAt(beforeCopy)
+	if m.order.Death == duringCopy && m.isArmed() {
 		m.dieCopying(ctx, all)
 	}
 	left, err := m.Source.Settle(ctx, all)
 	m.copies.Add(int64(letters - len(left)))
-	m.at(afterCopy)
+	m.killAt(afterCopy)
 	return left, err
 }
 
 // dieCopying reports that a copy is about to be sent, and waits until the broker is frozen. After this, dieCopying
 // sends the copy and kills the process without waiting for an answer.
-func (m *mortal) dieCopying(ctx context.Context, all []source.Settlement) {
+func (m *killingSource) dieCopying(ctx context.Context, all []source.Settlement) {
 	fmt.Println("copying")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)

@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// The function deaths returns orders for all points with one worker. For the points between the copy of a dead letter
+// deathOrders returns orders for all points with one worker. For the points between the copy of a dead letter
 // and the ack, the result also contains orders with three workers.
-func deaths() (all []order) {
+func deathOrders() (all []order) {
 	for _, point := range []string{beforeCopy, duringCopy, afterCopy} {
 		all = append(all, order{Death: point, After: 1, Workers: 1})
 	}
@@ -32,11 +32,11 @@ func TestConsumersThatAreKilledAroundDeadLetters(t *testing.T) {
 		w := newWorld(t, cluster.Brokers())
 		w.broker = cluster.Node(0)
 		var copied, marked int
-		for _, d := range deaths() {
+		for _, d := range deathOrders() {
 			w.publish(24)
 			o := w.order
 			o.Death, o.After, o.Workers = d.Death, d.After, d.Workers
-			if !w.live(o) {
+			if !w.runChild(o) {
 				t.Errorf("nobody died at %s", d.Death)
 			}
 			b := w.audit()
@@ -48,7 +48,7 @@ func TestConsumersThatAreKilledAroundDeadLetters(t *testing.T) {
 		}
 		o := w.order
 		o.Workers = 2
-		w.live(o)
+		w.runChild(o)
 		t.Logf("%d messages have a second dead letter", w.complete())
 	})
 }

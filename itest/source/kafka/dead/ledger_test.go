@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The method dead returns the number of dead letters for each message, and compares each dead letter with its message.
+// readDeadLetters returns the number of dead letters for each message, and compares each dead letter with its message.
 // Messages are identified by partition and offset.
-func (w *world) dead() map[place]int {
+func (w *world) readDeadLetters() map[place]int {
 	w.t.Helper()
 	dead := map[place]int{}
 	for _, r := range w.Read(w.order.Dead) {
@@ -35,7 +35,7 @@ func (w *world) dead() map[place]int {
 }
 
 // compare checks that a dead letter matches its message.
-func (w *world) compare(p place, s sent, r *kgo.Record) {
+func (w *world) compare(p place, s testMessage, r *kgo.Record) {
 	w.t.Helper()
 	was := s.record
 	if !bytes.Equal(r.Key, was.Key) || !bytes.Equal(r.Value, was.Value) || (r.Value == nil) != (was.Value == nil) {
@@ -61,15 +61,15 @@ func (w *world) compare(p place, s sent, r *kgo.Record) {
 	}
 }
 
-// between counts work that was unfinished at the death: dead letters without a row in the store, and rows
+// unfinishedWork counts work that was unfinished at the death: dead letters without a row in the store, and rows
 // whose messages were not acknowledged.
-type between struct{ copied, marked int }
+type unfinishedWork struct{ copied, marked int }
 
 // audit checks the state after a death. Every message that must become a dead letter either is a dead letter already,
 // or must still be delivered.
-func (w *world) audit() (b between) {
+func (w *world) audit() (b unfinishedWork) {
 	w.t.Helper()
-	dead, rows, committed := w.dead(), w.rows(), w.Committed(w.order.Group, w.order.Topic)
+	dead, rows, committed := w.readDeadLetters(), w.readRows(), w.Committed(w.order.Group, w.order.Topic)
 	for p := range dead {
 		if _, marked := rows[p]; !marked {
 			b.copied++
@@ -101,7 +101,7 @@ func (w *world) audit() (b between) {
 // complete checks the final state, and returns the number of messages with more than one dead letter.
 func (w *world) complete() (twice int) {
 	w.t.Helper()
-	dead, rows, effects := w.dead(), w.rows(), w.effects()
+	dead, rows, effects := w.readDeadLetters(), w.readRows(), w.readEffects()
 	applied := 0
 	for p, s := range w.sent {
 		switch {
@@ -115,7 +115,7 @@ func (w *world) complete() (twice int) {
 		case dead[p] != 0 || rows[p] != letter{}:
 			w.t.Errorf("%v: %s has %d dead letters and the row %+v", p, s.id, dead[p], rows[p])
 		}
-		if s.reason == "" && !s.copied {
+		if s.reason == "" && !s.isCopy {
 			applied++
 			if effects[s.id] != 1 {
 				w.t.Errorf("%v: %s has %d effects", p, s.id, effects[s.id])

@@ -17,14 +17,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// running is a test database and topic, with a consumer in this process.
-type running struct {
+// fixture is a test database and topic, with a consumer in this process.
+type fixture struct {
 	*world
 	consumer workload.Consumer
 }
 
 // run starts a consumer. The test stops it at the end.
-func run(w *world) *running {
+func run(w *world) *fixture {
 	w.t.Helper()
 	source := must.Get(kafka.New(w.order.source()))(w.t)
 	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: w.order.DSN, Connections: 3, Handler: handle, Config: policy(source)})
@@ -41,11 +41,11 @@ func run(w *world) *running {
 		group.Wait()
 		closePool()
 	})
-	return &running{w, consumer}
+	return &fixture{w, consumer}
 }
 
-// The method until waits until the function there returns true.
-func (r *running) until(what string, there func() bool) {
+// waitUntil waits until the function there returns true.
+func (r *fixture) waitUntil(what string, there func() bool) {
 	r.t.Helper()
 	if !services.Within(3*time.Minute, there) {
 		ready, why := r.consumer.Ready()
@@ -53,36 +53,36 @@ func (r *running) until(what string, there func() bool) {
 	}
 }
 
-// red waits until the consumer reports that it is not ready, with a reason that contains the text `why`.
-func (r *running) red(why string) {
+// waitNotReady waits until the consumer reports that it is not ready, with a reason that contains the text `why`.
+func (r *fixture) waitNotReady(why string) {
 	r.t.Helper()
-	r.until("not ready, because "+why, func() bool {
+	r.waitUntil("not ready, because "+why, func() bool {
 		ready, text := r.consumer.Ready()
 		return !ready && strings.Contains(text, why)
 	})
 }
 
-func (r *running) green() {
+func (r *fixture) green() {
 	r.t.Helper()
-	r.until("ready", func() bool { ready, _ := r.consumer.Ready(); return ready })
+	r.waitUntil("ready", func() bool { ready, _ := r.consumer.Ready(); return ready })
 }
 
-// The method unsettled checks that the bad message is not acked, and that no dead letter, marker or row of this message
+// expectUnsettled checks that the bad message is not acked, and that no dead letter, marker or row of this message
 // exists.
-func (r *running) unsettled(bad sent) {
+func (r *fixture) expectUnsettled(bad testMessage) {
 	r.t.Helper()
 	if at := r.Committed(r.order.Group, r.order.Topic)[bad.record.Partition]; at > bad.record.Offset {
 		r.t.Errorf("the message at %d has no dead letter and the group is at %d", bad.record.Offset, at)
 	}
-	if rows := r.rows(); rows[place{bad.record.Partition, bad.record.Offset}] != (letter{}) {
+	if rows := r.readRows(); rows[place{bad.record.Partition, bad.record.Offset}] != (letter{}) {
 		r.t.Errorf("the message has no dead letter and the rows %v", rows)
 	}
 }
 
-// The method settled waits until the group has committed all offsets, and checks the final state.
-func (r *running) settled() {
+// waitSettled waits until the group has committed all offsets, and checks the final state.
+func (r *fixture) waitSettled() {
 	r.t.Helper()
-	r.until("the group is at the end", func() bool {
+	r.waitUntil("the group is at the end", func() bool {
 		committed := r.Committed(r.order.Group, r.order.Topic)
 		for partition, end := range r.Ends(r.order.Topic) {
 			if at := committed[partition]; at != end && end > 0 {
@@ -95,7 +95,7 @@ func (r *running) settled() {
 	r.complete()
 }
 
-func (r *running) createDead() {
+func (r *fixture) createDead() {
 	r.t.Helper()
 	must.Get(r.Admin.CreateTopic(r.t.Context(), 1, 1, nil, r.order.Dead))(r.t)
 	r.t.Cleanup(func() { _, _ = r.Admin.DeleteTopic(context.Background(), r.order.Dead) })
@@ -107,25 +107,25 @@ func TestDeadLettersThatCannotBeWritten(t *testing.T) {
 		w.order.Dead = topics.Name()
 		w.publish(24)
 		r := run(w)
-		r.red("topic " + w.order.Dead + " does not exist")
-		if len(w.effects()) > 0 {
+		r.waitNotReady("topic " + w.order.Dead + " does not exist")
+		if len(w.readEffects()) > 0 {
 			t.Error("messages had effects")
 		}
 		r.createDead()
-		r.settled()
+		r.waitSettled()
 	})
 	t.Run("G3_when_the_topic_for_dead_letters_is_deleted_its_messages_wait_and_the_others_go_on", func(t *testing.T) {
 		w := newWorld(t, services.Kafka(t))
 		w.publish(2)
 		r := run(w)
-		r.settled()
+		r.waitSettled()
 		w.deleteDead()
 		w.publish(3) // the last of these three messages is bad
-		r.red("the topic does not exist; create it")
-		r.unsettled(w.newest)
-		r.until("good messages of other partitions are applied", func() bool { return len(w.effects()) == 3 })
+		r.waitNotReady("the topic does not exist; create it")
+		r.expectUnsettled(w.newest)
+		r.waitUntil("good messages of other partitions are applied", func() bool { return len(w.readEffects()) == 3 })
 		r.createDead()
-		r.settled()
+		r.waitSettled()
 	})
 	t.Run("G3_when_the_topic_takes_no_records_of_a_size_they_wait_until_it_does", func(t *testing.T) {
 		w := newWorld(t, services.Kafka(t))
@@ -136,9 +136,9 @@ func TestDeadLettersThatCannotBeWritten(t *testing.T) {
 		limit("100")
 		r := run(w)
 		w.publish(2)
-		r.red("raise the topic's max.message.bytes")
-		r.unsettled(w.newest)
+		r.waitNotReady("raise the topic's max.message.bytes")
+		r.expectUnsettled(w.newest)
 		limit("100000")
-		r.settled()
+		r.waitSettled()
 	})
 }

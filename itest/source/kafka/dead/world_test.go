@@ -42,21 +42,21 @@ type place struct {
 	offset    int64
 }
 
-// sent is a message in the topic, with the result that the test expects.
-type sent struct {
+// testMessage is a message in the topic, with the result that the test expects.
+type testMessage struct {
 	record *kgo.Record
 	id     string
 	// The reason of the message's dead letter; empty if the message must not become a dead letter.
 	reason   semel.Reason
 	attempts int
-	// The field copied is true if the message repeats an earlier message.
-	copied bool
+	// isCopy is true if the message repeats an earlier message.
+	isCopy bool
 }
 
 // message returns message number n. Of twelve messages, six are good, five must become dead letters, and one repeats a
 // message that must become a dead letter.
-func message(topic string, n int) sent {
-	s := sent{id: fmt.Sprint("m", n)}
+func message(topic string, n int) testMessage {
+	s := testMessage{id: fmt.Sprint("m", n)}
 	value := good
 	switch n % 12 {
 	case 1:
@@ -70,7 +70,7 @@ func message(topic string, n int) sent {
 	case 10: // in the same partition as the first message with this id
 		s.id, value, s.reason = fmt.Sprint("m", n-8), other, semel.ReasonConflict
 	case 11:
-		s.id, value, s.copied = fmt.Sprint("m", n-4), unmet, true
+		s.id, value, s.isCopy = fmt.Sprint("m", n-4), unmet, true
 	}
 	s.record = topics.Record(topic, int32(n%partitions), s.id, value)
 	s.record.Headers = append(s.record.Headers, kgo.RecordHeader{Key: "trace", Value: fmt.Append(nil, n)}, kgo.RecordHeader{Key: "empty"})
@@ -85,19 +85,19 @@ type world struct {
 	*topics.Cluster
 	t      *testing.T
 	order  order
-	sent   map[place]sent
+	sent   map[place]testMessage
 	broker *services.Broker
 	// For each message, the number of its dead letters at the time when it had a marker.
 	copies map[place]int
 	// The messages whose dead letters were in a deleted topic.
 	deleted map[place]bool
 	// The last published message.
-	newest sent
+	newest testMessage
 }
 
 func newWorld(t *testing.T, brokers []string) *world {
 	t.Helper()
-	w := &world{t: t, Cluster: topics.Open(t, brokers), sent: map[place]sent{}, copies: map[place]int{}, deleted: map[place]bool{}}
+	w := &world{t: t, Cluster: topics.Open(t, brokers), sent: map[place]testMessage{}, copies: map[place]int{}, deleted: map[place]bool{}}
 	w.order = order{Brokers: brokers, Topic: services.Topic(t, brokers, partitions), Dead: services.Topic(t, brokers, 2), Group: topics.Name(), DSN: services.Postgres(t)}
 	must.OK(t, workload.Migrate(t.Context(), w.order.DSN))
 	return w
@@ -107,7 +107,7 @@ func newWorld(t *testing.T, brokers []string) *world {
 func (w *world) publish(count int) {
 	w.t.Helper()
 	first := len(w.sent)
-	var all []sent
+	var all []testMessage
 	var records []*kgo.Record
 	for n := first; n < first+count; n++ {
 		s := message(w.order.Topic, n)
@@ -123,7 +123,7 @@ func (w *world) publish(count int) {
 // deleteDead deletes the dead-letter topic. deleteDead returns when the broker accepts no more records for this topic.
 func (w *world) deleteDead() {
 	w.t.Helper()
-	for p := range w.dead() {
+	for p := range w.readDeadLetters() {
 		w.deleted[p] = true
 	}
 	must.Get(w.Admin.DeleteTopic(w.t.Context(), w.order.Dead))(w.t)
@@ -137,8 +137,8 @@ func (w *world) deleteDead() {
 	}
 }
 
-// The method live runs a consumer in another process. The result is true if the process killed itself.
-func (w *world) live(o order) bool {
+// runChild runs a consumer in another process. The result is true if the process killed itself.
+func (w *world) runChild(o order) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
 	defer cancel()
@@ -176,11 +176,11 @@ type letter struct {
 	key, state, reason string
 }
 
-// The method rows returns the rows of parked and dead-lettered messages, by the message's position.
-func (w *world) rows() map[place]letter {
+// readRows returns the rows of parked and dead-lettered messages, by the message's position.
+func (w *world) readRows() map[place]letter {
 	w.t.Helper()
 	rows, keys := map[place]letter{}, map[string]place{}
-	w.each(`select partition, "offset", concat_ws('/', scope, id, conflict), state, reason from semel_inbox`, func(r pgx.Rows) error {
+	w.forEachRow(`select partition, "offset", concat_ws('/', scope, id, conflict), state, reason from semel_inbox`, func(r pgx.Rows) error {
 		var p place
 		var l letter
 		err := r.Scan(&p.partition, &p.offset, &l.key, &l.state, &l.reason)
@@ -196,11 +196,11 @@ func (w *world) rows() map[place]letter {
 	return rows
 }
 
-// The method effects returns the number of effects of each message.
-func (w *world) effects() map[string]int {
+// readEffects returns the number of effects of each message.
+func (w *world) readEffects() map[string]int {
 	w.t.Helper()
 	effects := map[string]int{}
-	w.each(`select id from effects`, func(r pgx.Rows) error {
+	w.forEachRow(`select id from effects`, func(r pgx.Rows) error {
 		var id string
 		err := r.Scan(&id)
 		effects[id]++
@@ -209,7 +209,7 @@ func (w *world) effects() map[string]int {
 	return effects
 }
 
-func (w *world) each(query string, row func(pgx.Rows) error) {
+func (w *world) forEachRow(query string, row func(pgx.Rows) error) {
 	w.t.Helper()
 	conn := must.Get(pgx.Connect(w.t.Context(), w.order.DSN))(w.t)
 	defer func() { _ = conn.Close(w.t.Context()) }()

@@ -19,8 +19,8 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// publishing runs workers. Each worker publishes one message after the other and waits for each confirmation.
-type publishing struct {
+// publishWorkers runs workers. Each worker publishes one message after the other and waits for each confirmation.
+type publishWorkers struct {
 	t         *testing.T
 	publisher *kafka.Publisher
 	workers   sync.WaitGroup
@@ -30,18 +30,18 @@ type publishing struct {
 	published, unknown, unsent atomic.Int64
 }
 
-func publish(t *testing.T, brokers []string, topic string) *publishing {
+func publish(t *testing.T, brokers []string, topic string) *publishWorkers {
 	t.Helper()
 	p := must.Get(kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: topic, Timeout: time.Second, Logger: slog.New(slog.DiscardHandler)}))(t)
 	t.Cleanup(p.Close)
-	all := &publishing{t: t, publisher: p, stop: make(chan struct{})}
+	all := &publishWorkers{t: t, publisher: p, stop: make(chan struct{})}
 	for n := range workers {
 		all.workers.Go(func() { all.work(n) })
 	}
 	return all
 }
 
-func (p *publishing) work(worker int) {
+func (p *publishWorkers) work(worker int) {
 	for n := 0; ; n++ {
 		m := semel.NewMessage(semel.Key{Consumer: "receipts", Source: "shop", ID: fmt.Sprintf("%d-%d", worker, n)}, []byte("paid"))
 		for {
@@ -72,7 +72,7 @@ func (p *publishing) work(worker int) {
 }
 
 // await waits until a count has grown by the number more.
-func (p *publishing) await(of *atomic.Int64, more int64) {
+func (p *publishWorkers) await(of *atomic.Int64, more int64) {
 	p.t.Helper()
 	want := of.Load() + more
 	if !services.Within(patience, func() bool { return of.Load() >= want }) {
@@ -81,7 +81,7 @@ func (p *publishing) await(of *atomic.Int64, more int64) {
 }
 
 // end stops the workers and returns the number of published messages.
-func (p *publishing) end() int64 {
+func (p *publishWorkers) end() int64 {
 	close(p.stop)
 	p.workers.Wait()
 	return p.published.Load()

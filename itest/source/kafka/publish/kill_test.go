@@ -44,8 +44,8 @@ consumers:
 // The time limit for all events that a test waits for.
 const patience = 3 * time.Minute
 
-// The function folder returns a folder with the policy and a file of n messages.
-func folder(t *testing.T, topic string, n int) string {
+// newFolder returns a folder with the policy and a file of n messages.
+func newFolder(t *testing.T, topic string, n int) string {
 	t.Helper()
 	dir := t.TempDir()
 	var lines strings.Builder
@@ -69,8 +69,8 @@ func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes
 	return cmd, log
 }
 
-// The function total returns the number of records in a topic.
-func total(c *topics.Cluster, topic string) (n int64) {
+// countRecords returns the number of records in a topic.
+func countRecords(c *topics.Cluster, topic string) (n int64) {
 	for _, end := range c.Ends(topic) {
 		n += end
 	}
@@ -93,18 +93,18 @@ func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
 		binary := must.Get(processes.Build(t.Context(), t.TempDir()))(t)
 		brokers := services.Kafka(t)
 		topic := services.Topic(t, brokers, 3)
-		dir, c := folder(t, topic, messages), topics.Open(t, brokers)
+		dir, c := newFolder(t, topic, messages), topics.Open(t, brokers)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		random := rand.New(rand.NewPCG(1, 2))
 		for range kills {
 			cmd, log := move(t, binary, dir, brokers)
-			until := total(c, topic) + 20 + random.Int64N(150)
-			for total(c, topic) < until {
+			until := countRecords(c, topic) + 20 + random.Int64N(150)
+			for countRecords(c, topic) < until {
 				if ctx.Err() != nil {
 					_ = cmd.Process.Kill()
 					_ = cmd.Wait()
-					t.Fatalf("%d records, and no more come: %s", total(c, topic), log)
+					t.Fatalf("%d records, and no more come: %s", countRecords(c, topic), log)
 				}
 			}
 			must.OK(t, cmd.Process.Kill())

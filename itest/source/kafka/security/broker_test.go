@@ -136,7 +136,7 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	return &reader{&site{Cluster: topics.Open(t, s.cluster.Brokers()), t: t, cluster: s.cluster, ca: s.ca}, c, running}
 }
 
-func (r *reader) until(what string, so func() bool) {
+func (r *reader) waitUntil(what string, so func() bool) {
 	r.t.Helper()
 	if !services.Within(3*time.Minute, so) {
 		ready, why := r.consumer.Ready()
@@ -144,11 +144,11 @@ func (r *reader) until(what string, so func() bool) {
 	}
 }
 
-// The method finishes waits until each message is applied or is a dead letter, and the group has committed all offsets.
-func (r *reader) finishes() {
+// waitFinished waits until each message is applied or is a dead letter, and the group has committed all offsets.
+func (r *reader) waitFinished() {
 	r.t.Helper()
 	topic := r.config.Topics[0]
-	r.until("the group is at the end", func() bool { return r.Committed(r.config.Group, topic)[0] == r.Ends(topic)[0] })
+	r.waitUntil("the group is at the end", func() bool { return r.Committed(r.config.Group, topic)[0] == r.Ends(topic)[0] })
 	if c := r.consumer.Counts(); c.Applied != 3 {
 		r.t.Errorf("%+v", c)
 	}

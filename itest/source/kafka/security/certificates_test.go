@@ -78,18 +78,18 @@ func (a *authority) write(file string, blocks ...pem.Block) {
 	must.OK(a.t, os.WriteFile(a.path(file), text, 0o600))
 }
 
-// trusting returns the TLS configuration of a client that trusts the authority.
-func (a *authority) trusting() *tls.Config {
+// clientConfig returns the TLS configuration of a client that trusts the authority.
+func (a *authority) clientConfig() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return &tls.Config{RootCAs: pool}
 }
 
-// The method named returns the configuration of the method trusting, with a certificate of the client.
-func (a *authority) named(name string) *tls.Config {
+// clientConfigWith returns clientConfig with a certificate of the client.
+func (a *authority) clientConfigWith(name string) *tls.Config {
 	a.t.Helper()
 	own := must.Get(tls.LoadX509KeyPair(a.path(name+".pem"), a.path(name+".key")))(a.t)
-	c := a.trusting()
+	c := a.clientConfig()
 	c.Certificates = []tls.Certificate{own}
 	return c
 }

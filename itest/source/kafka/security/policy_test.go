@@ -71,11 +71,11 @@ func withPolicy(t *testing.T, s *site) {
 			t.Errorf("%s: %v, %+v", policy, err, c)
 		}
 	}
-	refused(t, command("environment.yaml", "wrong horse"))
+	expectWrongPassword(t, command("environment.yaml", "wrong horse"))
 }
 
-// The function refused waits until the binary reports that the password is wrong.
-func refused(t *testing.T, c *exec.Cmd) {
+// expectWrongPassword waits until the binary reports that the password is wrong.
+func expectWrongPassword(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	log, err := c.StderrPipe()
 	if err == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// The method anew deletes the topic and creates a topic of the same name with other records.
-func (w *world) anew() {
+// recreateTopic deletes the topic and creates a topic of the same name with other records.
+func (w *world) recreateTopic() {
 	w.t.Helper()
 	must.Get(w.Admin.DeleteTopic(w.t.Context(), w.order.Topic))(w.t)
-	err := w.until("the topic can be made again", func() bool {
+	err := w.waitUntil("the topic can be made again", func() bool {
 		made, err := w.Admin.CreateTopic(w.t.Context(), partitions, 1, nil, w.order.Topic)
 		if err == nil {
 			err = made.Err
@@ -46,11 +46,11 @@ func TestATopicThatIsCreatedAnewAfterATakeOver(t *testing.T) {
 			w := newWorld(t)
 			w.commit(old, map[int32]int64{0: 10, 1: 10, 2: 10})
 			w.work(start)
-			w.wants()
-			w.anew()
+			w.expectEffects()
+			w.recreateTopic()
 			w.publish(100, 400, 0, partitions)
 			w.work(start)
-			w.wants(ids(100, 400)...)
+			w.expectEffects(makeIDs(100, 400)...)
 		})
 	}
 	t.Run("trap_T93_another_group_that_is_gone_is_not_missed", func(t *testing.T) {
@@ -63,6 +63,6 @@ func TestATopicThatIsCreatedAnewAfterATakeOver(t *testing.T) {
 		w.Cluster = topics.Open(t, w.order.Brokers)
 		w.publish(100, 140, 0, partitions+1)
 		w.work(kafka.Start{Group: former})
-		w.wants(ids(100, 140)...)
+		w.expectEffects(makeIDs(100, 140)...)
 	})
 }

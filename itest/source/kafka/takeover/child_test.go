@@ -18,10 +18,10 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-func TestMain(m *testing.M) { children.Main(m, live) }
+func TestMain(m *testing.M) { children.Main(m, runChild) }
 
-// The function live runs a consumer that kills itself when it gets its first messages, before it has acked any message.
-func live(o order) error {
+// runChild runs a consumer that kills itself when it gets its first messages, before it has acked any message.
+func runChild(o order) error {
 	consumer, closePool, err := o.open(func(options *workload.Options) {
 		options.Plan.At = func(p faults.Point, _ int) {
 			if p == faults.AfterMark {
@@ -37,9 +37,9 @@ func live(o order) error {
 	return errors.Join(consumer.Run(context.Background()), errors.New("it did not die"))
 }
 
-// The method dies runs a consumer that kills itself before its first ack. The function meanwhile is called when the
+// runAndKill runs a consumer that kills itself before its first ack. The function meanwhile is called when the
 // group has its offsets.
-func (w *world) dies(start kafka.Start, meanwhile func()) {
+func (w *world) runAndKill(start kafka.Start, meanwhile func()) {
 	w.t.Helper()
 	o := w.order
 	o.Start = start
@@ -49,7 +49,7 @@ func (w *world) dies(start kafka.Start, meanwhile func()) {
 	var complaints strings.Builder
 	c.Stderr = &complaints
 	must.OK(w.t, c.Start())
-	began := w.until("the group has offsets", func() bool { return len(w.Committed(w.order.Group, w.order.Topic)) == partitions })
+	began := w.waitUntil("the group has offsets", func() bool { return len(w.Committed(w.order.Group, w.order.Topic)) == partitions })
 	if began == nil {
 		meanwhile()
 	} else {

@@ -76,15 +76,15 @@ func TestATopicIsTakenOverWithAPolicy(t *testing.T) {
 		var sum struct{ Consumers map[string]semel.Counts }
 		must.OK(t, json.Unmarshal(w.semel(binary, folder, old, "run", "--exit-when-idle", "2s"), &sum))
 		var want []string
-		for _, id := range unread() {
-			if !slices.Contains(ids(0, 15), id) {
+		for _, id := range unreadIDs() {
+			if !slices.Contains(makeIDs(0, 15), id) {
 				want = append(want, id)
 			}
 		}
 		c := sum.Consumers["billing"]
-		if int(c.Applied) != len(want) || int(c.Deliveries) != len(unread()) || c.Applied+c.Duplicates != c.Deliveries {
+		if int(c.Applied) != len(want) || int(c.Deliveries) != len(unreadIDs()) || c.Applied+c.Duplicates != c.Deliveries {
 			t.Errorf("%+v", c)
 		}
-		w.wants(want...)
+		w.expectEffects(want...)
 	})
 }

@@ -20,9 +20,9 @@ import (
 // none of partition 2. Partition 0 has h0, h3, and so on.
 var formerly = map[int32]int64{0: 4, 1: 7}
 
-// The function unread returns the messages that the other group has not committed.
-func unread() (all []string) {
-	for n, id := range ids(0, historic) {
+// unreadIDs returns the messages that the other group has not committed.
+func unreadIDs() (all []string) {
+	for n, id := range makeIDs(0, historic) {
 		if int64(n/partitions) >= formerly[int32(n%partitions)] {
 			all = append(all, id)
 		}
@@ -34,63 +34,63 @@ func TestATopicWithHistoryIsTakenOver(t *testing.T) {
 	t.Run("I0_from_the_beginning_all_history_is_applied_once", func(t *testing.T) {
 		w := newWorld(t)
 		w.work(kafka.Start{})
-		w.wants(ids(0, historic)...)
+		w.expectEffects(makeIDs(0, historic)...)
 		w.publish(historic, historic+6, 0, partitions)
 		if c := w.work(kafka.Start{}); c.Applied != 6 || c.Deliveries != 6 {
 			t.Errorf("the second run: %+v", c)
 		}
-		w.wants(ids(0, historic+6)...)
+		w.expectEffects(makeIDs(0, historic+6)...)
 	})
 	t.Run("I0_now_applies_nothing_of_the_history", func(t *testing.T) {
 		w := newWorld(t)
 		if c := w.work(kafka.Start{Now: true}); c.Deliveries != 0 {
 			t.Errorf("%+v", c)
 		}
-		w.wants()
+		w.expectEffects()
 		w.publish(historic, historic+6, 0, partitions)
 		w.work(kafka.Start{Now: true})
-		w.wants(ids(historic, historic+6)...)
+		w.expectEffects(makeIDs(historic, historic+6)...)
 	})
 	t.Run("I0_at_a_time_applies_what_is_as_old_or_younger", func(t *testing.T) {
 		w := newWorld(t)
 		w.work(kafka.Start{At: minute(10)})
-		w.wants(ids(10, historic)...)
+		w.expectEffects(makeIDs(10, historic)...)
 	})
 	t.Run("I0_at_a_time_after_the_last_record_of_some_partitions", func(t *testing.T) {
 		w := newWorld(t)
 		w.work(kafka.Start{At: minute(historic - 1)})
-		w.wants(ids(historic-1, historic)...)
+		w.expectEffects(makeIDs(historic-1, historic)...)
 		w.publish(0, 3, 0, partitions) // published late, with old timestamps
 		w.work(kafka.Start{At: minute(historic - 1)})
-		w.wants(append(ids(historic-1, historic), ids(0, 3)...)...)
+		w.expectEffects(append(makeIDs(historic-1, historic), makeIDs(0, 3)...)...)
 	})
 	t.Run("I0_at_another_groups_offsets_and_at_the_beginning_where_it_has_none", func(t *testing.T) {
 		w := newWorld(t)
 		old := topics.Name()
 		w.commit(old, formerly)
 		w.work(kafka.Start{Group: old})
-		w.wants(unread()...)
+		w.expectEffects(unreadIDs()...)
 	})
 }
 
 func TestWhereToBeginStaysThoughTheFirstOwnerDies(t *testing.T) {
 	t.Run("I0_now_does_not_move_when_the_first_owner_is_killed_before_it_settles", func(t *testing.T) {
 		w := newWorld(t)
-		w.dies(kafka.Start{Now: true}, func() { w.publish(historic, historic+6, 0, partitions) })
-		w.wants()
+		w.runAndKill(kafka.Start{Now: true}, func() { w.publish(historic, historic+6, 0, partitions) })
+		w.expectEffects()
 		w.publish(historic+6, historic+9, 0, partitions)
 		w.work(kafka.Start{Now: true})
-		w.wants(ids(historic, historic+9)...)
+		w.expectEffects(makeIDs(historic, historic+9)...)
 	})
 	t.Run("I0_another_groups_offsets_do_not_move_it_though_that_group_goes_on", func(t *testing.T) {
 		w := newWorld(t)
 		old := topics.Name()
 		w.commit(old, formerly)
-		w.dies(kafka.Start{Group: old}, func() {})
-		w.wants()
+		w.runAndKill(kafka.Start{Group: old}, func() {})
+		w.expectEffects()
 		w.commit(old, map[int32]int64{0: 10, 1: 10, 2: 10})
 		w.work(kafka.Start{Group: old})
-		w.wants(unread()...)
+		w.expectEffects(unreadIDs()...)
 	})
 }
 
@@ -111,7 +111,7 @@ func TestPartitionsThatAreAddedAfterATakeOver(t *testing.T) {
 			w.Cluster = topics.Open(t, w.order.Brokers) // a new connection, which knows the new partitions
 			w.publish(0, 4, partitions, 2)              // with old timestamps
 			w.work(start)
-			w.wants(ids(0, 4)...)
+			w.expectEffects(makeIDs(0, 4)...)
 		})
 	}
 }
@@ -132,6 +132,6 @@ func TestMarkersOfAnOldTable(t *testing.T) {
 		if c := w.work(kafka.Start{}); c.Applied != 10 || c.Duplicates != 20 {
 			t.Errorf("%+v", c)
 		}
-		w.wants(append(ids(19, 25), ids(26, historic)...)...)
+		w.expectEffects(append(makeIDs(19, 25), makeIDs(26, historic)...)...)
 	})
 }

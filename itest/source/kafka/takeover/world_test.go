@@ -58,8 +58,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// The function ids returns the ids of the messages from first to last-1.
-func ids(first, last int) (all []string) {
+// makeIDs returns the ids of the messages from first to last-1.
+func makeIDs(first, last int) (all []string) {
 	for n := first; n < last; n++ {
 		all = append(all, fmt.Sprint("h", n))
 	}
@@ -71,7 +71,7 @@ func ids(first, last int) (all []string) {
 func (w *world) publish(first, last int, partition, count int32) {
 	w.t.Helper()
 	var records []*kgo.Record
-	for i, id := range ids(first, last) {
+	for i, id := range makeIDs(first, last) {
 		r := topics.Record(w.order.Topic, partition+int32(i)%count, id, `{}`)
 		r.Timestamp = minute(first + i)
 		records = append(records, r)
@@ -120,7 +120,7 @@ func (w *world) work(start kafka.Start) semel.Counts {
 
 // reach waits until the group has committed the last offset of each partition that has messages.
 func (w *world) reach() error {
-	return w.until("the group is at the end of the topic", func() bool {
+	return w.waitUntil("the group is at the end of the topic", func() bool {
 		committed := w.Committed(w.order.Group, w.order.Topic)
 		for partition, end := range w.Ends(w.order.Topic) {
 			if at := committed[partition]; at != end {
@@ -131,7 +131,7 @@ func (w *world) reach() error {
 	})
 }
 
-func (w *world) until(what string, so func() bool) error {
+func (w *world) waitUntil(what string, so func() bool) error {
 	if !services.Within(3*time.Minute, so) {
 		return fmt.Errorf("after three minutes still not: %s; the group is at %v", what, w.Committed(w.order.Group, w.order.Topic))
 	}
@@ -156,13 +156,13 @@ func (w *world) addPartitions(to int) {
 		err = changed.Error()
 	}
 	if err == nil { // brokers learn of new partitions from the controller after a delay
-		err = w.until("the topic has its partitions", func() bool { return len(w.Ends(w.order.Topic)) == to })
+		err = w.waitUntil("the topic has its partitions", func() bool { return len(w.Ends(w.order.Topic)) == to })
 	}
 	must.OK(w.t, err)
 }
 
-// The method wants checks that exactly the given messages took effect, each message once.
-func (w *world) wants(want ...string) {
+// expectEffects checks that exactly the given messages took effect, each message once.
+func (w *world) expectEffects(want ...string) {
 	w.t.Helper()
 	conn := must.Get(pgx.Connect(w.t.Context(), w.order.DSN))(w.t)
 	defer func() { _ = conn.Close(w.t.Context()) }()

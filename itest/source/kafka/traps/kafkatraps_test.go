@@ -80,7 +80,7 @@ func (w *world) produce(records ...*kgo.Record) {
 	must.OK(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-func numbered(prefix string, first, last int) []string {
+func makeIDs(prefix string, first, last int) []string {
 	var all []string
 	for n := first; n <= last; n++ {
 		all = append(all, fmt.Sprintf("%s%04d", prefix, n))
@@ -130,7 +130,7 @@ func (p *process) leave() error {
 
 func (w *world) effect(id string) string { return string(w.store.Get("effect " + id)) }
 
-func (w *world) once(ids ...string) {
+func (w *world) expectOnce(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
 		if n := w.effect(id); n != "1" {
@@ -139,10 +139,10 @@ func (w *world) once(ids ...string) {
 	}
 }
 
-// The method settles waits until the group has committed the last offset of each partition.
-func (w *world) settles() {
+// waitCommitted waits until the group has committed the last offset of each partition.
+func (w *world) waitCommitted() {
 	w.t.Helper()
-	w.until("the group's offsets are at the ends of all partitions", func() bool {
+	w.waitUntil("the group's offsets are at the ends of all partitions", func() bool {
 		ends, err := w.admin.ListEndOffsets(context.Background(), w.topic)
 		if err != nil || ends.Error() != nil {
 			return false
@@ -160,7 +160,7 @@ func (w *world) settles() {
 	})
 }
 
-func (w *world) until(what string, true func() bool) {
+func (w *world) waitUntil(what string, true func() bool) {
 	w.t.Helper()
 	if !services.Within(patience, true) {
 		w.t.Fatalf("within %v it is not so that %s", patience, what)

@@ -23,7 +23,7 @@ import (
 func TestOwners(t *testing.T) {
 	t.Run("trap_26_a_handler_that_runs_while_its_lane_is_taken_away_has_one_effect", func(t *testing.T) {
 		w := newWorld(t, 2)
-		ids := append(numbered("a", 1, 50), numbered("b", 1, 50)...)
+		ids := append(makeIDs("a", 1, 50), makeIDs("b", 1, 50)...)
 		w.publish(0, ids[:50]...)
 		w.publish(1, ids[50:]...)
 		began, goOn := make(chan bool, 1000), make(chan bool)
@@ -35,10 +35,10 @@ func TestOwners(t *testing.T) {
 		<-began
 		<-began
 		heir := w.start(count, nil)
-		w.until("the heir has a lane", func() bool { return heir.consumer.Counts().Deliveries > 0 })
+		w.waitUntil("the heir has a lane", func() bool { return heir.consumer.Counts().Deliveries > 0 })
 		close(goOn)
-		w.settles()
-		w.once(ids...)
+		w.waitCommitted()
+		w.expectOnce(ids...)
 		if err := errors.Join(old.leave(), heir.leave()); err != nil {
 			t.Error(err)
 		}
@@ -48,25 +48,25 @@ func TestOwners(t *testing.T) {
 func TestOffsetsThatAreGone(t *testing.T) {
 	t.Run("trap_36_when_the_groups_offsets_are_deleted_everything_comes_again_and_nothing_happens", func(t *testing.T) {
 		w := newWorld(t, 3)
-		ids := numbered("m", 1, 600)
+		ids := makeIDs("m", 1, 600)
 		for i, id := range ids {
 			w.producer.Produce(context.Background(), w.order(int32(i%3), id), nil)
 		}
 		first := w.start(count, nil)
-		w.until("all is applied", func() bool { return first.consumer.Counts().Applied == 600 })
-		w.settles()
+		w.waitUntil("all is applied", func() bool { return first.consumer.Counts().Applied == 600 })
+		w.waitCommitted()
 		must.OK(t, first.leave())
 		must.Get(w.admin.DeleteGroup(context.Background(), w.group))(t)
 		second := w.start(count, nil)
-		w.settles()
-		w.once(ids...)
+		w.waitCommitted()
+		w.expectOnce(ids...)
 		if c := second.consumer.Counts(); c.Duplicates != 600 || c.Applied != 0 {
 			t.Errorf("%+v", c)
 		}
 	})
 	t.Run("trap_39_nothing_is_read_from_an_offset_that_an_open_transaction_is_about_to_move", func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.publish(0, numbered("m", 1, 10)...)
+		w.publish(0, makeIDs("m", 1, 10)...)
 		c := w.client(kgo.TransactionalID("mover-"+w.group), kgo.TransactionTimeout(time.Minute))
 		err := c.BeginTransaction()
 		if err == nil {
@@ -75,13 +75,13 @@ func TestOffsetsThatAreGone(t *testing.T) {
 		must.OK(t, err)
 		w.moveInTransaction(c, 7)
 		p := w.start(count, func(c *kafka.Config) { c.NextGen = true })
-		w.until("the member waits for the offset", func() bool { return w.members() == 1 })
+		w.waitUntil("the member waits for the offset", func() bool { return w.members() == 1 })
 		if n := p.consumer.Counts().Deliveries; n != 0 {
 			t.Errorf("%d were delivered while the group's offset was undecided", n)
 		}
 		must.OK(t, c.EndTransaction(context.Background(), kgo.TryCommit))
-		w.settles()
-		w.once(numbered("m", 8, 11)...)
+		w.waitCommitted()
+		w.expectOnce(makeIDs("m", 8, 11)...)
 		if c := p.consumer.Counts(); c.Applied != 4 {
 			t.Errorf("%+v", c)
 		}
@@ -129,11 +129,11 @@ func TestTopicsThatAreOthers(t *testing.T) {
 	t.Run("trap_45_a_topic_deleted_and_made_again_while_it_is_written_and_read_loses_nothing_new", func(t *testing.T) {
 		w := newWorld(t, 2)
 		p := w.start(count, nil)
-		w.publish(0, numbered("a", 1, 50)...)
-		w.publish(1, numbered("b", 1, 50)...)
-		w.settles()
+		w.publish(0, makeIDs("a", 1, 50)...)
+		w.publish(1, makeIDs("b", 1, 50)...)
+		w.waitCommitted()
 		must.Get(w.admin.DeleteTopic(context.Background(), w.topic))(t)
-		w.until("it is made again", func() bool {
+		w.waitUntil("it is made again", func() bool {
 			anew, err := w.admin.CreateTopic(context.Background(), 2, 1, nil, w.topic)
 			if err == nil {
 				services.AwaitTopic(t, w.brokers, w.topic, anew.ID)
@@ -141,26 +141,26 @@ func TestTopicsThatAreOthers(t *testing.T) {
 			return err == nil
 		})
 		w.producer = w.client()
-		w.publish(0, numbered("c", 1, 80)...) // the deleted topic had the same offsets
-		w.publish(1, numbered("b", 30, 60)...)
-		w.settles()
-		w.once(append(append(numbered("a", 1, 50), numbered("b", 1, 60)...), numbered("c", 1, 80)...)...)
+		w.publish(0, makeIDs("c", 1, 80)...) // the deleted topic had the same offsets
+		w.publish(1, makeIDs("b", 30, 60)...)
+		w.waitCommitted()
+		w.expectOnce(append(append(makeIDs("a", 1, 50), makeIDs("b", 1, 60)...), makeIDs("c", 1, 80)...)...)
 		if err := p.leave(); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("trap_46_what_a_mirror_copied_to_other_partitions_and_offsets_is_a_duplicate_and_trap_44_the_offset_plays_no_part", func(t *testing.T) {
 		w, mirror := newWorld(t, 1), newWorld(t, 2)
-		w.publish(0, numbered("m", 1, 100)...)
+		w.publish(0, makeIDs("m", 1, 100)...)
 		first := w.start(count, nil)
-		w.settles()
+		w.waitCommitted()
 		must.OK(t, first.leave())
 		mirror.store = w.store
 		mirror.publish(1, "new 1", "new 2") // these records have the offsets 0 and 1, like m0001 and m0002 before
-		mirror.publish(1, numbered("m", 1, 100)...)
+		mirror.publish(1, makeIDs("m", 1, 100)...)
 		second := mirror.start(count, nil)
-		mirror.settles()
-		mirror.once(append(numbered("m", 1, 100), "new 1", "new 2")...)
+		mirror.waitCommitted()
+		mirror.expectOnce(append(makeIDs("m", 1, 100), "new 1", "new 2")...)
 		if c := second.consumer.Counts(); c.Applied != 2 || c.Duplicates != 100 || c.Conflicts != 0 {
 			t.Errorf("%+v", c)
 		}
@@ -188,12 +188,12 @@ func TestStrangeRecords(t *testing.T) {
 		}
 		seen := make(chan error, 100)
 		p := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
-			seen <- strange(m, bodies[m.Identity.ID])
+			seen <- describeDifference(m, bodies[m.Identity.ID])
 			return count(ctx, tx, m)
 		}, nil)
-		w.settles()
+		w.waitCommitted()
 		for id := range bodies {
-			w.once(id)
+			w.expectOnce(id)
 			if err := <-seen; err != nil {
 				t.Error(err)
 			}
@@ -210,8 +210,8 @@ func TestStrangeRecords(t *testing.T) {
 		limit.Value = large.Value[:1<<20]
 		w.produce(w.order(0, "before"), large, limit, w.order(0, "after"))
 		w.start(count, func(c *kafka.Config) { c.MaxRecord = 1 << 20 })
-		w.settles()
-		w.once("before", "limit", "after")
+		w.waitCommitted()
+		w.expectOnce("before", "limit", "after")
 		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Reason != semel.ReasonTooLarge || len(rows[0].Message.Body) != 64<<10 || w.effect("large") != "" {
 			t.Errorf("%d rows, %v, effect %q", len(rows), err, w.effect("large"))
@@ -229,8 +229,8 @@ func TestStrangeRecords(t *testing.T) {
 			order <- m.Identity.ID
 			return count(ctx, tx, m)
 		}, nil)
-		w.settles()
-		w.once("0", "1", "2", "3")
+		w.waitCommitted()
+		w.expectOnce("0", "1", "2", "3")
 		for i := range 4 {
 			if got := <-order; got != fmt.Sprint(i) {
 				t.Errorf("%s ran as number %d", got, i)
@@ -242,8 +242,8 @@ func TestStrangeRecords(t *testing.T) {
 // kafkaDefaultMost is the size of a value that just fits into the default limit of brokers.
 const kafkaDefaultMost = 1 << 20
 
-// The function strange returns an error that describes how a message differs from the written record.
-func strange(m *semel.Message, body []byte) error {
+// describeDifference returns an error that describes how a message differs from the written record.
+func describeDifference(m *semel.Message, body []byte) error {
 	_, tombstone := m.Headers.Get(kafka.HeaderTombstone)
 	switch {
 	case !bytes.Equal(m.Body, body):

@@ -37,14 +37,14 @@ func (w *world) publishTo(topic string, ids ...string) {
 	}
 }
 
-// The method applied waits until the messages with the given ids took effect, and checks that each message took effect
+// waitApplied waits until the messages with the given ids took effect, and checks that each message took effect
 // once.
-func (w *world) applied(ids ...string) {
+func (w *world) waitApplied(ids ...string) {
 	w.t.Helper()
-	w.until(strings.Join(ids, ", ")+" took effect", func() bool {
+	w.waitUntil(strings.Join(ids, ", ")+" took effect", func() bool {
 		return !slices.ContainsFunc(ids, func(id string) bool { return w.effect(id) == "" })
 	})
-	w.once(ids...)
+	w.expectOnce(ids...)
 }
 
 // pattern returns a change of the configuration that makes a process read all topics of the test, with start: now.
@@ -57,10 +57,10 @@ func (w *world) pattern(more func(*kafka.Config)) func(*kafka.Config) {
 	}
 }
 
-// The method begun waits until the group has offsets for the test's topic.
-func (w *world) begun() {
+// waitOffsets waits until the group has offsets for the test's topic.
+func (w *world) waitOffsets() {
 	w.t.Helper()
-	w.until("the group has begun", func() bool {
+	w.waitUntil("the group has begun", func() bool {
 		offsets, err := w.admin.FetchOffsets(context.Background(), w.group)
 		_, known := offsets.Lookup(w.topic, 0)
 		return err == nil && known
@@ -94,19 +94,19 @@ func TestTopicsByPattern(t *testing.T) {
 			w := newWorld(t, 1)
 			w.publish(0, "history")
 			p := w.start(count, w.pattern(protocol))
-			w.begun()
+			w.waitOffsets()
 			w.publishTo(w.create(".eu"), "eu1", "eu2")
-			w.applied("eu1", "eu2")
+			w.waitApplied("eu1", "eu2")
 			if err := p.leave(); err != nil {
 				t.Error(err)
 			}
 			w.publishTo(w.create(".us"), "us1", "us2") // published while no process runs
 			w.publish(0, "meanwhile")
 			p = w.start(count, w.pattern(protocol))
-			w.applied("us1", "us2", "meanwhile")
-			w.settles()
+			w.waitApplied("us1", "us2", "meanwhile")
+			w.waitCommitted()
 			w.publishTo(w.create(".asia"), "asia1")
-			w.until("it is idle", func() bool {
+			w.waitUntil("it is idle", func() bool {
 				idle, _, err := p.source.Info().Idle(t.Context())
 				if err != nil {
 					t.Logf("not known yet: %v", err) // under load a broker may have no coordinator for a moment
@@ -124,9 +124,9 @@ func TestTopicsByPattern(t *testing.T) {
 		w.start(count, func(c *kafka.Config) {
 			c.Topics, c.TopicPattern, c.Logger = nil, w.topic+`\..*`, slog.New(slog.NewTextHandler(log, nil))
 		})
-		w.until("it is told", func() bool { return log.have("no topic matches the pattern") })
+		w.waitUntil("it is told", func() bool { return log.have("no topic matches the pattern") })
 		w.publishTo(w.create(".eu"), "a")
-		w.applied("a")
+		w.waitApplied("a")
 		if log.have("does not work") {
 			t.Error("the source counts as one that does not work")
 		}
@@ -145,9 +145,9 @@ func TestTopicsByPattern(t *testing.T) {
 		p := w.start(refuse, w.pattern(func(c *kafka.Config) {
 			c.Start, c.DeadLetters, c.Logger = kafka.Start{}, dead, slog.New(slog.NewTextHandler(log, nil))
 		}), func(c *consumer.Config) { c.Retry.OnExhausted = consumer.ActionDeadLetter })
-		w.settles()
+		w.waitCommitted()
 		w.publishTo(w.create(".eu"), "a") // the source finds this topic later, together with the dead-letter topic
-		w.applied("a")
+		w.waitApplied("a")
 		if c := p.consumer.Counts(); c.Deliveries != 2 || c.DeadLettered != 1 {
 			t.Errorf("%+v", c)
 		}
@@ -161,10 +161,10 @@ func TestTopicsByPattern(t *testing.T) {
 		w.publishTo(gone, "a")
 		log := &lines{}
 		w.start(count, w.pattern(func(c *kafka.Config) { c.Start, c.Logger = kafka.Start{}, slog.New(slog.NewTextHandler(log, nil)) }))
-		w.applied("a")
+		w.waitApplied("a")
 		must.Get(w.admin.DeleteTopic(t.Context(), gone))(t)
-		w.until("it is told", func() bool { return log.have("a topic was deleted") })
+		w.waitUntil("it is told", func() bool { return log.have("a topic was deleted") })
 		w.publish(0, "b")
-		w.applied("b")
+		w.waitApplied("b")
 	})
 }

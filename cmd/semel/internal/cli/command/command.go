@@ -62,7 +62,7 @@ type CLI struct {
 	Consumer string
 	Logs     Logging
 	JSON     bool
-	typed    typed
+	target   targetFlags
 }
 
 // Remark writes a sentence to standard error. On a terminal, Remark wraps the sentence between words.
@@ -80,7 +80,7 @@ func (c *CLI) Load() (*policy.Policy, error) {
 	if len(wrong) > 0 {
 		return nil, Faults(wrong)
 	}
-	p.Suggest, c.typed.several = c.Suggest, len(p.Databases()) > 1
+	p.Suggest, c.target.hasSeveral = c.Suggest, len(p.Databases()) > 1
 	return p, nil
 }
 

@@ -70,7 +70,7 @@ func Report(w io.Writer, err error) int {
 		}
 		return ExitPolicy
 	case errors.Is(err, context.Canceled) && !errors.Is(err, semel.ErrHalted):
-		if rest := uncancelled(err); rest != nil {
+		if rest := withoutCancellations(err); rest != nil {
 			printError(w, rest)
 		}
 		fmt.Fprintln(w, "semel: interrupted")
@@ -85,9 +85,9 @@ func Report(w io.Writer, err error) int {
 	}
 }
 
-// The function uncancelled returns the errors that err joins, except cancellations. The function returns nil
+// withoutCancellations returns the errors that err joins, except cancellations. The function returns nil
 // if only cancellations are joined.
-func uncancelled(err error) error {
+func withoutCancellations(err error) error {
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
 		joined, ok := wrapped.(interface{ Unwrap() []error })
 		if !ok {
@@ -96,7 +96,7 @@ func uncancelled(err error) error {
 		var rest []error
 		for _, one := range joined.Unwrap() {
 			if errors.Is(one, context.Canceled) {
-				one = uncancelled(one)
+				one = withoutCancellations(one)
 			}
 			rest = append(rest, one)
 		}
@@ -112,9 +112,9 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// spans matches durations in errors of the library, with the words before each duration. The field says is
+// durationPatterns matches durations in errors of the library, with the words before each duration. The field says is
 // the replacement, in which % stands for the duration in the format of policies.
-var spans = []struct {
+var durationPatterns = []struct {
 	at   *regexp.Regexp
 	says string
 }{
@@ -126,7 +126,7 @@ var spans = []struct {
 // message returns a line of an error, with durations in the format of policies.
 func message(line string) string {
 	line = operate.Plain(line)
-	for _, s := range spans {
+	for _, s := range durationPatterns {
 		line = s.at.ReplaceAllStringFunc(line, func(found string) string {
 			d, err := time.ParseDuration(s.at.FindStringSubmatch(found)[1])
 			if err != nil {

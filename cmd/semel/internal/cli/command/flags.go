@@ -16,7 +16,7 @@ import (
 
 // StoreNames completes the names of stores in the policy.
 func (c *CLI) StoreNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return c.named(func(p *policy.Policy) (all []string) {
+	return c.completeNames(func(p *policy.Policy) (all []string) {
 		for _, s := range p.Stores {
 			all = append(all, s.Name)
 		}
@@ -26,7 +26,7 @@ func (c *CLI) StoreNames(*cobra.Command, []string, string) ([]string, cobra.Shel
 
 // ConsumerNames completes the names of consumers in the policy.
 func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return c.named(func(p *policy.Policy) (all []string) {
+	return c.completeNames(func(p *policy.Policy) (all []string) {
 		for _, consumer := range p.Consumers {
 			all = append(all, consumer.Name)
 		}
@@ -36,7 +36,7 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 
 // The method named completes names from the policy. If the policy cannot be read, the function named returns
 // no completions.
-func (c *CLI) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
+func (c *CLI) completeNames(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {
 		all = of(p)
 	}

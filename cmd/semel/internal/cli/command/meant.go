@@ -15,10 +15,10 @@ var alsoCalled = map[string]string{
 	"redrive": "retry", "requeue": "retry", "serve": "run", "throttle": "limit", "unpause": "resume", "validate": "check",
 }
 
-// The function meant returns the commands of semel that the user may have meant by an unknown word: commands
+// suggestCommands returns the commands of semel that the user may have meant by an unknown word: commands
 // whose name is the word, or the name that alsoCalled has for the word. If a direct subcommand of the called
 // command has such a name, meant returns only this subcommand.
-func meant(cmd *cobra.Command, word string) []string {
+func suggestCommands(cmd *cobra.Command, word string) []string {
 	names := []string{word}
 	if other, is := alsoCalled[word]; is {
 		names = append(names, other)
@@ -28,11 +28,11 @@ func meant(cmd *cobra.Command, word string) []string {
 			return []string{child.CommandPath()}
 		}
 	}
-	return named(cmd.Root(), names)
+	return commandsNamed(cmd.Root(), names)
 }
 
 // The function named returns the paths of the commands below cmd that have one of the names.
-func named(cmd *cobra.Command, names []string) (paths []string) {
+func commandsNamed(cmd *cobra.Command, names []string) (paths []string) {
 	for _, child := range cmd.Commands() {
 		if !child.IsAvailableCommand() {
 			continue
@@ -40,13 +40,13 @@ func named(cmd *cobra.Command, names []string) (paths []string) {
 		if slices.Contains(names, child.Name()) {
 			paths = append(paths, child.CommandPath())
 		}
-		paths = append(paths, named(child, names)...)
+		paths = append(paths, commandsNamed(child, names)...)
 	}
 	return paths
 }
 
-// The function "either" joins alternatives as "a, b or c".
-func either(all []string) string {
+// joinAlternatives joins alternatives as "a, b or c".
+func joinAlternatives(all []string) string {
 	if last := len(all) - 1; last > 0 {
 		return strings.Join(all[:last], ", ") + " or " + all[last]
 	}

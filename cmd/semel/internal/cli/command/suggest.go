@@ -13,24 +13,24 @@ import (
 // password.
 const storeVariable = "$SEMEL_STORE"
 
-// The type typed has the flags with which the user chose a policy or a database. Values from environment
+// targetFlags has the flags with which the user chose a policy or a database. Values from environment
 // variables are not included, because the variables also apply to the next command.
-type typed struct {
+type targetFlags struct {
 	config, store []string
-	// The field several means that the policy has several databases. The field hidden means that storeVariable
+	// hasSeveral means that the policy has several databases. hidesPassword means that storeVariable
 	// was printed in place of an address with a password.
-	several, hidden bool
-	root            *cobra.Command
+	hasSeveral, hidesPassword bool
+	root                      *cobra.Command
 }
 
 // NoteTyped stores, for Suggest, the flags of the command that the user typed.
 func (c *CLI) NoteTyped(cmd *cobra.Command) {
-	c.typed.root = cmd.Root()
+	c.target.root = cmd.Root()
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
-		c.typed.config = []string{"--config", f.Value.String()}
+		c.target.config = []string{"--config", f.Value.String()}
 	}
 	if f := cmd.Flags().Lookup("store"); f != nil && f.Changed {
-		c.typed.store = []string{"--store", withoutPassword(f.Value.String())}
+		c.target.store = []string{"--store", withoutPassword(f.Value.String())}
 	}
 }
 
@@ -58,34 +58,34 @@ func (c *CLI) Suggest(words ...string) string { return c.SuggestIn("", words...)
 // SuggestIn is Suggest for a command about a store of the policy. SuggestIn adds the name of the store if the
 // policy has several databases and the user has named no database.
 func (c *CLI) SuggestIn(store string, words ...string) string {
-	where := slices.Clone(c.typed.store)
-	if len(where) == 0 && c.typed.several && store != "" {
+	where := slices.Clone(c.target.store)
+	if len(where) == 0 && c.target.hasSeveral && store != "" {
 		where = []string{"--store", store}
 	}
 	line := append([]string{"semel"}, words...)
 	if c.suggestable("config", words) {
-		line = append(line, c.typed.config...)
+		line = append(line, c.target.config...)
 	}
 	if c.suggestable("store", words) {
 		line = append(line, where...)
-		c.typed.hidden = c.typed.hidden || slices.Contains(where, storeVariable)
+		c.target.hidesPassword = c.target.hidesPassword || slices.Contains(where, storeVariable)
 	}
 	return shellLine(line...)
 }
 
 // suggestable reports whether the command at the start of words has the flag.
 func (c *CLI) suggestable(flag string, words []string) bool {
-	if c.typed.root == nil {
+	if c.target.root == nil {
 		return false
 	}
-	cmd, _, err := c.typed.root.Find(words)
+	cmd, _, err := c.target.root.Find(words)
 	return err == nil && cmd.Flags().Lookup(flag) != nil
 }
 
 // If storeVariable was printed in a suggested command, ExplainSuggestions tells the user how to set the
 // variable.
 func (c *CLI) ExplainSuggestions() {
-	if c.typed.hidden {
+	if c.target.hidesPassword {
 		c.Remark("before you type these commands, set and export SEMEL_STORE: the address of the database has a password and is not printed")
 	}
 }
@@ -98,12 +98,12 @@ func shellLine(words ...string) string {
 		switch quoted[i] = w; {
 		case w == storeVariable && i > 0 && words[i-1] == "--store":
 			quoted[i] = `"` + w + `"`
-		case w == "" || strings.Trim(w, unquoted) != "":
+		case w == "" || strings.Trim(w, safeCharacters) != "":
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(quoted, " ")
 }
 
-// unquoted has the characters that need no quotes in a shell.
-const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"
+// safeCharacters has the characters that need no quotes in a shell.
+const safeCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"

@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The function suggested calls a command with args. The function returns the command that Suggest makes of
+// suggestFor calls a command with args. The function returns the command that Suggest makes of
 // words, and the remark below this command.
-func suggested(t *testing.T, store string, words []string, args ...string) (line, remark string) {
+func suggestFor(t *testing.T, store string, words []string, args ...string) (line, remark string) {
 	t.Helper()
 	var err bytes.Buffer
 	c := &CLI{Streams: Streams{Err: &err}}
-	c.typed.several = store != ""
+	c.target.hasSeveral = store != ""
 	root := Group("semel", "the root", c.WithConfig(&cobra.Command{Use: "run", Run: func(*cobra.Command, []string) {}}))
 	look := &cobra.Command{Use: "status", Run: func(*cobra.Command, []string) { line = c.SuggestIn(store, words...) }}
 	StoreFlag(look, new(string))
@@ -44,7 +44,7 @@ func TestASuggestedCommandCanBeTypedAsItStands(t *testing.T) {
 		"trap_an_address_that_is_broken": {"", "status", "--store postgres://ann:sec%ret@db/shop", `semel status --store "$SEMEL_STORE"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			line, remark := suggested(t, c.store, strings.Fields(c.words), strings.Fields(c.args)...)
+			line, remark := suggestFor(t, c.store, strings.Fields(c.words), strings.Fields(c.args)...)
 			if line != c.want {
 				t.Errorf("got %s", line)
 			}

@@ -34,8 +34,8 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	}
 	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
 	if len(names) > 0 {
-		if all := meant(cmd, args[0]); len(all) > 0 {
-			return fmt.Errorf("%w; did you mean %s?", err, either(all))
+		if all := suggestCommands(cmd, args[0]); len(all) > 0 {
+			return fmt.Errorf("%w; did you mean %s?", err, joinAlternatives(all))
 		}
 	}
 	if near := spelling.Nearest(args[0], names, mostMistyped); near != "" {

@@ -19,7 +19,7 @@ import (
 )
 
 func checkCommand(c *command.CLI) *cobra.Command {
-	explain, asked, tests := 0, check.Asked{}, &proving{}
+	explain, asked, tests := 0, check.Asked{}, &proveFlags{}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check each consumer against a design review",
@@ -51,7 +51,7 @@ Exit code 4: at least one question has the answer fail, or a test failed.`,
 				return explainQuestion(c, explain)
 			}
 			switch {
-			case tests.on:
+			case tests.enabled:
 				return tests.run(cmd.Context(), c)
 			case asked.Within <= 0:
 				return command.UsageError("--timeout %v: give a positive duration, as 15s", asked.Within)

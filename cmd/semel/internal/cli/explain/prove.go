@@ -21,15 +21,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// proving has the flags of semel check --prove.
-type proving struct {
-	on                       bool
+// proveFlags has the flags of semel check --prove.
+type proveFlags struct {
+	enabled                  bool
 	messages, answers, setup string
 	ignore                   []string
 }
 
-func (f *proving) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.on, "prove", false, "test handlers with failures")
+func (f *proveFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.enabled, "prove", false, "test handlers with failures")
 	cmd.Flags().StringVar(&f.messages, "messages", "", "with --prove, file with one message a line")
 	cmd.Flags().StringVar(&f.answers, "answers", "", "with --prove, file with one answer a line")
 	cmd.Flags().StringVar(&f.setup, "setup", "", "with --prove, SQL file with tables and rows")
@@ -38,14 +38,14 @@ func (f *proving) add(cmd *cobra.Command) {
 
 // check returns an error for a flag that needs --prove but is given without it, and for a flag that excludes
 // --prove.
-func (f *proving) check(cmd *cobra.Command) error {
+func (f *proveFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"messages", "answers", "setup", "ignore"} {
-		if cmd.Flags().Changed(name) && !f.on {
+		if cmd.Flags().Changed(name) && !f.enabled {
 			return command.UsageError("--%s belongs to --prove: give both", name)
 		}
 	}
 	for _, name := range []string{"deep", "from", "explain"} {
-		if f.on && cmd.Flags().Changed(name) {
+		if f.enabled && cmd.Flags().Changed(name) {
 			return command.UsageError("--prove only tests handlers; run semel check --%s separately", name)
 		}
 	}
@@ -61,7 +61,7 @@ type provedView struct {
 }
 
 // run tests the handlers of the chosen consumers and keeps the results beside the policy.
-func (f *proving) run(ctx context.Context, c *command.CLI) error {
+func (f *proveFlags) run(ctx context.Context, c *command.CLI) error {
 	p, err := c.Load()
 	if err != nil {
 		return err
@@ -132,10 +132,10 @@ func failedTrial(of *policy.Consumer, err error) error {
 }
 
 // prove tests the handler of one consumer.
-func (f *proving) prove(ctx context.Context, c *command.CLI, p *policy.Policy, of *policy.Consumer, folder string) (*proof.Proof, error) {
+func (f *proveFlags) prove(ctx context.Context, c *command.CLI, p *policy.Policy, of *policy.Consumer, folder string) (*proof.Proof, error) {
 	t := &assembly.Trial{Policy: p, Consumer: of, Setup: f.setup, Ignore: f.ignore}
 	if f.messages != "-" { // a child process could not read the messages again
-		t.Again = f.again(c, of)
+		t.Again = f.childCommand(c, of)
 	}
 	var err error
 	if t.Folder, err = os.MkdirTemp(folder, "consumer-"); err != nil {
@@ -158,8 +158,8 @@ func (f *proving) prove(ctx context.Context, c *command.CLI, p *policy.Policy, o
 	return &proof.Proof{At: time.Now().UTC().Truncate(time.Second), Database: database, Messages: len(t.Messages), Subtests: proof.Subtests(report)}, nil
 }
 
-// The method "again" returns a function that makes the command of a child process with the same flags.
-func (f *proving) again(c *command.CLI, of *policy.Consumer) func(context.Context, handlertest.T) (*exec.Cmd, error) {
+// childCommand returns a function that makes the command of a child process with the same flags.
+func (f *proveFlags) childCommand(c *command.CLI, of *policy.Consumer) func(context.Context, handlertest.T) (*exec.Cmd, error) {
 	args := []string{"check", "--prove", "--config", c.Config, "--consumer", of.Name}
 	for _, flag := range [][2]string{{"--messages", f.messages}, {"--setup", f.setup}, {"--ignore", strings.Join(f.ignore, ",")}} {
 		if flag[1] != "" {
@@ -179,7 +179,7 @@ func (f *proving) again(c *command.CLI, of *policy.Consumer) func(context.Contex
 
 // read reads the messages of --messages, or the first messages of the consumer's source if the source is a
 // file.
-func (f *proving) read(ctx context.Context, c *command.CLI, t *assembly.Trial) error {
+func (f *proveFlags) read(ctx context.Context, c *command.CLI, t *assembly.Trial) error {
 	name, read := f.messages, t.Read
 	if s := t.Policy.Source(t.Consumer.From); name == "" && s != nil && s.File != nil && s.File.Path != shape.Stdin {
 		name, read = s.File.Path, t.ReadSource

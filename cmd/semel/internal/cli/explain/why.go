@@ -118,8 +118,8 @@ func askWhy(ctx context.Context, c *command.CLI, asked *whyAsked) error {
 	return err
 }
 
-// notAsked is a store that could not be read, with the reason.
-type notAsked struct {
+// unreadableStore is a store that could not be read, with the reason.
+type unreadableStore struct {
 	Store string `json:"store"`
 	Why   string `json:"why"`
 }
@@ -127,11 +127,11 @@ type notAsked struct {
 // askable splits the stores into readable stores and stores with errors. If no store is readable, askable
 // returns an error. A store counts as readable although the role lacks a privilege, because other records
 // may be readable.
-func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, silent []notAsked, err error) {
+func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, silent []unreadableStore, err error) {
 	var faults []error
 	for _, s := range a.Stores {
 		if err := a.CheckStore(ctx, s); err != nil && !why.LacksRight(err) {
-			faults, silent = append(faults, err), append(silent, notAsked{s.Name(), err.Error()})
+			faults, silent = append(faults, err), append(silent, unreadableStore{s.Name(), err.Error()})
 			continue
 		}
 		can = append(can, s)
@@ -142,9 +142,9 @@ func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, 
 	return can, silent, nil
 }
 
-// The type looked is a consumer whose records were searched for the message, with notes about what the search
+// searchedConsumer is a consumer whose records were searched for the message, with notes about what the search
 // cannot find.
-type looked struct {
+type searchedConsumer struct {
 	Store    string   `json:"store"`
 	Consumer string   `json:"consumer"`
 	Found    bool     `json:"found"`
@@ -152,7 +152,7 @@ type looked struct {
 }
 
 // lookFor searches for a message in the records of all chosen consumers.
-func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []looked, unlisted []notAsked, err error) {
+func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []searchedConsumer, unlisted []unreadableStore, err error) {
 	var known []string
 	for _, s := range stores {
 		names, err := s.Consumers(ctx)
@@ -161,7 +161,7 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 		case !listed && !why.LacksRight(err):
 			return nil, nil, nil, command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		case !listed && c.Consumer == "":
-			unlisted = append(unlisted, notAsked{s.Name(), fmt.Sprintf("with an unknown consumer; name it with --consumer: %v", err)})
+			unlisted = append(unlisted, unreadableStore{s.Name(), fmt.Sprintf("with an unknown consumer; name it with --consumer: %v", err)})
 		}
 		names = command.KnownConsumers(a.Policy(), s.Name(), names)
 		known = append(known, names...)
@@ -186,7 +186,7 @@ func lookFor(ctx context.Context, c *command.CLI, a *assembly.Assembly, stores [
 				continue
 			}
 			found = append(found, facts...)
-			all = append(all, looked{s.Name(), name, len(facts) > 0, cannot})
+			all = append(all, searchedConsumer{s.Name(), name, len(facts) > 0, cannot})
 		}
 	}
 	if c.Consumer != "" && len(all) == 0 && len(stores) == len(a.Stores) {

@@ -25,11 +25,11 @@ import (
 
 // whyView shows what the stores know about a message.
 type whyView struct {
-	ID       string      `json:"id"`
-	IDBase64 string      `json:"id_base64,omitempty"`
-	Found    []foundView `json:"found"`
-	Looked   []looked    `json:"looked"`
-	NotAsked []notAsked  `json:"not_asked,omitempty"`
+	ID       string             `json:"id"`
+	IDBase64 string             `json:"id_base64,omitempty"`
+	Found    []foundView        `json:"found"`
+	Looked   []searchedConsumer `json:"looked"`
+	NotAsked []unreadableStore  `json:"not_asked,omitempty"`
 }
 
 // foundView shows what the store of one consumer knows about the message.
@@ -67,7 +67,7 @@ type markerView struct {
 	Outcome string    `json:"outcome"`
 	At      time.Time `json:"at"`
 	// Generation is the number of the selectors with which the identity was found. `semel consumers identity
-	// ls` lists the numbers.
+	// ls lists the numbers.
 	Generation  int64  `json:"generation"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Result reports that the store has a result of the handler.
@@ -113,8 +113,8 @@ type causeView struct {
 }
 
 // newWhyView returns the view of what was found. The parameter suggest is CLI.SuggestIn.
-func newWhyView(asked *whyAsked, found []*why.Facts, all []looked, suggest func(store string, words ...string) string) whyView {
-	v := whyView{ID: asked.id, Found: []foundView{}, Looked: append([]looked{}, all...)}
+func newWhyView(asked *whyAsked, found []*why.Facts, all []searchedConsumer, suggest func(store string, words ...string) string) whyView {
+	v := whyView{ID: asked.id, Found: []foundView{}, Looked: append([]searchedConsumer{}, all...)}
 	if !utf8.ValidString(asked.id) {
 		v.ID, v.IDBase64 = "", base64.StdEncoding.EncodeToString([]byte(asked.id))
 	}

@@ -25,10 +25,10 @@ func actCommand(c *command.CLI, of subject, verb admin.Verb) *cobra.Command {
 	order, outcome := operate.Order{Verb: verb}, ""
 	cmd := &cobra.Command{
 		Use:   string(verb) + " [NUMBER...] --because TEXT",
-		Short: of.short(verb),
+		Short: of.shortHelp(verb),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if verb == admin.Resolve {
-				if order.Outcome, err = parseOutcome(outcome, of.done()); err != nil {
+				if order.Outcome, err = parseOutcome(outcome, of.doneOutcome()); err != nil {
 					return err
 				}
 			}
@@ -40,20 +40,20 @@ func actCommand(c *command.CLI, of subject, verb admin.Verb) *cobra.Command {
 				return err
 			}
 			order.Group = f.group
-			return carry(cmd.Context(), c, order, f)
+			return execute(cmd.Context(), c, order, f)
 		},
 	}
 	if verb == admin.Resolve {
 		cmd.Use = "resolve [NUMBER...] --outcome WORD --because TEXT"
-		cmd.Long = `Record the outcome of calls. First ask the other side whether it was ` + of.done() + `.
-With ` + of.done() + ` the message is applied without another call; with not-` + of.done() + ` it is
+		cmd.Long = `Record the outcome of calls. First ask the other side whether it was ` + of.doneOutcome() + `.
+With ` + of.doneOutcome() + ` the message is applied without another call; with not-` + of.doneOutcome() + ` it is
 retried at once. Attempts stay counted.`
-		cmd.Flags().StringVar(&outcome, "outcome", "", "what you found out: "+of.done()+" or not-"+of.done())
-		command.CompleteFlag(cmd, "outcome", []string{of.done(), "not-" + of.done()})
+		cmd.Flags().StringVar(&outcome, "outcome", "", "what you found out: "+of.doneOutcome()+" or not-"+of.doneOutcome())
+		command.CompleteFlag(cmd, "outcome", []string{of.doneOutcome(), "not-" + of.doneOutcome()})
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose")
 	cmd.Flags().BoolVar(&order.DryRun, "dry-run", false, "only show what would change")
-	command.YesFlag(cmd, &f.yes)
+	command.YesFlag(cmd, &f.skipConfirmation)
 	command.RecordFlags(cmd, &order.Who, &order.Why)
 	f.add(c, cmd, of.standard(verb)...)
 	if of.intents {
@@ -62,8 +62,8 @@ retried at once. Attempts stay counted.`
 	return cmd
 }
 
-// The method short returns the first line of a command's help.
-func (of subject) short(verb admin.Verb) string {
+// shortHelp returns the first line of a command's help.
+func (of subject) shortHelp(verb admin.Verb) string {
 	switch verb {
 	case admin.Release:
 		return "End the claims of processes that hang"
@@ -79,16 +79,16 @@ func (of subject) short(verb admin.Verb) string {
 	return "Hold intents back until they are retried"
 }
 
-// The method done is the value of --outcome for a call that took effect.
-func (of subject) done() string {
+// doneOutcome is the value of --outcome for a call that took effect.
+func (of subject) doneOutcome() string {
 	if of.intents {
 		return "sent"
 	}
 	return admin.ResolvedDone.String()
 }
 
-// carry executes an operator's command and prints the result for each row.
-func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) error {
+// execute executes an operator's command and prints the result for each row.
+func execute(ctx context.Context, c *command.CLI, o operate.Order, f *filter) error {
 	a, err := c.OpenBox(ctx, f.store)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func carry(ctx context.Context, c *command.CLI, o operate.Order, f *filter) erro
 		}
 		done = append(done, r)
 		if !c.JSON {
-			fmt.Fprintln(c.Out, c.Wrapped(resultLine(c, o, r), further))
+			fmt.Fprintln(c.Out, c.Wrapped(resultLine(c, o, r), textIndent))
 		}
 	}
 	if len(done) == 0 && stopped == nil {
@@ -227,7 +227,7 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 		}
 	}
 	if o.DryRun && !c.JSON && len(done) > 0 {
-		fmt.Fprintln(c.Err, foreseen(o.Verb, done))
+		fmt.Fprintln(c.Err, dryRunSummary(o.Verb, done))
 	}
 	switch {
 	case stopped != nil:
@@ -240,8 +240,8 @@ func concludeOrder(c *command.CLI, o operate.Order, done []operate.Result, stopp
 	return nil
 }
 
-// foreseen describes the result of a dry run: the number of rows for each result, consumer and reason.
-func foreseen(verb admin.Verb, all []operate.Result) string {
+// dryRunSummary describes the result of a dry run: the number of rows for each result, consumer and reason.
+func dryRunSummary(verb admin.Verb, all []operate.Result) string {
 	var parts []string
 	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
 		counts := tally{}
@@ -250,7 +250,7 @@ func foreseen(verb admin.Verb, all []operate.Result) string {
 				counts.add(r.Consumer, r.Reason)
 			}
 		}
-		for i, line := range counts.lines() {
+		for i, line := range counts.formatLines() {
 			if i == 0 {
 				what := result
 				if result == operate.Would {
@@ -264,14 +264,14 @@ func foreseen(verb admin.Verb, all []operate.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// further is the indentation of the second and later lines of a long text on a terminal.
-const further = 4
+// textIndent is the indentation of the second and later lines of a long text on a terminal.
+const textIndent = 4
 
 // longestID is the maximum width of an id on a terminal, in columns.
 const longestID = 40
 
-// doneOf describes what a command has done to a row.
-func doneOf(v admin.Verb) string {
+// pastTense describes what a command has done to a row.
+func pastTense(v admin.Verb) string {
 	switch v {
 	case admin.Discard:
 		return "discarded"
@@ -292,7 +292,7 @@ func doneOf(v admin.Verb) string {
 // wouldOf describes what a command would do to a row.
 func wouldOf(v admin.Verb) string {
 	if v == admin.Discard || v == admin.Reopen {
-		return "would be " + doneOf(v)
+		return "would be " + pastTense(v)
 	}
 	return operate.Would
 }
@@ -301,7 +301,7 @@ func resultLine(c *command.CLI, o operate.Order, r operate.Result) string {
 	result := r.Result
 	switch result {
 	case operate.Done:
-		result = doneOf(o.Verb)
+		result = pastTense(o.Verb)
 	case operate.Would:
 		result = wouldOf(o.Verb)
 	}

@@ -21,7 +21,7 @@ import (
 // a command discards rows whose calls may have taken effect. After the confirmation, the command changes
 // only the counted rows.
 func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Order, f *filter) error {
-	if f.yes || o.DryRun || !f.everything && o.Verb != admin.Discard {
+	if f.skipConfirmation || o.DryRun || !f.unrestricted && o.Verb != admin.Discard {
 		return nil
 	}
 	var numbers []int64
@@ -40,8 +40,8 @@ func confirm(ctx context.Context, c *command.CLI, box operate.Box, o *operate.Or
 			doubted = append(doubted, r)
 		}
 	}
-	if f.everything && len(numbers) > 0 {
-		if err := confirmAll(c, o.Verb.Recorded(), "message", counts.total(), counts.lines()); err != nil {
+	if f.unrestricted && len(numbers) > 0 {
+		if err := confirmAll(c, o.Verb.Recorded(), "message", counts.total(), counts.formatLines()); err != nil {
 			return err
 		}
 		o.Filter, o.Counted = store.RowFilter{Numbers: numbers}, true
@@ -95,13 +95,13 @@ func (t tally) add(consumer string, reason semel.Reason) {
 
 func (t tally) total() (n int) {
 	for consumer := range t {
-		n += t.of(consumer)
+		n += t.count(consumer)
 	}
 	return n
 }
 
-// The method "of" returns the number of rows of a consumer.
-func (t tally) of(consumer string) (n int) {
+// count returns the number of rows of a consumer.
+func (t tally) count(consumer string) (n int) {
 	for _, count := range t[consumer] {
 		n += count
 	}
@@ -111,12 +111,12 @@ func (t tally) of(consumer string) (n int) {
 // consumers returns the names of the consumers. The consumer with the most rows is first.
 func (t tally) consumers() []string {
 	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.of(b), t.of(a)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(t.count(b), t.count(a)), cmp.Compare(a, b))
 	})
 }
 
-// The method lines returns one line per consumer. The consumer with the most rows is first.
-func (t tally) lines() (all []string) {
+// formatLines returns one line per consumer. The consumer with the most rows is first.
+func (t tally) formatLines() (all []string) {
 	for _, name := range t.consumers() {
 		all = append(all, cmp.Or(legible.Printable(name), "no consumer")+": "+byReason(t[name]))
 	}

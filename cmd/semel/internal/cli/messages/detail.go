@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// The function given returns the parameter name, or "" if the parameter value is empty.
-func given(name, value string) string {
+// labelUnlessEmpty returns the parameter name, or "" if the parameter value is empty.
+func labelUnlessEmpty(name, value string) string {
 	if value == "" {
 		return ""
 	}
@@ -113,10 +113,10 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 		{"consumer", d.Consumer},
 		{"source", d.Source},
 		{"id", IDOf(d.View)},
-		{given("idempotency key", d.CallKey), d.CallKey},
+		{labelUnlessEmpty("idempotency key", d.CallKey), d.CallKey},
 		{"type", d.Type},
-		{given("recipient", d.Recipient), d.Recipient},
-		{given("subject", d.Subject), d.Subject},
+		{labelUnlessEmpty("recipient", d.Recipient), d.Recipient},
+		{labelUnlessEmpty("subject", d.Subject), d.Subject},
 		{ofVersion(d.View, "stream"), d.StreamName()},
 		{ofVersion(d.View, "version"), versionOf(d.View)},
 		{"key", keyOf(d.View)},
@@ -133,7 +133,7 @@ func FieldsOf(d operate.Detail) (all []detailField) {
 		{"unfinished attempts", fmt.Sprint(d.Started)},
 		{"received", output.Moment(d.Received)},
 		{"changed", output.Moment(d.Changed)},
-		{"from", place(d.Topic, d.Partition, d.Offset)},
+		{"from", recordPosition(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
 		if field.Name != "" && field.Value != "" {
@@ -234,10 +234,10 @@ func conflictOf(d operate.Detail) string {
 		return fmt.Sprintf("yes; the first content was %s at %s (a marker does not keep where it came from)", first.Outcome, output.Moment(first.At))
 	}
 	return fmt.Sprintf("yes; the first content was %s at %s: row %d, received %s from %s",
-		first.Outcome, output.Moment(first.At), first.Row, output.Moment(first.Received), place(first.Topic, first.Partition, first.Offset))
+		first.Outcome, output.Moment(first.At), first.Row, output.Moment(first.Received), recordPosition(first.Topic, first.Partition, first.Offset))
 }
 
-func place(topic string, partition int32, offset int64) string {
+func recordPosition(topic string, partition int32, offset int64) string {
 	if offset < 0 {
 		return "-"
 	}

@@ -24,13 +24,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type editing struct {
+type editFlags struct {
 	store, file, who, why string
 	yes, dryRun           bool
 }
 
 func editCommand(c *command.CLI) *cobra.Command {
-	e := &editing{}
+	e := &editFlags{}
 	cmd := &cobra.Command{
 		Use:   "edit NUMBER --payload FILE --because TEXT",
 		Short: "Replace the payload of a message",
@@ -64,8 +64,8 @@ messages show --payload shows earlier payloads. Retry the message afterwards.`,
 	return c.WithConfig(cmd)
 }
 
-// The type edited is the JSON output of the command edit.
-type edited struct {
+// editOutput is the JSON output of the command edit.
+type editOutput struct {
 	Verb     string `json:"verb"`
 	DryRun   bool   `json:"dry_run"`
 	Store    string `json:"store"`
@@ -80,7 +80,7 @@ type edited struct {
 }
 
 // edit prints the difference between the old and the new payload, and replaces the payload.
-func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
+func edit(ctx context.Context, c *command.CLI, number int64, e *editFlags) error {
 	a, err := c.OpenBox(ctx, e.store)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	box := command.BoxOf(a.Stores[0])
 	row, err := box.Editable(ctx, number)
 	if err != nil {
-		return notEdited(err)
+		return editError(err)
 	}
 	body, err := newBody(ctx, c, row, e)
 	if err != nil {
@@ -98,7 +98,7 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	if err := sameIdentity(a, row, body); err != nil {
 		return command.Failed(err)
 	}
-	v := edited{Verb: "edit", DryRun: e.dryRun, Store: box.Store, Number: number, Consumer: row.Key.Consumer, ID: row.Key.ID,
+	v := editOutput{Verb: "edit", DryRun: e.dryRun, Store: box.Store, Number: number, Consumer: row.Key.Consumer, ID: row.Key.ID,
 		Changed: !bytes.Equal(body, row.Message.Body), EditView: operate.NewEdit(row.Message.Body, body)}
 	if v.TypeAfter = newType(a, row, body); v.TypeAfter != "" {
 		v.TypeBefore = row.Message.Type()
@@ -107,11 +107,11 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 		printEdit(c, v)
 	}
 	if v.Changed && !e.dryRun {
-		if err := agreed(c, e); err != nil {
+		if err := confirmEdit(c, e); err != nil {
 			return err
 		}
 		if err := box.Edit(ctx, row, operate.Editing{Body: body, Type: v.TypeAfter, Who: e.who, Why: e.why}); err != nil {
-			return notEdited(err)
+			return editError(err)
 		}
 	}
 	if c.JSON {
@@ -124,8 +124,8 @@ func edit(ctx context.Context, c *command.CLI, number int64, e *editing) error {
 	return nil
 }
 
-// notEdited returns the error for a row that was not edited, with a remedy.
-func notEdited(err error) error {
+// editError returns the error for a row that was not edited, with a remedy.
+func editError(err error) error {
 	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
 		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if needed, and discard this row", err)
 	}
@@ -134,7 +134,7 @@ func notEdited(err error) error {
 
 // newBody returns the new payload: the content of the given file, or the text that the user saved in an
 // editor.
-func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editing) ([]byte, error) {
+func newBody(ctx context.Context, c *command.CLI, row store.StoredRow, e *editFlags) ([]byte, error) {
 	if e.file != "" {
 		in, err := c.OpenInput(e.file)
 		if err != nil {
@@ -239,7 +239,7 @@ func newType(a *assembly.Assembly, row store.StoredRow, body []byte) string {
 // shortSum is the number of printed digits of a hash.
 const shortSum = 16
 
-func printEdit(c *command.CLI, v edited) {
+func printEdit(c *command.CLI, v editOutput) {
 	switch {
 	case !v.Changed:
 		fmt.Fprintf(c.Err, "row %d has this payload: nothing to change\n", v.Number)
@@ -266,8 +266,8 @@ func writeDiff(w io.Writer, diff string) {
 	}
 }
 
-// The function agreed asks for confirmation. Without a terminal, the user must give the flag --yes.
-func agreed(c *command.CLI, e *editing) error {
+// confirmEdit asks for confirmation. Without a terminal, the user must give the flag --yes.
+func confirmEdit(c *command.CLI, e *editFlags) error {
 	switch {
 	case e.yes:
 		return nil

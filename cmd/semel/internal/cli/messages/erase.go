@@ -18,19 +18,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// erasing has the flags of the command erase.
-type erasing struct {
+// eraseFlags has the flags of the command erase.
+type eraseFlags struct {
 	command.Listing
-	store                           string
-	ids, sources, consumers, states []string
-	idFile, reason, kind, header    string
-	from, before                    string
-	all, discard, vacuum, dry, yes  bool
-	who, why                        string
+	store                             string
+	ids, sources, consumers, states   []string
+	idFile, reason, kind, header      string
+	from, before                      string
+	all, discard, vacuum, dryRun, yes bool
+	who, why                          string
 }
 
 func eraseCommand(c *command.CLI) *cobra.Command {
-	e := &erasing{}
+	e := &eraseFlags{}
 	cmd := &cobra.Command{
 		Use:   "erase --id ID --because TEXT",
 		Short: "Erase message contents",
@@ -43,7 +43,7 @@ Identities stay, so copies are still duplicates. See docs/operate/erase.md.`,
 	return c.WithConfig(cmd)
 }
 
-func (e *erasing) add(c *command.CLI, cmd *cobra.Command) {
+func (e *eraseFlags) add(c *command.CLI, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	command.StoreFlag(cmd, &e.store)
 	flags.StringArrayVar(&e.ids, "id", nil, "an identity; may be repeated")
@@ -59,11 +59,11 @@ func (e *erasing) add(c *command.CLI, cmd *cobra.Command) {
 	flags.BoolVar(&e.all, "all", false, "everything, without other filters")
 	flags.BoolVar(&e.discard, "discard", false, "discard unfinished messages, and erase them")
 	flags.BoolVar(&e.vacuum, "vacuum", false, "then vacuum the database; SQLite blocks writers")
-	flags.BoolVar(&e.dry, "dry-run", false, "only count what would be erased")
+	flags.BoolVar(&e.dryRun, "dry-run", false, "only count what would be erased")
 	command.YesFlag(cmd, &e.yes)
 	command.RecordFlags(cmd, &e.who, &e.why)
 	e.Listing.Add(c, cmd, 100, "rows that were left")
-	command.CompleteFlag(cmd, "state", (&filter{}).offered())
+	command.CompleteFlag(cmd, "state", (&filter{}).possibleStates())
 	command.CompleteFlag(cmd, "reason", reasons())
 	if err := cmd.RegisterFlagCompletionFunc("consumer", c.ConsumerNames); err != nil {
 		panic(err)
@@ -71,7 +71,7 @@ func (e *erasing) add(c *command.CLI, cmd *cobra.Command) {
 	command.RefuseEmpty(cmd, "store", "id", "ids", "consumer", "reason", "type", "header", "from", "before", "state")
 }
 
-func (e *erasing) run(c *command.CLI, cmd *cobra.Command) error {
+func (e *eraseFlags) run(c *command.CLI, cmd *cobra.Command) error {
 	if err := e.Check(c, cmd); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (e *erasing) run(c *command.CLI, cmd *cobra.Command) error {
 	if value := string(filter.Header.Value); value != "" && strings.Contains(e.why, value) {
 		return command.UsageError("--because contains the value of --header, and would be kept in the audit trail; name a ticket instead")
 	}
-	if err := command.CheckRecord(&e.who, e.why, e.dry); err != nil {
+	if err := command.CheckRecord(&e.who, e.why, e.dryRun); err != nil {
 		return err
 	}
 	if everything {
@@ -112,9 +112,9 @@ func (e *erasing) run(c *command.CLI, cmd *cobra.Command) error {
 }
 
 // confirm asks for confirmation before the command erases all messages.
-func (e *erasing) confirm(c *command.CLI) error {
+func (e *eraseFlags) confirm(c *command.CLI) error {
 	switch {
-	case e.yes || e.dry:
+	case e.yes || e.dryRun:
 		return nil
 	case !c.Asks():
 		return command.UsageError("--yes is missing: --all erases the contents of all messages, and they cannot be restored; look with --dry-run, or confirm with --yes")
@@ -123,7 +123,7 @@ func (e *erasing) confirm(c *command.CLI) error {
 }
 
 // filter returns the filter for the given flags.
-func (e *erasing) filter(c *command.CLI) (*admin.ErasureFilter, error) {
+func (e *eraseFlags) filter(c *command.CLI) (*admin.ErasureFilter, error) {
 	f := &admin.ErasureFilter{Consumers: e.consumers, Sources: e.sources, IDs: e.ids, Reason: semel.Reason(e.reason), Type: e.kind}
 	if e.idFile != "" {
 		ids, err := readIDs(c, e.idFile)
@@ -132,7 +132,7 @@ func (e *erasing) filter(c *command.CLI) (*admin.ErasureFilter, error) {
 		}
 		f.IDs = append(f.IDs, ids...)
 	}
-	rows, err := (&filter{states: e.states, before: e.before}).rows(c, time.Now)
+	rows, err := (&filter{states: e.states, before: e.before}).rowFilter(c, time.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func readIDs(c *command.CLI, name string) (ids []string, err error) {
 }
 
 // erase erases messages in each store and prints the result.
-func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
+func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *eraseFlags, f admin.ErasureFilter) error {
 	if err := confirmErased(ctx, c, a, e, f); err != nil {
 		return err
 	}
@@ -186,13 +186,13 @@ func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing
 	var stopped error
 	for _, s := range a.Stores {
 		live := c.Live()
-		o := operate.Erasure{Filter: f, Who: e.who, Why: e.why, DryRun: e.dry, Discard: e.discard, Shown: e.Limit, Progress: func(r operate.ErasureReport) {
+		o := operate.Erasure{Filter: f, Who: e.who, Why: e.why, DryRun: e.dryRun, Discard: e.discard, Shown: e.Limit, Progress: func(r operate.ErasureReport) {
 			live.Printf("%s: %d identities erased, %d rows left", r.Store, r.Identities, r.Left)
 		}}
 		report, err := command.BoxOf(s).Erase(ctx, s, o)
 		live.End()
 		all = append(all, report)
-		if err == nil && !e.dry {
+		if err == nil && !e.dryRun {
 			err = e.scrub(ctx, c, s)
 		}
 		if err != nil {
@@ -200,19 +200,19 @@ func erase(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing
 			break
 		}
 	}
-	err := printErased(c, all, e, unreached(a.Policy(), a.Stores))
+	err := printErased(c, all, e, placesNotErased(a.Policy(), a.Stores))
 	if stopped != nil {
 		return errors.Join(command.Failed(stopped), err)
 	}
-	if left := leftOf(all); err == nil && left > 0 && !(e.dry && e.discard) {
+	if left := leftOf(all); err == nil && left > 0 && !(e.dryRun && e.discard) {
 		return command.Failed(fmt.Errorf("erase: %s in the way, and the identities were left", output.WithVerb(int(left), "row", "is", "are")))
 	}
 	return err
 }
 
 // confirmErased asks for confirmation before --discard ends rows whose calls may have taken effect.
-func confirmErased(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
-	if !e.discard || e.yes || e.dry {
+func confirmErased(ctx context.Context, c *command.CLI, a *assembly.Assembly, e *eraseFlags, f admin.ErasureFilter) error {
+	if !e.discard || e.yes || e.dryRun {
 		return nil
 	}
 	var doubted []store.StoredRow
@@ -231,7 +231,7 @@ func confirmErased(ctx context.Context, c *command.CLI, a *assembly.Assembly, e 
 // scrub removes old versions of the erased rows from the database files. If the write-ahead log cannot be
 // emptied, scrub prints a remark. With the flag --vacuum, scrub returns an error instead of printing a
 // remark.
-func (e *erasing) scrub(ctx context.Context, c *command.CLI, s *assembly.Store) error {
+func (e *eraseFlags) scrub(ctx context.Context, c *command.CLI, s *assembly.Store) error {
 	err := s.Scrub(ctx, e.vacuum)
 	if err != nil && !e.vacuum && ctx.Err() == nil {
 		c.Remark("%s: %v", s.Name(), err)

@@ -24,13 +24,13 @@ func newLines(in io.Reader) *bufio.Scanner {
 	return lines
 }
 
-func printErased(c *command.CLI, all []operate.ErasureReport, e *erasing, unreached []string) error {
+func printErased(c *command.CLI, all []operate.ErasureReport, e *eraseFlags, unreached []string) error {
 	if c.JSON {
 		return c.WriteJSON(struct {
 			DryRun    bool                    `json:"dry_run"`
 			Stores    []operate.ErasureReport `json:"stores"`
 			Unreached []string                `json:"unreached"`
-		}{e.dry, all, unreached})
+		}{e.dryRun, all, unreached})
 	}
 	type view = operate.ErasureReport
 	err := command.PrintTable(c, &e.Listing, all, output.Fixed(
@@ -48,7 +48,7 @@ func printErased(c *command.CLI, all []operate.ErasureReport, e *erasing, unreac
 	if err := printLeft(c, all, e); err != nil {
 		return err
 	}
-	if e.dry {
+	if e.dryRun {
 		fmt.Fprintln(c.Err, "nothing was erased: this was a dry run")
 	}
 	fmt.Fprintln(c.Err, "not reached:")
@@ -64,7 +64,7 @@ type leftRow struct {
 	operate.LeftOfErasure
 }
 
-func printLeft(c *command.CLI, all []operate.ErasureReport, e *erasing) error {
+func printLeft(c *command.CLI, all []operate.ErasureReport, e *eraseFlags) error {
 	var rows []leftRow
 	count := leftOf(all)
 	for _, r := range all {
@@ -95,9 +95,9 @@ func printLeft(c *command.CLI, all []operate.ErasureReport, e *erasing) error {
 	return err
 }
 
-// The function unreached lists places outside the stores that may still contain erased data, such as topics
+// placesNotErased lists places outside the stores that may still contain erased data, such as topics
 // and files of the policy.
-func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
+func placesNotErased(p *policy.Policy, stores []*assembly.Store) (lines []string) {
 	var topics []string
 	for _, c := range p.Consumers {
 		if c.DeadLetter != nil {
@@ -124,11 +124,11 @@ func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
 		}
 	}
 	lines = append(lines, "your own tables: what handlers wrote", "the reasons in the audit trail, which never changes")
-	return append(lines, afterwards(stores)...)
+	return append(lines, databaseRemains(stores)...)
 }
 
-// afterwards describes what the databases themselves may still contain of erased rows.
-func afterwards(stores []*assembly.Store) (lines []string) {
+// databaseRemains describes what the databases themselves may still contain of erased rows.
+func databaseRemains(stores []*assembly.Store) (lines []string) {
 	kinds := map[bool]string{
 		true:  "PostgreSQL's old versions of rows, until VACUUM (--vacuum), its log (WAL), replicas that lag, and backups",
 		false: "what SQLite left behind in its file when rows moved earlier, until VACUUM (--vacuum), and backups",

@@ -17,9 +17,9 @@ import (
 type filter struct {
 	store, reason, kind, id, before, group string
 	states                                 []string
-	// The field yes skips the confirmation before a command changes all rows. The field everything means that no
+	// skipConfirmation skips the confirmation before a command changes all rows. unrestricted means that no
 	// flag restricts the rows.
-	yes, everything bool
+	skipConfirmation, unrestricted bool
 	// legal has the states in which the command can change a row; nil means all states.
 	legal []store.RowState
 }
@@ -27,19 +27,19 @@ type filter struct {
 // anyState is the value of --state that chooses messages in all states.
 const anyState = "all"
 
-// The method offered returns the possible values of --state.
-func (f *filter) offered() (all []string) {
+// possibleStates returns the possible values of --state.
+func (f *filter) possibleStates() (all []string) {
 	for _, s := range admin.States() {
-		if len(f.stored(s)) > 0 {
+		if len(f.storedStates(s)) > 0 {
 			all = append(all, string(s))
 		}
 	}
 	return append(all, anyState)
 }
 
-// The method stored returns the states of rows that belong to the printed state s and that the command can
+// storedStates returns the states of rows that belong to the printed state s and that the command can
 // change.
-func (f *filter) stored(s admin.State) []store.RowState {
+func (f *filter) storedStates(s admin.State) []store.RowState {
 	return slices.DeleteFunc(s.Stored(), func(s store.RowState) bool { return f.legal != nil && !slices.Contains(f.legal, s) })
 }
 
@@ -53,8 +53,8 @@ func (f *filter) add(c *command.CLI, cmd *cobra.Command, standard ...admin.State
 	flags.StringVar(&f.kind, "type", "", "only those of this type")
 	flags.StringVar(&f.id, "id", "", "only those of this identity")
 	flags.StringVar(&f.before, "before", "", "only those received before: 2006-01-02, or 24h (ago)")
-	flags.StringSliceVar(&f.states, "state", words(standard), "states")
-	command.CompleteFlag(cmd, "state", f.offered())
+	flags.StringSliceVar(&f.states, "state", stateNames(standard), "states")
+	command.CompleteFlag(cmd, "state", f.possibleStates())
 	command.CompleteFlag(cmd, "reason", reasons())
 	command.RefuseEmpty(cmd, "store", "consumer", "reason", "type", "id", "before", "state", "group", "topic")
 	return c.WithConfig(c.WithConsumer(cmd, "only those of this consumer"))
@@ -65,8 +65,8 @@ func filterFlags() []string {
 	return []string{"consumer", "reason", "group", "type", "id", "before", "state"}
 }
 
-// The method rows returns the row filter for the given flags. The flag --group is not part of the row filter.
-func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, error) {
+// rowFilter returns the row filter for the given flags. The flag --group is not part of the row filter.
+func (f *filter) rowFilter(c *command.CLI, now func() time.Time) (store.RowFilter, error) {
 	chosen := store.RowFilter{Consumer: c.Consumer, Reason: semel.Reason(f.reason), Type: f.kind}
 	if f.id != "" {
 		chosen.IDs = []string{f.id}
@@ -83,13 +83,13 @@ func (f *filter) rows(c *command.CLI, now func() time.Time) (store.RowFilter, er
 	}
 	for _, word := range f.states {
 		state := admin.State(strings.ToLower(word))
-		switch stored := f.stored(state); {
+		switch stored := f.storedStates(state); {
 		case len(stored) > 0:
 			chosen.States = append(chosen.States, stored...)
 		case len(state.Stored()) == 0:
-			return chosen, command.UsageError("--state %q is no state; the states are %s", word, strings.Join(f.offered(), ", "))
+			return chosen, command.UsageError("--state %q is no state; the states are %s", word, strings.Join(f.possibleStates(), ", "))
 		default:
-			return chosen, command.UsageError("--state %s: this command changes nothing in that state; the states are %s", state, strings.Join(f.offered(), ", "))
+			return chosen, command.UsageError("--state %s: this command changes nothing in that state; the states are %s", state, strings.Join(f.possibleStates(), ", "))
 		}
 	}
 	return chosen, nil
@@ -112,8 +112,8 @@ func (f *filter) targets(c *command.CLI, cmd *cobra.Command, all bool, args []st
 	case !all:
 		return store.RowFilter{Numbers: numbers}, nil
 	}
-	f.everything = given == "" || given == "state" && slices.Contains(f.states, anyState)
-	return f.rows(c, time.Now)
+	f.unrestricted = given == "" || given == "state" && slices.Contains(f.states, anyState)
+	return f.rowFilter(c, time.Now)
 }
 
 // meantBecause returns a hint for users who confuse --reason, which filters rows, with --because, which
@@ -135,8 +135,8 @@ func givenFilter(cmd *cobra.Command) string {
 	return ""
 }
 
-// words returns the values of --state for states.
-func words(states []admin.State) []string {
+// stateNames returns the values of --state for states.
+func stateNames(states []admin.State) []string {
 	all := make([]string, len(states))
 	for i, s := range states {
 		all[i] = string(s)

@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/reasonname"
 )
 
-// handedBack lists the reasons that rows never have.
-var handedBack = []semel.Reason{reasonname.None, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
+// reasonsWithoutRows lists the reasons that rows never have.
+var reasonsWithoutRows = []semel.Reason{reasonname.None, reasonname.Busy, reasonname.Newer, semel.ReasonPaused}
 
 func TestEveryReasonOfARowIsCompleted(t *testing.T) {
 	want := []string{string(admin.ReasonReopened)}
@@ -33,7 +33,7 @@ func TestEveryReasonOfARowIsCompleted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Contains(handedBack, semel.Reason(text)) {
+				if !slices.Contains(reasonsWithoutRows, semel.Reason(text)) {
 					want = append(want, text)
 				}
 			}

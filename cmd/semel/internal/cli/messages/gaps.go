@@ -31,9 +31,9 @@ func (f *streamFlags) add(c *command.CLI, cmd *cobra.Command, stream string) *co
 	return c.WithConfig(c.WithConsumer(cmd, "only streams of this consumer"))
 }
 
-// The method chosen returns the stream filter for the given flags. An empty --source chooses streams without
+// streamFilter returns the stream filter for the given flags. An empty --source chooses streams without
 // a source.
-func (f *streamFlags) chosen(c *command.CLI, cmd *cobra.Command) operate.StreamFilter {
+func (f *streamFlags) streamFilter(c *command.CLI, cmd *cobra.Command) operate.StreamFilter {
 	chosen := operate.StreamFilter{Consumer: c.Consumer, Stream: f.stream}
 	if cmd.Flags().Changed("source") {
 		chosen.Source = &f.source
@@ -111,7 +111,7 @@ func gapsList(c *command.CLI) *cobra.Command {
 				return err
 			}
 			return f.withBoxes(c, cmd, func(ctx context.Context, _ *assembly.Assembly, boxes []operate.Box) error {
-				return listGaps(ctx, c, boxes, f.chosen(c, cmd), l)
+				return listGaps(ctx, c, boxes, f.streamFilter(c, cmd), l)
 			})
 		},
 	}
@@ -171,7 +171,7 @@ func gapsShow(c *command.CLI) *cobra.Command {
 				return err
 			}
 			return f.withBoxes(c, cmd, func(ctx context.Context, _ *assembly.Assembly, boxes []operate.Box) error {
-				return showGap(ctx, c, boxes, f.chosen(c, cmd), l)
+				return showGap(ctx, c, boxes, f.streamFilter(c, cmd), l)
 			})
 		},
 	}
@@ -227,8 +227,8 @@ func versionColumns(views []operate.View, wide bool) []output.Column[operate.Vie
 	}
 }
 
-// rouseStreams notifies the processes that run the consumers of the changed streams.
-func rouseStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
+// notifyStreams notifies the processes that run the consumers of the changed streams.
+func notifyStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	told := map[[2]string]bool{}

@@ -43,9 +43,9 @@ func gapsSkip(c *command.CLI) *cobra.Command {
 				return err
 			}
 			return f.withBoxes(c, cmd, func(ctx context.Context, a *assembly.Assembly, boxes []operate.Box) error {
-				order.Filter = f.chosen(c, cmd)
+				order.Filter = f.streamFilter(c, cmd)
 				done, err := skip(ctx, c, boxes, order, yes)
-				rouseStreams(ctx, a, done)
+				notifyStreams(ctx, a, done)
 				return err
 			})
 		},
@@ -108,7 +108,7 @@ func confirmSkip(c *command.CLI, all []streamIn) error {
 	}
 	var lines []string
 	for _, name := range counts.consumers() {
-		lines = append(lines, fmt.Sprintf("%s: %d", legible.Printable(name), counts.of(name)))
+		lines = append(lines, fmt.Sprintf("%s: %d", legible.Printable(name), counts.count(name)))
 	}
 	return confirmAll(c, "skip versions of", "stream", len(all), lines)
 }
@@ -134,7 +134,7 @@ func concludeSkips(c *command.CLI, o operate.Skip, done []operate.Skipped, stopp
 		}
 		freed = freed || d.Blocked > 0
 		if len(d.Passed) > 0 {
-			fmt.Fprintf(c.Err, "%s: skipped, too, and without an effect: %s\n", legible.Printable(d.Name()), passed(d))
+			fmt.Fprintf(c.Err, "%s: skipped, too, and without an effect: %s\n", legible.Printable(d.Name()), skippedRows(d))
 		}
 	}
 	switch {
@@ -174,7 +174,7 @@ func writeStream(w io.Writer, d operate.StreamDetail) error {
 		{"source", d.Source},
 		{"stream", d.Name()},
 		{"last version", fmt.Sprint(d.Last)},
-		{"missing", missing(d)},
+		{"missing", missingVersions(d)},
 		{"wait for it", waitsFor(d)},
 	} {
 		if field.value != "" {
@@ -187,8 +187,8 @@ func writeStream(w io.Writer, d operate.StreamDetail) error {
 // mostMissing is the maximum number of printed ranges of missing versions.
 const mostMissing = 5
 
-// missing returns the ranges of missing versions as text.
-func missing(d operate.StreamDetail) string {
+// missingVersions returns the ranges of missing versions as text.
+func missingVersions(d operate.StreamDetail) string {
 	var ranges []string
 	for _, m := range d.Missing {
 		switch {
@@ -203,8 +203,8 @@ func missing(d operate.StreamDetail) string {
 	return strings.Join(ranges, ", ")
 }
 
-// The function passed returns the numbers of the skipped rows as text.
-func passed(d operate.Skipped) string {
+// skippedRows returns the numbers of the skipped rows as text.
+func skippedRows(d operate.Skipped) string {
 	var numbers []string
 	for _, n := range d.Passed {
 		numbers = append(numbers, fmt.Sprint(n))

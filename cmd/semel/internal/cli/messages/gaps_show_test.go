@@ -14,7 +14,7 @@ import (
 func TestAStreamIsNamedAsItIsPrinted(t *testing.T) {
 	t.Run("B9_K6_with_escapes_where_it_holds_what_a_terminal_would_obey", func(t *testing.T) {
 		for _, name := range []string{"a\x1b[2J", "two\nlines", `C:\new "one"`, "\u202eabc", " blank "} {
-			boxes := []operate.Box{{Store: "shop", Streams: oneNamed(name)}}
+			boxes := []operate.Box{{Store: "shop", Streams: singleStreamStore(name)}}
 			for _, typed := range []string{name, legible.Printable(name)} {
 				if one, err := oneStream(t.Context(), boxes, operate.StreamFilter{Stream: typed}); err != nil || one.stream.Name != name {
 					t.Errorf("%q typed as %s is %+v, %v", name, typed, one.stream, err)
@@ -22,7 +22,7 @@ func TestAStreamIsNamedAsItIsPrinted(t *testing.T) {
 			}
 		}
 		for _, typed := range []string{`a\`, `a\q`, "base64:a?"} {
-			if _, err := oneStream(t.Context(), []operate.Box{{Store: "shop", Streams: oneNamed("a")}}, operate.StreamFilter{Stream: typed}); err == nil {
+			if _, err := oneStream(t.Context(), []operate.Box{{Store: "shop", Streams: singleStreamStore("a")}}, operate.StreamFilter{Stream: typed}); err == nil {
 				t.Errorf("%s names a stream", typed)
 			}
 		}
@@ -31,8 +31,8 @@ func TestAStreamIsNamedAsItIsPrinted(t *testing.T) {
 
 func TestAStreamWithManyRowsIsReadAsFarAsItIsShown(t *testing.T) {
 	t.Run("B9_K6_it_is_asked_for_no_more", func(t *testing.T) {
-		store, asked := memstore.New(), &asked{}
-		takes(t, store, line(`"a"`, "4"), line(`"a"`, "3"), line(`"b"`, "2"))
+		store, asked := memstore.New(), &filterRecorder{}
+		process(t, store, line(`"a"`, "4"), line(`"a"`, "3"), line(`"b"`, "2"))
 		asked.Store = store
 		boxes := []operate.Box{{Store: "shop", Inbox: asked, Streams: store}}
 		detail, err := boxes[0].Stream(t.Context(), admin.StoredStream{Consumer: "history", Name: "a", First: 3, Blocked: 2}, 1)
@@ -47,13 +47,13 @@ func TestAStreamWithManyRowsIsReadAsFarAsItIsShown(t *testing.T) {
 	})
 }
 
-// The type asked records the filters of all calls of Rows.
-type asked struct {
+// filterRecorder records the filters of all calls of Rows.
+type filterRecorder struct {
 	*memstore.Store
 	filters []store.RowFilter
 }
 
-func (a *asked) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
+func (a *filterRecorder) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	a.filters = append(a.filters, f)
 	return a.Store.Rows(ctx, f)
 }

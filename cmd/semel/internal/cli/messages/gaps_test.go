@@ -41,9 +41,9 @@ consumers:
     handler: {sql: {params: {v: "body:/version"}, statements: [insert into history values (:v)]}}
 `
 
-// The function takes lets the policy's consumer process the given lines with a store in memory, and returns
+// process lets the policy's consumer process the given lines with a store in memory, and returns
 // the applied versions.
-func takes(t *testing.T, store *memstore.Store, lines ...string) string {
+func process(t *testing.T, store *memstore.Store, lines ...string) string {
 	t.Helper()
 	p, faults := policy.Parse("semel.yaml", []byte(history), os.LookupEnv)
 	if len(faults) > 0 {
@@ -78,15 +78,15 @@ func box(store *memstore.Store) []operate.Box {
 	return []operate.Box{{Store: "shop", Inbox: store, Requeuer: store, Streams: store}}
 }
 
-// printing calls the function work with a CLI whose output is a terminal of 80 columns, and returns the output.
-func printing(work func(c *command.CLI) error) (stdout, stderr string, err error) {
+// runWithCLI calls the function work with a CLI whose output is a terminal of 80 columns, and returns the output.
+func runWithCLI(work func(c *command.CLI) error) (stdout, stderr string, err error) {
 	var out, log bytes.Buffer
 	c := &command.CLI{Streams: command.Streams{Out: terminal.Text(&out), Err: terminal.Text(&log), OutTerminal: true, Width: command.UsualWidth}}
 	err = work(c)
 	return out.String(), log.String(), err
 }
 
-func has(t *testing.T, text string, want ...string) {
+func wantText(t *testing.T, text string, want ...string) {
 	t.Helper()
 	spaces := regexp.MustCompile(` +`)
 	for _, w := range want {
@@ -101,7 +101,7 @@ func has(t *testing.T, text string, want ...string) {
 	}
 }
 
-func skipping(ctx context.Context, store *memstore.Store, o operate.Skip) func(*command.CLI) error {
+func skipWork(ctx context.Context, store *memstore.Store, o operate.Skip) func(*command.CLI) error {
 	return func(c *command.CLI) error {
 		_, err := skip(ctx, c, box(store), o, true)
 		return err
@@ -111,15 +111,15 @@ func skipping(ctx context.Context, store *memstore.Store, o operate.Skip) func(*
 func TestGapsOfAStoreInMemory(t *testing.T) {
 	t.Run("B9_K6_ls_lists_the_streams_in_which_messages_wait", func(t *testing.T) {
 		store, long := memstore.New(), strings.Repeat("very long ", 30)
-		takes(t, store, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "5"), line(`"`+long+`"`, "2"), line(`"b"`, "1"))
+		process(t, store, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "5"), line(`"`+long+`"`, "2"), line(`"b"`, "1"))
 		list := func(c *command.CLI) error {
 			return listGaps(t.Context(), c, box(store), operate.StreamFilter{}, &command.Listing{})
 		}
-		out, log, err := printing(list)
-		if has(t, out, "CONSUMER", "BLOCKED FROM", "history a 1 4 2 0s", "very long"); err != nil || log != "2 streams\n" || strings.Contains(out, "SOURCE") || strings.Contains(out, " b ") {
+		out, log, err := runWithCLI(list)
+		if wantText(t, out, "CONSUMER", "BLOCKED FROM", "history a 1 4 2 0s", "very long"); err != nil || log != "2 streams\n" || strings.Contains(out, "SOURCE") || strings.Contains(out, " b ") {
 			t.Errorf("%v, %q:\n%s", err, log, out)
 		}
-		out, _, _ = printing(func(c *command.CLI) error { c.JSON = true; return list(c) })
+		out, _, _ = runWithCLI(func(c *command.CLI) error { c.JSON = true; return list(c) })
 		var document struct {
 			Streams []struct {
 				Stream               string
@@ -135,7 +135,7 @@ func TestGapsOfAStoreInMemory(t *testing.T) {
 			document.Streams[0].Oldest.IsZero() || document.Streams[1].Last != 0 {
 			t.Errorf("%v, %+v", err, document)
 		}
-		out, log, _ = printing(func(c *command.CLI) error {
+		out, log, _ = runWithCLI(func(c *command.CLI) error {
 			return listGaps(t.Context(), c, box(store), operate.StreamFilter{}, &command.Listing{Limit: 1})
 		})
 		if strings.Count(out, "\n") != 2 || log != "1 of 2 streams; --limit 0 shows all\n" {
@@ -144,23 +144,23 @@ func TestGapsOfAStoreInMemory(t *testing.T) {
 	})
 	t.Run("B9_K6_show_names_what_is_missing_and_the_rows_that_wait", func(t *testing.T) {
 		store := memstore.New()
-		takes(t, store, line(`"a"`, "1"), line(`"a"`, "5"), line(`"a"`, "4"), line(`"b"`, "3"))
-		out, log, err := printing(func(c *command.CLI) error {
+		process(t, store, line(`"a"`, "1"), line(`"a"`, "5"), line(`"a"`, "4"), line(`"b"`, "3"))
+		out, log, err := runWithCLI(func(c *command.CLI) error {
 			return showGap(t.Context(), c, box(store), operate.StreamFilter{Stream: "a"}, &command.Listing{})
 		})
-		if has(t, out, "last version 1\n", "missing 2 to 3\n", "wait for it 2 rows, the first from version 4, since 20", "blocked gap"); err != nil || !strings.HasPrefix(log, "show the first of them: semel messages show ") {
+		if wantText(t, out, "last version 1\n", "missing 2 to 3\n", "wait for it 2 rows, the first from version 4, since 20", "blocked gap"); err != nil || !strings.HasPrefix(log, "show the first of them: semel messages show ") {
 			t.Errorf("%v, %q", err, log)
 		}
 		if strings.Index(out, "  4  ") > strings.Index(out, "  5  ") {
 			t.Errorf("not by version:\n%s", out)
 		}
-		out, log, err = printing(func(c *command.CLI) error {
+		out, log, err = runWithCLI(func(c *command.CLI) error {
 			return showGap(t.Context(), c, box(store), operate.StreamFilter{Stream: "a"}, &command.Listing{Limit: 1})
 		})
-		if has(t, out, "missing 2 to 3\n", " 4 blocked"); err != nil || strings.Contains(out, "  5  ") || !strings.HasPrefix(log, "the first 1, by version; --limit 0 shows all\n") {
+		if wantText(t, out, "missing 2 to 3\n", " 4 blocked"); err != nil || strings.Contains(out, "  5  ") || !strings.HasPrefix(log, "the first 1, by version; --limit 0 shows all\n") {
 			t.Errorf("%v, %q\n%s", err, log, out)
 		}
-		_, _, err = printing(func(c *command.CLI) error {
+		_, _, err = runWithCLI(func(c *command.CLI) error {
 			return showGap(t.Context(), c, box(store), operate.StreamFilter{Stream: "c"}, &command.Listing{})
 		})
 		if err == nil || !strings.Contains(err.Error(), `no stream "c" is known`) {
@@ -173,50 +173,50 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 	act := operate.Skip{Filter: operate.StreamFilter{Stream: "a"}, Who: "ann", Why: "never sent"}
 	t.Run("B9_K6_to_the_version_before_the_first_that_waits", func(t *testing.T) {
 		st := memstore.New()
-		takes(t, st, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "5"))
+		process(t, st, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "5"))
 		dry := act
 		dry.DryRun = true
-		out, log, err := printing(skipping(t.Context(), st, dry))
-		if has(t, out, "history a: 1 to 3: would be done\n"); err != nil || !strings.Contains(log, "would be due") {
+		out, log, err := runWithCLI(skipWork(t.Context(), st, dry))
+		if wantText(t, out, "history a: 1 to 3: would be done\n"); err != nil || !strings.Contains(log, "would be due") {
 			t.Errorf("%v, %q", err, log)
 		}
-		out, log, err = printing(skipping(t.Context(), st, act))
-		if has(t, out, "history a: 1 to 3: done\n"); err != nil || !strings.Contains(log, "are due now;\na running consumer will process them") {
+		out, log, err = runWithCLI(skipWork(t.Context(), st, act))
+		if wantText(t, out, "history a: 1 to 3: done\n"); err != nil || !strings.Contains(log, "are due now;\na running consumer will process them") {
 			t.Errorf("%v, %q", err, log)
 		}
-		if got := takes(t, st); got != line(`"a"`, "4")+line(`"a"`, "5") {
+		if got := process(t, st); got != line(`"a"`, "4")+line(`"a"`, "5") {
 			t.Errorf("%q took effect", got)
 		}
 		acts, err := st.Acts(t.Context(), 0, 0)
 		if err != nil || len(acts) != 1 || acts[0].Who != "ann" || acts[0].Why != "consumer history, stream a, version 1 to 3: never sent" || acts[0].Verb != "skip" {
 			t.Errorf("%v, %+v", err, acts)
 		}
-		out, _, err = printing(skipping(t.Context(), st, act))
-		if has(t, out, "refused: nothing waits in it; it is at version 5"); command.Report(&bytes.Buffer{}, err) != command.ExitFailed {
+		out, _, err = runWithCLI(skipWork(t.Context(), st, act))
+		if wantText(t, out, "refused: nothing waits in it; it is at version 5"); command.Report(&bytes.Buffer{}, err) != command.ExitFailed {
 			t.Error(err)
 		}
 	})
 	t.Run("B9_K6_to_a_version_that_is_named_forward_only", func(t *testing.T) {
 		st := memstore.New()
-		takes(t, st, line(`"a"`, "1"), line(`"a"`, "2"), line(`"a"`, "5"), line(`"a"`, "7"))
+		process(t, st, line(`"a"`, "1"), line(`"a"`, "2"), line(`"a"`, "5"), line(`"a"`, "7"))
 		to := act
 		to.To = 2
-		out, _, err := printing(skipping(t.Context(), st, to))
-		if has(t, out, "refused: it is at version 2 already"); err == nil {
+		out, _, err := runWithCLI(skipWork(t.Context(), st, to))
+		if wantText(t, out, "refused: it is at version 2 already"); err == nil {
 			t.Error("no error")
 		}
 		to.To = 6
-		_, log, err := printing(skipping(t.Context(), st, to))
+		_, log, err := runWithCLI(skipWork(t.Context(), st, to))
 		if err != nil || !strings.Contains(log, "a: skipped, too, and without an effect: row 1") {
 			t.Errorf("%v, %q", err, log)
 		}
-		if got := takes(t, st); got != line(`"a"`, "7") {
+		if got := process(t, st); got != line(`"a"`, "7") {
 			t.Errorf("%q took effect", got)
 		}
 	})
 	t.Run("B9_K6_no_version_that_is_dead_lettered_either", func(t *testing.T) {
 		st := memstore.New()
-		takes(t, st, line(`"a"`, "1"), line(`"a"`, "3"))
+		process(t, st, line(`"a"`, "1"), line(`"a"`, "3"))
 		scope, err := st.Scope(t.Context(), "history", "", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -227,37 +227,37 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: &semel.Message{}}}})
-		out, _, err := printing(skipping(t.Context(), st, act))
+		out, _, err := runWithCLI(skipWork(t.Context(), st, act))
 		if err == nil || !strings.Contains(out, "refused: version 2 is not missing: row 2 has it, which is dead") {
 			t.Errorf("%v, %s", err, out)
 		}
 	})
 	t.Run("B9_K6_no_version_that_is_there_unless_it_is_named", func(t *testing.T) {
 		st := memstore.New()
-		takes(t, st, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "7"))
-		if _, _, err := printing(skipping(t.Context(), st, act)); err != nil {
+		process(t, st, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "7"))
+		if _, _, err := runWithCLI(skipWork(t.Context(), st, act)); err != nil {
 			t.Fatal(err)
 		}
-		out, _, err := printing(skipping(t.Context(), st, act)) // no consumer has processed version 4 yet
+		out, _, err := runWithCLI(skipWork(t.Context(), st, act)) // no consumer has processed version 4 yet
 		if err == nil || !strings.Contains(out, "refused: version 4 is not missing: row 1 has it, which is waiting") {
 			t.Errorf("%v, %s", err, out)
 		}
-		out, _, _ = printing(func(c *command.CLI) error {
+		out, _, _ = runWithCLI(func(c *command.CLI) error {
 			return showGap(t.Context(), c, box(st), operate.StreamFilter{Stream: "a"}, &command.Listing{})
 		})
-		has(t, out, "missing 5 to 6\n")
-		if got := takes(t, st); got != line(`"a"`, "4") {
+		wantText(t, out, "missing 5 to 6\n")
+		if got := process(t, st); got != line(`"a"`, "4") {
 			t.Errorf("%q took effect", got)
 		}
 	})
 	t.Run("B9_K6_what_has_moved_meanwhile_is_refused", func(t *testing.T) {
 		st := memstore.New()
-		takes(t, st, line(`"a"`, "1"), line(`"a"`, "4"))
+		process(t, st, line(`"a"`, "1"), line(`"a"`, "4"))
 		seen, err := st.Streams(t.Context(), admin.StreamFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		takes(t, st, line(`"a"`, "2"))
+		process(t, st, line(`"a"`, "2"))
 		for d := range box(st)[0].Skip(t.Context(), act, seen) {
 			if d.Result != operate.Refused || d.Error != "its version has changed meanwhile; run semel gaps ls and try again" {
 				t.Errorf("%+v", d)
@@ -266,10 +266,10 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 	})
 	t.Run("K6_all_that_match_and_no_others", func(t *testing.T) {
 		st := memstore.New()
-		takes(t, st, line(`"a"`, "2"), line(`"b"`, "1"), line(`"c"`, "3"), `{"order":"d","version":2,"from":"x"}`)
+		process(t, st, line(`"a"`, "2"), line(`"b"`, "1"), line(`"c"`, "3"), `{"order":"d","version":2,"from":"x"}`)
 		source := ""
 		all := operate.Skip{Filter: operate.StreamFilter{Source: &source}, Who: "ann", Why: "cut"}
-		out, _, err := printing(func(c *command.CLI) error { c.JSON = true; return skipping(t.Context(), st, all)(c) })
+		out, _, err := runWithCLI(func(c *command.CLI) error { c.JSON = true; return skipWork(t.Context(), st, all)(c) })
 		var document struct {
 			Results []struct{ Stream, Result string }
 			Failed  int
@@ -277,7 +277,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 		if wrong := json.Unmarshal([]byte(out), &document); err != nil || wrong != nil || len(document.Results) != 2 || document.Failed != 0 || document.Results[1].Stream != "c" {
 			t.Errorf("%v, %v, %+v", err, wrong, document)
 		}
-		if got := takes(t, st); !strings.Contains(got, line(`"a"`, "2")) || !strings.Contains(got, line(`"c"`, "3")) || strings.Contains(got, `"d"`) {
+		if got := process(t, st); !strings.Contains(got, line(`"a"`, "2")) || !strings.Contains(got, line(`"c"`, "3")) || strings.Contains(got, `"d"`) {
 			t.Errorf("%q took effect", got)
 		}
 	})
@@ -286,15 +286,15 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 func TestStreamsOfOneNameAreToldApart(t *testing.T) {
 	t.Run("B9_a_name_that_two_sources_have_needs_its_source", func(t *testing.T) {
 		store := memstore.New()
-		takes(t, store, `{"order":"a","version":2,"from":"x"}`, `{"order":"a","version":3,"from":"y"}`)
+		process(t, store, `{"order":"a","version":2,"from":"x"}`, `{"order":"a","version":3,"from":"y"}`)
 		o := operate.Skip{Filter: operate.StreamFilter{Stream: "a"}, Who: "ann", Why: "lost"}
-		_, _, err := printing(skipping(t.Context(), store, o))
+		_, _, err := runWithCLI(skipWork(t.Context(), store, o))
 		if command.Report(&bytes.Buffer{}, err) != command.ExitUsage || !strings.Contains(err.Error(), `2 streams have the name "a"`) || !strings.Contains(err.Error(), `--source "y"`) {
 			t.Error(err)
 		}
 		source := "y"
 		o.Filter.Source = &source
-		if out, _, err := printing(skipping(t.Context(), store, o)); err != nil || !strings.Contains(out, "a: 0 to 2: done") {
+		if out, _, err := runWithCLI(skipWork(t.Context(), store, o)); err != nil || !strings.Contains(out, "a: 0 to 2: done") {
 			t.Errorf("%v, %s", err, out)
 		}
 	})
@@ -303,11 +303,11 @@ func TestStreamsOfOneNameAreToldApart(t *testing.T) {
 func TestAStreamWhoseNameIsNoText(t *testing.T) {
 	t.Run("B9_K6_is_shown_and_named_in_base64", func(t *testing.T) {
 		name := "a\xff\x00"
-		boxes := []operate.Box{{Store: "shop", Streams: oneNamed(name)}}
-		out, _, err := printing(func(c *command.CLI) error {
+		boxes := []operate.Box{{Store: "shop", Streams: singleStreamStore(name)}}
+		out, _, err := runWithCLI(func(c *command.CLI) error {
 			return listGaps(t.Context(), c, boxes, operate.StreamFilter{}, &command.Listing{})
 		})
-		if has(t, out, "base64:Yf8A 1 3 2 "); err != nil {
+		if wantText(t, out, "base64:Yf8A 1 3 2 "); err != nil {
 			t.Error(err)
 		}
 		one, err := oneStream(t.Context(), boxes, operate.StreamFilter{Stream: "base64:Yf8A"})
@@ -317,22 +317,24 @@ func TestAStreamWhoseNameIsNoText(t *testing.T) {
 	})
 }
 
-// oneNamed is a store with a single stream, which has this name.
-type oneNamed string
+// singleStreamStore is a store with a single stream, which has this name.
+type singleStreamStore string
 
-func (name oneNamed) Streams(_ context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {
+func (name singleStreamStore) Streams(_ context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {
 	if f.Stream != "" && f.Stream != string(name) {
 		return nil, nil
 	}
 	return []admin.StoredStream{{Consumer: "history", Name: string(name), Last: 1, First: 3, Blocked: 2, Row: 1, Oldest: time.Unix(0, 0)}}, nil
 }
 
-func (oneNamed) SkipTo(context.Context, admin.StoredStream, int64, store.Act) error { return nil }
+func (singleStreamStore) SkipTo(context.Context, admin.StoredStream, int64, store.Act) error {
+	return nil
+}
 
 func TestAStoreWithoutStreamsSaysSo(t *testing.T) {
 	t.Run("K6_gaps_need_a_store_that_keeps_streams", func(t *testing.T) {
 		boxes := []operate.Box{{Store: "shop", Inbox: memstore.New()}}
-		_, _, err := printing(func(c *command.CLI) error {
+		_, _, err := runWithCLI(func(c *command.CLI) error {
 			return listGaps(t.Context(), c, boxes, operate.StreamFilter{}, &command.Listing{})
 		})
 		if command.Report(&bytes.Buffer{}, err) != command.ExitFailed || !errors.Is(err, semel.ErrUnsupported) || !strings.HasPrefix(err.Error(), "store shop keeps no streams") {
@@ -351,7 +353,7 @@ func TestAConflictOfVersionsIsShownAsOne(t *testing.T) {
 			if err := writeDetail((&command.CLI{}), &out, d); err != nil {
 				t.Fatal(err)
 			}
-			has(t, out.String(), want)
+			wantText(t, out.String(), want)
 		}
 	})
 }
@@ -359,7 +361,7 @@ func TestAConflictOfVersionsIsShownAsOne(t *testing.T) {
 func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 	t.Run("B9_K6_a_row_that_waits_for_an_earlier_version", func(t *testing.T) {
 		st := memstore.New()
-		takes(t, st, line(`"a"`, "2"))
+		process(t, st, line(`"a"`, "2"))
 		rows, err := st.Rows(t.Context(), store.RowFilter{States: command.WaitingStates()})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
@@ -372,12 +374,12 @@ func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 		if err := writeDetail((&command.CLI{}), &out, detail); err != nil {
 			t.Fatal(err)
 		}
-		has(t, out.String(), "state blocked\n", "stream a\n", "version 2\n", "waits until 20")
+		wantText(t, out.String(), "state blocked\n", "stream a\n", "version 2\n", "waits until 20")
 		out.Reset()
 		if err := output.Table(&out, []operate.View{detail.View}, columnsOf([]operate.View{detail.View}, false, false), command.UsualWidth); err != nil {
 			t.Fatal(err)
 		}
-		has(t, out.String(), "STREAM", "VERSION")
+		wantText(t, out.String(), "STREAM", "VERSION")
 		for r, err := range box(st)[0].Carry(t.Context(), operate.Order{Verb: admin.Retry, Filter: store.RowFilter{Numbers: []int64{1}}, Who: "ann", Why: "now"}) {
 			if err != nil || r.Result != operate.Refused || !strings.Contains(r.Error, `it is blocked by an earlier version of stream "a"`) || !strings.Contains(r.Error, "semel gaps") {
 				t.Errorf("%+v, %v", r, err)

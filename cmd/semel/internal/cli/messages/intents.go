@@ -26,7 +26,7 @@ func ofOneSender(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 		}
 		senders := sendersOf(p)
 		if len(senders) != 1 {
-			return command.UsageError("--consumer is missing: name the sender whose intents are meant%s", listed(senders))
+			return command.UsageError("--consumer is missing: name the sender whose intents are meant%s", parenthesize(senders))
 		}
 		c.Consumer = senders[0]
 		return run(cmd, args)
@@ -34,8 +34,8 @@ func ofOneSender(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// The function listed returns names in parentheses, or "" if there are no names.
-func listed(names []string) string {
+// parenthesize returns names in parentheses, or "" if there are no names.
+func parenthesize(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}

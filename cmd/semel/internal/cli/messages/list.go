@@ -25,7 +25,7 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List " + of.word + "s",
-		Long:  "List " + of.word + "s. The states are " + strings.Join(f.offered()[:4], ", ") + ",\n" + strings.Join(f.offered()[4:], ", ") + ".",
+		Long:  "List " + of.word + "s. The states are " + strings.Join(f.possibleStates()[:4], ", ") + ",\n" + strings.Join(f.possibleStates()[4:], ", ") + ".",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if topic != "" {
@@ -34,7 +34,7 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 				}
 				return listTopic(cmd.Context(), c, topic, f, l)
 			}
-			return look(c, cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen store.RowFilter) error {
+			return openAndShow(c, cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen store.RowFilter) error {
 				return list(ctx, c, a, chosen, f.group, l, of)
 			})
 		},
@@ -46,12 +46,12 @@ func listCommand(c *command.CLI, of subject) *cobra.Command {
 	return f.add(c, cmd, of.standard("")...)
 }
 
-// The method look opens the chosen stores and calls the function show.
-func look(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
+// openAndShow opens the chosen stores and calls the function show.
+func openAndShow(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing, show func(context.Context, *assembly.Assembly, store.RowFilter) error) error {
 	if err := l.Check(c, cmd); err != nil {
 		return err
 	}
-	chosen, err := f.rows(c, time.Now)
+	chosen, err := f.rowFilter(c, time.Now)
 	if err != nil {
 		return err
 	}

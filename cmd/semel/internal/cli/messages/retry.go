@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// retrying has the flags of the commands retry and send.
-type retrying struct {
+// retryFlags has the flags of the commands retry and send.
+type retryFlags struct {
 	filter
-	verb                    admin.Verb
-	all, dryRun, here, wait bool
+	verb                         admin.Verb
+	all, dryRun, inProcess, wait bool
 	// With the field force, dead letters of a topic are retried even if they may have been applied before.
 	force bool
 	rate  float64
@@ -32,7 +32,7 @@ type retrying struct {
 }
 
 func retryCommand(c *command.CLI, of subject) *cobra.Command {
-	r := &retrying{verb: admin.Retry}
+	r := &retryFlags{verb: admin.Retry}
 	if of.intents {
 		r.verb = admin.Send
 	}
@@ -54,14 +54,14 @@ gets one more attempt.`
 	flags := cmd.Flags()
 	flags.BoolVar(&r.all, "all", false, "all that the filters choose")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "only predict the results")
-	flags.BoolVar(&r.here, "run", false, "process them here, and print the results")
+	flags.BoolVar(&r.inProcess, "run", false, "process them here, and print the results")
 	flags.BoolVar(&r.wait, "wait", false, "wait for a running consumer, and print the results")
 	flags.Float64Var(&r.rate, "rate", 0, "retry at most so many a second, with --wait or --run")
 	if !of.intents {
 		topicFlag(cmd, &r.topic)
 		flags.BoolVar(&r.force, "force", false, "with --topic, also those of unknown outcome")
 	}
-	command.YesFlag(cmd, &r.yes)
+	command.YesFlag(cmd, &r.skipConfirmation)
 	command.RecordFlags(cmd, &r.who, &r.why)
 	r.add(c, cmd, of.standard(r.verb)...)
 	if of.intents {
@@ -70,9 +70,9 @@ gets one more attempt.`
 	return cmd
 }
 
-func (r *retrying) run(c *command.CLI, cmd *cobra.Command, args []string) error {
+func (r *retryFlags) run(c *command.CLI, cmd *cobra.Command, args []string) error {
 	switch {
-	case r.here && r.wait:
+	case r.inProcess && r.wait:
 		return command.UsageError("give --wait or --run, not both: --wait waits for a running consumer, --run processes the messages here")
 	case r.rate < 0:
 		return command.UsageError("--rate %v: give how many messages a second, or 0 for no limit", r.rate)
@@ -93,15 +93,15 @@ func (r *retrying) run(c *command.CLI, cmd *cobra.Command, args []string) error 
 	switch {
 	case r.topic != "":
 		return retryTopic(cmd.Context(), c, r)
-	case r.here || r.wait || r.rate > 0 || r.dryRun:
+	case r.inProcess || r.wait || r.rate > 0 || r.dryRun:
 		return retryRows(cmd.Context(), c, r, chosen)
 	}
 	chosen.DueLater = r.all // a row that is due already needs no retry
-	return carry(cmd.Context(), c, operate.Order{Verb: r.verb, Filter: chosen, Group: r.group, Who: r.who, Why: r.why}, &r.filter)
+	return execute(cmd.Context(), c, operate.Order{Verb: r.verb, Filter: chosen, Group: r.group, Who: r.who, Why: r.why}, &r.filter)
 }
 
 // retryRows retries rows of one store.
-func retryRows(ctx context.Context, c *command.CLI, r *retrying, chosen store.RowFilter) error {
+func retryRows(ctx context.Context, c *command.CLI, r *retryFlags, chosen store.RowFilter) error {
 	a, err := c.OpenBox(ctx, r.store)
 	if err != nil {
 		return err
@@ -110,16 +110,16 @@ func retryRows(ctx context.Context, c *command.CLI, r *retrying, chosen store.Ro
 	if chosen.Consumer, err = c.ActiveName(ctx, a, chosen.Consumer); err != nil {
 		return err
 	}
-	if r.here && len(a.Policy().Consumers) == 0 {
+	if r.inProcess && len(a.Policy().Consumers) == 0 {
 		return command.UsageError("--run needs the policy of the consumer, which has its handler: --config FILE")
 	}
-	return (&retry{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), retrying: r, chosen: chosen}).do(ctx)
+	return (&retry{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), retryFlags: r, chosen: chosen}).retryAll(ctx)
 }
 
 // retry is a retry that waits for the results of the messages.
 type retry struct {
 	*command.CLI
-	*retrying
+	*retryFlags
 	assembly *assembly.Assembly
 	box      operate.Box
 	chosen   store.RowFilter
@@ -129,9 +129,9 @@ type retry struct {
 	plan      *operate.TopicPlan
 }
 
-// The method do predicts the results. If the retry is not a dry run, the method then retries the messages and
+// retryAll predicts the results. If the retry is not a dry run, the method then retries the messages and
 // prints the results.
-func (d *retry) do(ctx context.Context) error {
+func (d *retry) retryAll(ctx context.Context) error {
 	all, err := d.predict(ctx)
 	if err != nil {
 		return command.Failed(err)
@@ -148,20 +148,20 @@ func (d *retry) do(ctx context.Context) error {
 	if err := d.confirm(all); err != nil {
 		return err
 	}
-	all, err = d.carry(ctx, all)
+	all, err = d.executeRetry(ctx, all)
 	return d.conclude(all, err)
 }
 
 // confirm asks for confirmation before the command retries all messages without a filter.
 func (d *retry) confirm(all []operate.Letter) error {
-	if !d.everything || d.yes || d.fromTopic != nil {
+	if !d.unrestricted || d.skipConfirmation || d.fromTopic != nil {
 		return nil
 	}
 	counts := tally{}
 	for _, l := range all {
 		counts.add(l.Consumer, l.Reason)
 	}
-	return confirmAll(d.CLI, "retry", "message", counts.total(), counts.lines())
+	return confirmAll(d.CLI, "retry", "message", counts.total(), counts.formatLines())
 }
 
 func (d *retry) predict(ctx context.Context) (all []operate.Letter, err error) {
@@ -178,9 +178,9 @@ func (d *retry) predict(ctx context.Context) (all []operate.Letter, err error) {
 	return d.box.Preview(ctx, d.verb, numbers, command.RefuseIfUnworked(ctx, d.assembly, d.assembly.Stores[0]))
 }
 
-// carry waits until no other process retries messages of the same consumers. carry then predicts the results
+// executeRetry waits until no other process retries messages of the same consumers. carry then predicts the results
 // again from the current state of the store, and retries.
-func (d *retry) carry(ctx context.Context, before []operate.Letter) (all []operate.Letter, err error) {
+func (d *retry) executeRetry(ctx context.Context, before []operate.Letter) (all []operate.Letter, err error) {
 	s, taken := d.assembly.Stores[0], d.consumers(before)
 	kept, turn, err := operate.TakeTurn(ctx, s, taken, operate.TurnLease, func(consumer string) {
 		d.Remark("another retry of consumer %s is running: this one waits for it", consumer)
@@ -196,10 +196,10 @@ func (d *retry) carry(ctx context.Context, before []operate.Letter) (all []opera
 		all = slices.DeleteFunc(all, func(l operate.Letter) bool { return l.Consumer != "" && !slices.Contains(taken, l.Consumer) })
 	}
 	if !d.JSON {
-		fmt.Fprintln(d.Out, d.Wrapped(predictions(all), further))
+		fmt.Fprintln(d.Out, d.Wrapped(predictions(all), textIndent))
 	}
 	o := operate.Replay{Verb: d.verb, Who: d.who, Why: d.why, Rate: d.rate}
-	if d.here {
+	if d.inProcess {
 		o.Work = d.work
 	} else {
 		if err := printPaused(kept, d.CLI, s, taken); err != nil {
@@ -212,7 +212,7 @@ func (d *retry) carry(ctx context.Context, before []operate.Letter) (all []opera
 	}
 	progress := d.progress(all)
 	defer progress.Close()
-	o.Progress = func(all []operate.Letter) { progress.Set(ended(all)) }
+	o.Progress = func(all []operate.Letter) { progress.Set(countEnded(all)) }
 	if d.fromTopic == nil {
 		return d.box.Replay(kept, all, o)
 	}
@@ -230,14 +230,14 @@ func (d *retry) progress(all []operate.Letter) interface {
 	Set(done int)
 	Close()
 } {
-	if d.ErrTerminal && !d.here {
+	if d.ErrTerminal && !d.inProcess {
 		return running.NewBar(d.Raw.Err, len(all))
 	}
 	return running.NewLines(d.Err, len(all), time.Now)
 }
 
-// The function ended returns the number of messages with a known result.
-func ended(all []operate.Letter) (n int) {
+// countEnded returns the number of messages with a known result.
+func countEnded(all []operate.Letter) (n int) {
 	for _, l := range all {
 		if l.Happened != "" {
 			n++

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// The type retried is the JSON output of the commands retry and send.
-type retried struct {
+// retryOutput is the JSON output of the commands retry and send.
+type retryOutput struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dry_run"`
 	// Prediction is the number of messages by predicted result, and Happened the number by actual result.
@@ -29,7 +29,7 @@ type retried struct {
 
 // conclude prints the predictions, the results and the differences, and returns the error for the exit code.
 func (d *retry) conclude(all []operate.Letter, stopped error) error {
-	done := retried{Verb: d.verb.Recorded(), DryRun: d.dryRun, Prediction: map[operate.Fate]int{}, Results: append([]operate.Letter{}, all...)}
+	done := retryOutput{Verb: d.verb.Recorded(), DryRun: d.dryRun, Prediction: map[operate.Fate]int{}, Results: append([]operate.Letter{}, all...)}
 	for _, l := range all {
 		done.Prediction[l.Prediction]++
 		if l.Happened != "" {
@@ -65,17 +65,17 @@ func (d *retry) conclude(all []operate.Letter, stopped error) error {
 
 // print prints one line for each message that the user named and for each message whose result differs from
 // the prediction. The numbers of messages by result are printed last.
-func (d *retry) print(done retried) {
+func (d *retry) print(done retryOutput) {
 	if len(done.Results) == 0 {
 		return
 	}
 	for _, l := range done.Results {
 		if len(d.chosen.Numbers) > 0 || !l.OK() || l.Changed() {
-			fmt.Fprintln(d.Out, d.Wrapped(retriedLine(d.CLI, l), further))
+			fmt.Fprintln(d.Out, d.Wrapped(retriedLine(d.CLI, l), textIndent))
 		}
 	}
 	if done.DryRun {
-		fmt.Fprintln(d.Out, d.Wrapped(predictions(done.Results), further))
+		fmt.Fprintln(d.Out, d.Wrapped(predictions(done.Results), textIndent))
 	}
 	if done.Happened != nil {
 		fmt.Fprintln(d.Out, "happened: "+countsOf(done.Happened, func(f operate.Fate) string { return string(f) }))
@@ -102,7 +102,7 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 		line += "would be " + string(l.Prediction)
 	}
 	if l.Changed() {
-		line += fmt.Sprintf(" (predicted: %s)", predicted(l.Prediction))
+		line += fmt.Sprintf(" (predicted: %s)", predictionText(l.Prediction))
 	}
 	if l.Why != "" {
 		line += ": " + legible.Printable(l.Why)
@@ -110,9 +110,9 @@ func retriedLine(c *command.CLI, l operate.Letter) string {
 	return line
 }
 
-// The function predicted returns the printed text for a predicted result. Whether a handler will succeed
+// predictionText returns the printed text for a predicted result. Whether a handler will succeed
 // cannot be predicted.
-func predicted(f operate.Fate) string {
+func predictionText(f operate.Fate) string {
 	if f == operate.FateApplied {
 		return "applied if the handler succeeds"
 	}
@@ -126,7 +126,7 @@ func predictions(all []operate.Letter) string {
 	for _, l := range all {
 		counts[l.Prediction]++
 	}
-	return "predicted: " + countsOf(counts, func(f operate.Fate) string { return predicted(f) + refusals(f, all) })
+	return "predicted: " + countsOf(counts, func(f operate.Fate) string { return predictionText(f) + refusals(f, all) })
 }
 
 // countsOf lists the numbers in the order of the results, each with its name.

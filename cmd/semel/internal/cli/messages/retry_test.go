@@ -17,8 +17,8 @@ func TestARetryPredictsAgainWhenItsTurnHasCome(t *testing.T) {
 	t.Run("trap_T47_a_prediction_from_before_its_turn_is_not_used", func(t *testing.T) {
 		var out, log bytes.Buffer
 		c, _, a := commandtest.Bare(t, &out, &log)
-		d := &retry{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), retrying: &retrying{verb: admin.Retry, who: "ann", why: "x"}, chosen: store.RowFilter{Numbers: []int64{7}}}
-		done, err := d.carry(t.Context(), []operate.Letter{{Number: 7, Consumer: "billing", Prediction: operate.FateApplied}})
+		d := &retry{CLI: c, assembly: a, box: command.BoxOf(a.Stores[0]), retryFlags: &retryFlags{verb: admin.Retry, who: "ann", why: "x"}, chosen: store.RowFilter{Numbers: []int64{7}}}
+		done, err := d.executeRetry(t.Context(), []operate.Letter{{Number: 7, Consumer: "billing", Prediction: operate.FateApplied}})
 		if err != nil || len(done) != 1 || done[0].Prediction != operate.FateRefused || done[0].Changed() {
 			t.Errorf("%+v: %v", done, err)
 		}

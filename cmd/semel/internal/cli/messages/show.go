@@ -116,7 +116,7 @@ func (of subject) writeCommands(c *command.CLI, st string, number int64, legal [
 		words := []string{of.word + "s", verb.Recorded(), fmt.Sprint(number)}
 		switch verb {
 		case admin.Resolve:
-			words = append(words, "--outcome", of.done())
+			words = append(words, "--outcome", of.doneOutcome())
 		case admin.Edit:
 			words = append(words, "--payload", "FILE")
 		case admin.Retry, admin.Send:
@@ -211,7 +211,7 @@ func showTopic(ctx context.Context, c *command.CLI, at topicPlace, store string,
 	}
 	defer c.Close(t.assembly)
 	var d operate.TopicDetail
-	err = t.assembly.Letters(ctx, t.of, t.name, func(l kafka.Letter) error {
+	err = t.assembly.Letters(ctx, t.consumer, t.name, func(l kafka.Letter) error {
 		if l.Partition != at.partition || l.Offset != at.offset {
 			return nil
 		}

@@ -18,8 +18,8 @@ const (
 	// groupsShown is the default of --limit for a summary. On a terminal the default is smaller if the screen has
 	// fewer lines.
 	groupsShown = 40
-	// linesBeside is the number of lines of a screen that are not groups: the titles, the count and the prompt.
-	linesBeside = 3
+	// otherLines is the number of lines of a screen that are not groups: the titles, the count and the prompt.
+	otherLines = 3
 )
 
 func summaryCommand(c *command.CLI) *cobra.Command {
@@ -36,9 +36,9 @@ consumer.`,
 			switch by {
 			case "failure":
 				if c.OutTerminal && c.Height > 0 && !cmd.Flags().Changed("limit") {
-					l.Limit = min(l.Limit, max(1, c.Height-linesBeside))
+					l.Limit = min(l.Limit, max(1, c.Height-otherLines))
 				}
-				return look(c, cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen store.RowFilter) error {
+				return openAndShow(c, cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen store.RowFilter) error {
 					return summarize(ctx, c, a, chosen, f.group, l)
 				})
 			case "state":
@@ -98,8 +98,8 @@ func groupColumns(_ []operate.Group, wide bool) []output.Column[operate.Group] {
 	}
 }
 
-// pending has the numbers of unfinished messages of a consumer in a store.
-type pending struct {
+// pendingCounts has the numbers of unfinished messages of a consumer in a store.
+type pendingCounts struct {
 	Store      string  `json:"store"`
 	Consumer   string  `json:"consumer"`
 	Due        int64   `json:"due"`
@@ -141,27 +141,27 @@ func byState(c *command.CLI, cmd *cobra.Command, f *filter, l *command.Listing) 
 	}
 	if c.JSON {
 		return c.WriteJSON(struct {
-			Consumers []pending `json:"consumers"`
+			Consumers []pendingCounts `json:"consumers"`
 		}{all})
 	}
-	span := func(title string, of func(pending) float64) output.Column[pending] {
-		return output.Text(title, func(p pending) string {
+	span := func(title string, of func(pendingCounts) float64) output.Column[pendingCounts] {
+		return output.Text(title, func(p pendingCounts) string {
 			return time.Duration(of(p) * float64(time.Second)).Round(time.Second).String()
 		})
 	}
 	return command.PrintTable(c, l, all, output.Fixed(
-		output.Text("STORE", func(p pending) string { return p.Store }).IfVaried(),
-		output.Flexible("CONSUMER", func(p pending) string { return p.Consumer }),
-		output.Number("DUE NOW", func(p pending) int64 { return p.Due }), output.Number("RUNNING", func(p pending) int64 { return p.InProgress }),
-		output.Number("DUE LATER", func(p pending) int64 { return p.Later }),
-		output.Number("BLOCKED", func(p pending) int64 { return p.Blocked }).If(slices.ContainsFunc(all, func(p pending) bool { return p.Blocked > 0 })),
-		span("NEXT IN", func(p pending) float64 { return p.Next }), span("OLDEST", func(p pending) float64 { return p.Oldest }),
+		output.Text("STORE", func(p pendingCounts) string { return p.Store }).IfVaried(),
+		output.Flexible("CONSUMER", func(p pendingCounts) string { return p.Consumer }),
+		output.Number("DUE NOW", func(p pendingCounts) int64 { return p.Due }), output.Number("RUNNING", func(p pendingCounts) int64 { return p.InProgress }),
+		output.Number("DUE LATER", func(p pendingCounts) int64 { return p.Later }),
+		output.Number("BLOCKED", func(p pendingCounts) int64 { return p.Blocked }).If(slices.ContainsFunc(all, func(p pendingCounts) bool { return p.Blocked > 0 })),
+		span("NEXT IN", func(p pendingCounts) float64 { return p.Next }), span("OLDEST", func(p pendingCounts) float64 { return p.Oldest }),
 	))
 }
 
 // pendingOf counts the unfinished messages of the consumer in --consumer, or of all consumers of the policy.
-func pendingOf(ctx context.Context, c *command.CLI, a *assembly.Assembly) ([]pending, error) {
-	all := []pending{}
+func pendingOf(ctx context.Context, c *command.CLI, a *assembly.Assembly) ([]pendingCounts, error) {
+	all := []pendingCounts{}
 	for _, s := range a.Stores {
 		for _, name := range consumersOf(c, a, s.Name()) {
 			name, err := s.KeptAs(ctx, name)
@@ -172,7 +172,7 @@ func pendingOf(ctx context.Context, c *command.CLI, a *assembly.Assembly) ([]pen
 			if err != nil {
 				return nil, command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 			}
-			all = append(all, pending{Store: s.Name(), Consumer: name, Due: p.Due, InProgress: p.InProgress, Later: p.Later, Blocked: p.Blocked, Next: p.Next.Seconds(), Oldest: p.Oldest.Seconds()})
+			all = append(all, pendingCounts{Store: s.Name(), Consumer: name, Due: p.Due, InProgress: p.InProgress, Later: p.Later, Blocked: p.Blocked, Next: p.Next.Seconds(), Oldest: p.Oldest.Seconds()})
 		}
 	}
 	return all, nil

@@ -23,11 +23,11 @@ import (
 type topicOf struct {
 	*command.CLI
 	name     string
-	of       *policy.Consumer
+	consumer *policy.Consumer
 	assembly *assembly.Assembly
 	joiner   operate.Joiner
-	// The field told means that the user has seen a remark about dead letters of other consumers in the topic.
-	told bool
+	// remarkShown means that the user has seen a remark about dead letters of other consumers in the topic.
+	remarkShown bool
 }
 
 // topicFlag adds the flag --topic, which names a dead-letter topic.
@@ -47,25 +47,25 @@ func openTopic(ctx context.Context, c *command.CLI, name, store string) (*topicO
 	if err != nil {
 		return nil, err
 	}
-	t := &topicOf{CLI: c, name: name, of: p.Consumer(c.Consumer)}
+	t := &topicOf{CLI: c, name: name, consumer: p.Consumer(c.Consumer)}
 	switch {
-	case t.of == nil:
+	case t.consumer == nil:
 		return nil, command.UsageError("no consumer %q in %s", c.Consumer, c.Config)
-	case store != "" && store != t.of.Store:
-		return nil, command.UsageError("--store %s: consumer %s has store %s", store, t.of.Name, t.of.Store)
+	case store != "" && store != t.consumer.Store:
+		return nil, command.UsageError("--store %s: consumer %s has store %s", store, t.consumer.Name, t.consumer.Store)
 	}
-	if err := command.HasMarkers(p, t.of); err != nil {
+	if err := command.HasMarkers(p, t.consumer); err != nil {
 		return nil, err
 	}
-	if t.assembly, err = c.OpenChecked(ctx, p, t.of.Store); err != nil {
+	if t.assembly, err = c.OpenChecked(ctx, p, t.consumer.Store); err != nil {
 		return nil, err
 	}
-	kept, err := t.assembly.Stores[0].KeptAs(ctx, t.of.Name)
+	kept, err := t.assembly.Stores[0].KeptAs(ctx, t.consumer.Name)
 	if err != nil {
 		c.Close(t.assembly)
 		return nil, command.Failed(err)
 	}
-	t.joiner = operate.Joiner{Box: command.BoxOf(t.assembly.Stores[0]), Consumer: t.of.Name, Kept: kept, Config: t.of.Config()}
+	t.joiner = operate.Joiner{Box: command.BoxOf(t.assembly.Stores[0]), Consumer: t.consumer.Name, Kept: kept, Config: t.consumer.Config()}
 	return t, nil
 }
 
@@ -81,7 +81,7 @@ func (t *topicOf) letters(ctx context.Context, f *filter, now func() time.Time) 
 		before = at
 	}
 	var all []operate.TopicLetter
-	err := t.assembly.Letters(ctx, t.of, t.name, func(l kafka.Letter) error {
+	err := t.assembly.Letters(ctx, t.consumer, t.name, func(l kafka.Letter) error {
 		if f.reason != "" && string(l.Reason) != f.reason || !before.IsZero() && !l.WrittenAt.Before(before) ||
 			f.kind != "" && l.Delivery.Message.Type() != f.kind {
 			return nil
@@ -147,13 +147,13 @@ func topicColumns(all []operate.TopicLetter, wide bool) []output.Column[operate.
 
 // retryTopic retries dead letters of a topic. If a dead letter has a row, the row is retried. With --run,
 // dead letters without a row are delivered to the consumer.
-func retryTopic(ctx context.Context, c *command.CLI, r *retrying) error {
+func retryTopic(ctx context.Context, c *command.CLI, r *retryFlags) error {
 	t, err := openTopic(ctx, c, r.topic, r.store)
 	if err != nil {
 		return err
 	}
 	defer c.Close(t.assembly)
-	return (&retry{CLI: c, assembly: t.assembly, box: t.joiner.Box, retrying: r, fromTopic: t}).do(ctx)
+	return (&retry{CLI: c, assembly: t.assembly, box: t.joiner.Box, retryFlags: r, fromTopic: t}).retryAll(ctx)
 }
 
 // plan reads the topic again and predicts the result for each dead letter.
@@ -164,12 +164,12 @@ func (t *topicOf) plan(ctx context.Context, d *retry) (*operate.TopicPlan, error
 	}
 	mine := slices.DeleteFunc(slices.Clone(all), operate.TopicLetter.OfAnother)
 	if others := len(all) - len(mine); others > 0 && len(mine) == 0 {
-		return nil, fmt.Errorf("topic %s has no dead letters of consumer %s, and %d of others, such as %s", t.name, t.of.Name, others, all[0].Consumer)
-	} else if others > 0 && !t.told {
-		t.told = true
+		return nil, fmt.Errorf("topic %s has no dead letters of consumer %s, and %d of others, such as %s", t.name, t.consumer.Name, others, all[0].Consumer)
+	} else if others > 0 && !t.remarkShown {
+		t.remarkShown = true
 		t.Remark("%s of other consumers and not retried", output.WithVerb(others, "message", "is", "are"))
 	}
-	doubt, err := t.doubt(ctx, d.retrying)
+	doubt, err := t.doubt(ctx, d.retryFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +179,12 @@ func (t *topicOf) plan(ctx context.Context, d *retry) (*operate.TopicPlan, error
 // doubt returns a function that decides about dead letters without a row. The function returns why the
 // message may have been applied before and must not be delivered again, or "" if the message may be
 // delivered.
-func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLetter) string, error) {
-	kept, err := command.KeptSince(ctx, t.assembly.Stores[0], t.of.Name)
+func (t *topicOf) doubt(ctx context.Context, r *retryFlags) (func(operate.TopicLetter) string, error) {
+	kept, err := command.KeptSince(ctx, t.assembly.Stores[0], t.consumer.Name)
 	if err != nil {
 		return nil, err
 	}
-	positions, err := t.assembly.Positions(ctx, t.of)
+	positions, err := t.assembly.Positions(ctx, t.consumer)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (t *topicOf) doubt(ctx context.Context, r *retrying) (func(operate.TopicLet
 		topic, partition, offset := l.Origin()
 		at, known := positions[topic][partition]
 		switch {
-		case !r.here:
+		case !r.inProcess:
 			return "the store does not know it; --run delivers it to the consumer, with the policy's handler"
 		case r.force:
 			return ""
@@ -211,15 +211,15 @@ func (t *topicOf) receive(ctx context.Context, d *retry, p *operate.TopicPlan) e
 	if n == 0 {
 		return nil
 	}
-	act := store.Act{Verb: string(admin.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, output.Counted(n, n, "message"), t.name, d.why)}
+	act := store.Act{Verb: string(admin.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.consumer.Name, output.Counted(n, n, "message"), t.name, d.why)}
 	if err := t.assembly.Stores[0].Record(ctx, act); err != nil {
 		return err
 	}
 	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, src source.Source) error {
-		if why, err := command.PausedWhy(ctx, t.assembly.Stores[0], t.of.Name); why != "" || err != nil {
+		if why, err := command.PausedWhy(ctx, t.assembly.Stores[0], t.consumer.Name); why != "" || err != nil {
 			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel consumers resume resumes it", why))
 		}
-		reader, err := t.assembly.Reader(ctx, t.of.Name, src)
+		reader, err := t.assembly.Reader(ctx, t.consumer.Name, src)
 		if err != nil {
 			return err
 		}

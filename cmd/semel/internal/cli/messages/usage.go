@@ -12,7 +12,7 @@ import (
 // flag that many subcommands have; the help of every other subcommand shows only the flag's name.
 func shareFlags(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if shared(cmd, f.Name) {
+		if isShared(cmd, f.Name) {
 			command.OnlyName(f, "semel messages ls")
 		}
 	})
@@ -21,8 +21,8 @@ func shareFlags(cmd *cobra.Command) {
 	}
 }
 
-// The function shared reports whether a command's help shows only the name of the flag.
-func shared(cmd *cobra.Command, flag string) bool {
+// isShared reports whether a command's help shows only the name of the flag.
+func isShared(cmd *cobra.Command, flag string) bool {
 	switch list := cmd.Flags().Lookup("limit") != nil; {
 	case flag == "config":
 		return true

@@ -22,12 +22,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type reconciling struct {
+type reconcileFlags struct {
 	command.Listing
 	file, format, query, effects string
 	topics                       []string
 	from, to                     string
-	cut                          span
+	interval                     span
 	grace                        time.Duration
 }
 
@@ -36,7 +36,7 @@ type reconciling struct {
 type span struct{ from, to time.Time }
 
 func reconcileCommand(c *command.CLI) *cobra.Command {
-	r := &reconciling{}
+	r := &reconcileFlags{}
 	cmd := &cobra.Command{
 		Use:   "reconcile NAME (--file F | --topic T | --sql QUERY)",
 		Short: "Compare sent messages with applied messages",
@@ -59,7 +59,7 @@ parked messages are counted, but are not findings. Markers under a previous
 identity of the policy count. Topics are read up to their current end, without
 a group. The command changes nothing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(r.Check(c, cmd), r.fits(c)); err != nil {
+			if err := cmp.Or(r.Check(c, cmd), r.checkFlags(c)); err != nil {
 				return err
 			}
 			return runReconcile(cmd.Context(), c, r)
@@ -78,8 +78,8 @@ a group. The command changes nothing.`,
 	return c.WithConfig(c.ForConsumer(cmd))
 }
 
-// The method fits returns a usage error if the flags contradict each other.
-func (r *reconciling) fits(c *command.CLI) (err error) {
+// checkFlags returns a usage error if the flags contradict each other.
+func (r *reconcileFlags) checkFlags(c *command.CLI) (err error) {
 	given := 0
 	for _, is := range []bool{r.file != "", len(r.topics) > 0, r.query != ""} {
 		if is {
@@ -96,14 +96,14 @@ func (r *reconciling) fits(c *command.CLI) (err error) {
 	case len(r.topics) == 0 && r.from+r.to != "":
 		return command.UsageError("--from and --to are of --topic: choose what the file has, or write it into the query")
 	}
-	for flag, at := range map[string]*time.Time{"from": &r.cut.from, "to": &r.cut.to} {
+	for flag, at := range map[string]*time.Time{"from": &r.interval.from, "to": &r.interval.to} {
 		if text := map[string]string{"from": r.from, "to": r.to}[flag]; text != "" {
 			if *at, err = command.ParseTime(flag, text, time.Now); err != nil {
 				return err
 			}
 		}
 	}
-	if !r.cut.from.IsZero() && !r.cut.to.IsZero() && !r.cut.from.Before(r.cut.to) {
+	if !r.interval.from.IsZero() && !r.interval.to.IsZero() && !r.interval.from.Before(r.interval.to) {
 		return command.UsageError("--from %s is not earlier than --to %s: nothing lies between", r.from, r.to)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (f *findings) add(one reconcile.Finding) error {
 	return nil
 }
 
-func (f *findings) write(c *command.CLI, r *reconciling) error {
+func (f *findings) write(c *command.CLI, r *reconcileFlags) error {
 	if c.JSON {
 		if err := c.WriteJSON(f); err != nil {
 			return err
@@ -134,10 +134,10 @@ func (f *findings) write(c *command.CLI, r *reconciling) error {
 	if f.Found() == 0 {
 		return nil
 	}
-	return command.Found(fmt.Errorf("reconcile: %s", f.found()))
+	return command.Found(fmt.Errorf("reconcile: %s", f.summarizeKinds()))
 }
 
-func (f *findings) table(c *command.CLI, r *reconciling) error {
+func (f *findings) table(c *command.CLI, r *reconcileFlags) error {
 	if len(f.List) > 0 {
 		type view = reconcile.Finding
 		if err := command.PrintTable(c, &r.Listing, f.List, output.Fixed(
@@ -165,35 +165,35 @@ func (f *findings) table(c *command.CLI, r *reconciling) error {
 // summary returns a sentence with the number of sent identities, the numbers by outcome, and the numbers of
 // other findings.
 func (f *findings) summary() string {
-	parts := some([]tallied{{f.Applied, "applied"}, {f.Waiting, "waiting"}, {f.Aside, "unapplied"}, {f.Late, "sent within the grace"}})
+	parts := nonZeroCounts([]countOf{{f.Applied, "applied"}, {f.Waiting, "waiting"}, {f.Aside, "unapplied"}, {f.Late, "sent within the grace"}})
 	text := fmt.Sprintf("%d identities were sent", f.Sent)
 	if all := append(parts, f.kinds()...); len(all) > 0 {
 		text += ": " + strings.Join(all, ", ")
 	}
-	for _, beside := range some([]tallied{{f.Unusable, "messages have no identity"}, {f.Skipped, "messages are not the consumer's"}, {f.Others, "other ids have effects"}}) {
+	for _, beside := range nonZeroCounts([]countOf{{f.Unusable, "messages have no identity"}, {f.Skipped, "messages are not the consumer's"}, {f.Others, "other ids have effects"}}) {
 		text += "; " + beside
 	}
 	return text
 }
 
 func (f *findings) kinds() []string {
-	return some([]tallied{{f.Missing, string(reconcile.Missing)}, {f.Doubled, string(reconcile.Doubled)}, {f.WithoutEffect, string(reconcile.WithoutEffect)},
+	return nonZeroCounts([]countOf{{f.Missing, string(reconcile.Missing)}, {f.Doubled, string(reconcile.Doubled)}, {f.WithoutEffect, string(reconcile.WithoutEffect)},
 		{f.Unmarked, string(reconcile.Unmarked)}, {f.Unknown, string(reconcile.Unknown)}})
 }
 
-// The method found returns the number of findings of each kind, as text.
-func (f *findings) found() string {
-	return strings.Join(append(f.kinds(), some([]tallied{{f.Unusable, "without an identity"}})...), ", ")
+// summarizeKinds returns the number of findings of each kind, as text.
+func (f *findings) summarizeKinds() string {
+	return strings.Join(append(f.kinds(), nonZeroCounts([]countOf{{f.Unusable, "without an identity"}})...), ", ")
 }
 
-// The type tallied is a number and the name of the counted things.
-type tallied struct {
+// countOf is a number and the name of the counted things.
+type countOf struct {
 	n    int64
 	what string
 }
 
-// The function "some" returns one text for each number that is not 0.
-func some(all []tallied) (texts []string) {
+// nonZeroCounts returns one text for each number that is not 0.
+func nonZeroCounts(all []countOf) (texts []string) {
 	for _, one := range all {
 		if one.n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", one.n, one.what))
@@ -203,7 +203,7 @@ func some(all []tallied) (texts []string) {
 }
 
 // runReconcile compares the sent messages with the consumer's store and prints the findings.
-func runReconcile(ctx context.Context, c *command.CLI, r *reconciling) (err error) {
+func runReconcile(ctx context.Context, c *command.CLI, r *reconcileFlags) (err error) {
 	switch {
 	case r.file != "":
 		return reconcileFile(ctx, c, r)
@@ -242,7 +242,7 @@ func openReconciled(ctx context.Context, c *command.CLI) (*assembly.Assembly, *p
 	return a, of, err
 }
 
-func reconcileFile(ctx context.Context, c *command.CLI, r *reconciling) error {
+func reconcileFile(ctx context.Context, c *command.CLI, r *reconcileFlags) error {
 	g, err := c.OpenSent(ctx, r.file, r.format, command.HasMarkers)
 	if err != nil {
 		return err
@@ -256,7 +256,7 @@ func reconcileFile(ctx context.Context, c *command.CLI, r *reconciling) error {
 
 // reconcileTopics compares messages of topics. Each topic is read up to its current end, or up to a time in
 // the flags.
-func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error {
+func reconcileTopics(ctx context.Context, c *command.CLI, r *reconcileFlags) error {
 	a, of, err := openReconciled(ctx, c)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error 
 		return command.Failed(err)
 	}
 	defer topics.Close()
-	lanes, err := topics.Lanes(ctx, kafka.Bound{Time: r.cut.from}, kafka.Bound{Time: r.cut.to})
+	lanes, err := topics.Lanes(ctx, kafka.Bound{Time: r.interval.from}, kafka.Bound{Time: r.interval.to})
 	if err != nil {
 		return command.Failed(err)
 	}
@@ -288,7 +288,7 @@ func reconcileTopics(ctx context.Context, c *command.CLI, r *reconciling) error 
 const mostLanes = 5
 
 // printLanes prints the offsets that are read from topics.
-func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
+func printLanes(c *command.CLI, r *reconcileFlags, lanes []admin.ReplayLane) {
 	records := int64(0)
 	var parts []string
 	for i, l := range lanes {
@@ -308,7 +308,7 @@ func printLanes(c *command.CLI, r *reconciling, lanes []admin.ReplayLane) {
 
 // compareSource compares the messages of a source with the store. If a message has no identity, the finding
 // about the message has its position in the source.
-func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
+func compareSource(ctx context.Context, c *command.CLI, r *reconcileFlags, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
 	defer func() { err = errors.Join(err, command.Failed(src.Close(context.WithoutCancel(ctx)))) }()
 	return compare(ctx, c, r, s, of, func(to *reconcile.Comparison, told *findings) error {
 		return to.Read(ctx, src, of.Config(), func(d *source.Delivery, _ error) error {
@@ -318,7 +318,7 @@ func compareSource(ctx context.Context, c *command.CLI, r *reconciling, s *assem
 }
 
 // compare reads the sent messages with read, then the effects, and prints the differences.
-func compare(ctx context.Context, c *command.CLI, r *reconciling, s *assembly.Store, of *policy.Consumer, read func(*reconcile.Comparison, *findings) error) (err error) {
+func compare(ctx context.Context, c *command.CLI, r *reconcileFlags, s *assembly.Store, of *policy.Consumer, read func(*reconcile.Comparison, *findings) error) (err error) {
 	name, err := s.KeptAs(ctx, of.Name)
 	if err != nil {
 		return command.Failed(err)

@@ -33,8 +33,8 @@ func replayCommand(c *command.CLI) *cobra.Command {
 		replayPlan(c), replayStart(c), replayStatus(c, admin.ReplayAgain), replayStop(c, admin.ReplayAgain))
 }
 
-// replaying has the flags of the commands about replays and rebuilds.
-type replaying struct {
+// replayOptions has the flags of the commands about replays and rebuilds.
+type replayOptions struct {
 	who, why string
 	// The fields from and to are the bounds as the user typed the bounds.
 	from, to  string
@@ -47,7 +47,7 @@ type replaying struct {
 }
 
 func replayPlan(c *command.CLI) *cobra.Command {
-	r := &replaying{dryRun: true}
+	r := &replayOptions{dryRun: true}
 	cmd := &cobra.Command{
 		Use:   "plan NAME",
 		Short: "Predict the result of a replay",
@@ -62,7 +62,7 @@ prediction assumes that handlers succeed and nothing else happens.`,
 }
 
 func replayStart(c *command.CLI) *cobra.Command {
-	r := &replaying{}
+	r := &replayOptions{}
 	cmd := &cobra.Command{
 		Use:   "start NAME --because TEXT",
 		Short: "Process missing messages of a source again",
@@ -93,7 +93,7 @@ and its progress: continue with --resume after a kill.`,
 
 // checkStart checks the flags that startFlags adds. The parameter list is the command that lists replays;
 // errors mention this command.
-func (r *replaying) checkStart(cmd *cobra.Command, list string) error {
+func (r *replayOptions) checkStart(cmd *cobra.Command, list string) error {
 	if cmd.Flags().Changed("resume") && r.resume < 1 {
 		return command.UsageError("--resume %d is no number of a replay; %s shows them", r.resume, list)
 	}
@@ -101,7 +101,7 @@ func (r *replaying) checkStart(cmd *cobra.Command, list string) error {
 }
 
 // startFlags adds the flags that `replay start` and `rebuild start` share.
-func startFlags(cmd *cobra.Command, r *replaying) {
+func startFlags(cmd *cobra.Command, r *replayOptions) {
 	cmd.Flags().IntVar(&r.perSecond, "rate", 0, "messages a second; 0: unlimited")
 	cmd.Flags().Int64Var(&r.resume, "resume", 0, "continue the stopped one of this number")
 	command.DryRunFlag(cmd, &r.dryRun)
@@ -109,7 +109,7 @@ func startFlags(cmd *cobra.Command, r *replaying) {
 }
 
 // replayFlags adds the argument and the flags that choose the messages to replay.
-func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Command {
+func replayFlags(c *command.CLI, cmd *cobra.Command, r *replayOptions) *cobra.Command {
 	cmd.Flags().StringVar(&r.from, "from", "", "start: a time, 24h (ago), a byte, orders/0=12")
 	cmd.Flags().StringVar(&r.to, "to", "", "end, in the same form (default: the end)")
 	command.RefuseEmpty(cmd, "from", "to")
@@ -117,7 +117,7 @@ func replayFlags(c *command.CLI, cmd *cobra.Command, r *replaying) *cobra.Comman
 }
 
 // check parses the flags and returns a usage error for invalid values.
-func (r *replaying) check(c *command.CLI, now func() time.Time) error {
+func (r *replayOptions) check(c *command.CLI, now func() time.Time) error {
 	if r.perSecond < 0 {
 		return command.UsageError("--rate %d is no rate; give how many messages a second, or 0", r.perSecond)
 	}
@@ -157,9 +157,9 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// The function permitted returns the policy and the consumer in --consumer. If the function refuses returns a
+// permittedConsumer returns the policy and the consumer in --consumer. If the function refuses returns a
 // fault, permitted returns the fault as an error.
-func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
+func permittedConsumer(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {
 		return nil, nil, err
@@ -177,7 +177,7 @@ func permitted(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *s
 // replayable returns the policy and the consumer in --consumer. If the policy does not allow replays of the
 // consumer, replayable returns an error.
 func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
-	p, of, err := permitted(c, (*policy.Policy).MayReplay)
+	p, of, err := permittedConsumer(c, (*policy.Policy).MayReplay)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +188,7 @@ func replayable(c *command.CLI) (*policy.Policy, *policy.Consumer, error) {
 }
 
 // runReplay prints the plan of a replay. Without --dry-run, runReplay also runs the replay.
-func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
+func runReplay(ctx context.Context, c *command.CLI, r *replayOptions) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 		return replayFailed(err)
 	}
 	defer origin.Close()
-	run := &replayRun{CLI: c, wanted: r, of: of, assembly: a, origin: origin, at: time.Now()}
+	run := &replayRun{CLI: c, requested: r, consumer: of, assembly: a, origin: origin, now: time.Now()}
 	if r.resume > 0 {
 		err = run.resume(ctx)
 	} else {
@@ -221,14 +221,14 @@ func runReplay(ctx context.Context, c *command.CLI, r *replaying) error {
 // replayRun is a planned or running replay.
 type replayRun struct {
 	*command.CLI
-	wanted   *replaying
-	of       *policy.Consumer
-	assembly *assembly.Assembly
-	origin   replay.Origin
-	at       time.Time // the time for which ages of messages are computed
-	progress admin.ReplayProgress
-	runner   replay.Runner
-	live     *running.Live // nil if standard error is not a terminal
+	requested *replayOptions
+	consumer  *policy.Consumer
+	assembly  *assembly.Assembly
+	origin    replay.Origin
+	now       time.Time // the time for which ages of messages are computed
+	progress  admin.ReplayProgress
+	runner    replay.Runner
+	live      *running.Live // nil if standard error is not a terminal
 }
 
 // replayFailed returns the error of a replay with an exit code. A fault of the policy gives another exit code
@@ -247,7 +247,7 @@ func replayFailed(err error) error {
 
 // plan determines the range of the replay and predicts the outcomes.
 func (r *replayRun) plan(ctx context.Context) (err error) {
-	if r.progress, err = r.origin.Plan(ctx, r.wanted.bounds[0], r.wanted.bounds[1]); err != nil {
+	if r.progress, err = r.origin.Plan(ctx, r.requested.bounds[0], r.requested.bounds[1]); err != nil {
 		return err
 	}
 	predicted, err := r.predict(ctx)
@@ -255,7 +255,7 @@ func (r *replayRun) plan(ctx context.Context) (err error) {
 		return err
 	}
 	r.progress.Prediction = &predicted
-	if r.wanted.dryRun {
+	if r.requested.dryRun {
 		return r.printPlan()
 	}
 	r.Remark("predicted: %s", replay.Sum(predicted))
@@ -269,35 +269,35 @@ func (r *replayRun) predict(ctx context.Context) (counts admin.ReplayCounts, err
 	}
 	source := replay.NewSource(inner, r.options(r.progress, 0))
 	defer func() { err = errors.Join(err, source.Close(context.WithoutCancel(ctx))) }()
-	teller, err := r.assembly.Replayer(ctx, r.of.Name, nil, semel.Replay{ID: 1, Effects: r.of.Replay.Effects})
+	teller, err := r.assembly.Replayer(ctx, r.consumer.Name, nil, semel.Replay{ID: 1, Effects: r.consumer.Replay.Effects})
 	if err != nil {
 		return counts, err
 	}
-	return replay.Preview(ctx, source, teller, r.of.Config(), r.printReading(source))
+	return replay.Preview(ctx, source, teller, r.consumer.Config(), r.printReading(source))
 }
 
 // options returns the options of a replay source for the given progress.
 func (r *replayRun) options(p admin.ReplayProgress, perSecond int) replay.Options {
-	return replay.Options{Progress: p, Oldest: r.of.Replay.Oldest(r.at), SentAt: replay.SentAt(r.of.Config()), PerSecond: perSecond}
+	return replay.Options{Progress: p, Oldest: r.consumer.Replay.Oldest(r.now), SentAt: replay.SentAt(r.consumer.Config()), PerSecond: perSecond}
 }
 
 // resume continues a replay that was stopped or whose process was killed.
 func (r *replayRun) resume(ctx context.Context) error {
-	kept, err := r.assembly.Stores[0].Replay(ctx, r.wanted.resume)
+	kept, err := r.assembly.Stores[0].Replay(ctx, r.requested.resume)
 	switch {
 	case err != nil:
 		return err
-	case kept.Consumer != r.of.Name:
-		return command.UsageError("replay %d is of consumer %s, not of %s", kept.Number, kept.Consumer, r.of.Name)
+	case kept.Consumer != r.consumer.Name:
+		return command.UsageError("replay %d is of consumer %s, not of %s", kept.Number, kept.Consumer, r.consumer.Name)
 	case kept.Kind != admin.ReplayAgain:
 		return command.UsageError("replay %d is of the kind %s, which is not resumed so", kept.Number, kept.Kind)
-	case kept.Effects != r.of.Replay.Effects:
-		return r.assembly.Policy().Fault("consumers."+r.of.Name+".replay.effects", fmt.Sprintf("replay %d was begun with another value", kept.Number), "write what it was, or start another replay")
+	case kept.Effects != r.consumer.Replay.Effects:
+		return r.assembly.Policy().Fault("consumers."+r.consumer.Name+".replay.effects", fmt.Sprintf("replay %d was begun with another value", kept.Number), "write what it was, or start another replay")
 	case kept.State == admin.ReplayDone:
 		return fmt.Errorf("replay %d: %w", kept.Number, admin.ErrReplayEnded)
 	}
 	r.progress = kept.Progress
-	if r.wanted.dryRun {
+	if r.requested.dryRun {
 		return r.printPlan()
 	}
 	return nil
@@ -318,27 +318,27 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	r.runner.Source = replay.NewSource(inner, r.options(r.progress, r.wanted.perSecond))
-	made, err := r.assembly.Replayer(ctx, r.of.Name, r.runner.Source, semel.Replay{ID: r.runner.Number, Effects: r.of.Replay.Effects})
+	r.runner.Source = replay.NewSource(inner, r.options(r.progress, r.requested.perSecond))
+	made, err := r.assembly.Replayer(ctx, r.consumer.Name, r.runner.Source, semel.Replay{ID: r.runner.Number, Effects: r.consumer.Replay.Effects})
 	if err != nil {
 		return errors.Join(err, r.runner.Abandon(ctx))
 	}
 	closeIt = false // because the consumer closes the source
 	r.watch(made)
-	summary, state, err := r.runner.Run(ctx, r.of.Name, made)
+	summary, state, err := r.runner.Run(ctx, r.consumer.Name, made)
 	if r.live != nil {
 		r.live.Close()
 	}
-	return r.end(summary.Consumers[r.of.Name].Inbox, state, err)
+	return r.end(summary.Consumers[r.consumer.Name].Inbox, state, err)
 }
 
 // begin records a new replay in the store, or takes over a recorded replay.
 func (r *replayRun) begin(ctx context.Context) (err error) {
 	st := r.assembly.Stores[0]
-	r.runner = replay.Runner{Store: st, Token: store.NewToken(), Number: r.wanted.resume, Who: r.wanted.who, Progress: r.progress}
-	act := store.Act{Verb: "replay start", Who: r.wanted.who, Why: r.wanted.why}
-	if r.wanted.resume == 0 {
-		r.runner.Number, err = st.NewReplay(ctx, admin.Replay{Consumer: r.of.Name, Kind: admin.ReplayAgain, Effects: r.of.Replay.Effects, Progress: r.progress}, r.runner.Token, replay.Lease, act)
+	r.runner = replay.Runner{Store: st, Token: store.NewToken(), Number: r.requested.resume, Who: r.requested.who, Progress: r.progress}
+	act := store.Act{Verb: "replay start", Who: r.requested.who, Why: r.requested.why}
+	if r.requested.resume == 0 {
+		r.runner.Number, err = st.NewReplay(ctx, admin.Replay{Consumer: r.consumer.Name, Kind: admin.ReplayAgain, Effects: r.consumer.Replay.Effects, Progress: r.progress}, r.runner.Token, replay.Lease, act)
 		return err
 	}
 	act.Verb = "replay resume"

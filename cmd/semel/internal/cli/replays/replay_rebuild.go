@@ -30,7 +30,7 @@ func rebuildCommand(c *command.CLI) *cobra.Command {
 }
 
 func rebuildStart(c *command.CLI) *cobra.Command {
-	r := &replaying{}
+	r := &replayOptions{}
 	cmd := &cobra.Command{
 		Use:   "start NAME --because TEXT",
 		Short: "Fill a new generation from the whole source",
@@ -64,15 +64,15 @@ continue with --resume.`,
 
 // runRebuild starts or resumes a rebuild. The rebuild runs until a switch activates its generation, or until
 // an operator stops or drops the rebuild. At the end of the rebuild, runRebuild prints the result.
-func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
+func runRebuild(ctx context.Context, c *command.CLI, r *replayOptions) error {
 	if err := r.check(c, time.Now); err != nil {
 		return err
 	}
-	p, of, err := permitted(c, (*policy.Policy).MayRebuild)
+	p, of, err := permittedConsumer(c, (*policy.Policy).MayRebuild)
 	if err != nil {
 		return err
 	}
-	live, log, closeLive, err := watching(c)
+	live, log, closeLive, err := openRebuildLog(c)
 	if err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func runRebuild(ctx context.Context, c *command.CLI, r *replaying) error {
 	return rebuildResult(c, run, is, err)
 }
 
-// watching returns the live line and the log for a rebuild. Without a terminal, live is nil.
-func watching(c *command.CLI) (live *running.Live, log *slog.Logger, end func(), err error) {
+// openRebuildLog returns the live line and the log for a rebuild. Without a terminal, live is nil.
+func openRebuildLog(c *command.CLI) (live *running.Live, log *slog.Logger, end func(), err error) {
 	stderr, end := c.Err, func() {}
 	if c.ErrTerminal {
 		live = running.NewLive(c.Raw.Err)
@@ -131,7 +131,7 @@ func watching(c *command.CLI) (live *running.Live, log *slog.Logger, end func(),
 }
 
 // beginRebuild records a new rebuild in the store, or takes over a recorded rebuild.
-func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of *policy.Consumer, r *replaying) (run *rebuild.Runner, end func(), err error) {
+func beginRebuild(ctx context.Context, c *command.CLI, a *assembly.Assembly, of *policy.Consumer, r *replayOptions) (run *rebuild.Runner, end func(), err error) {
 	st := a.StoreOf(of)
 	run = &rebuild.Runner{Store: st, Token: store.NewToken(), Who: r.who}
 	source := a.Policy().Source(of.From)

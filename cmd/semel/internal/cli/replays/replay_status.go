@@ -185,8 +185,8 @@ type planView struct {
 }
 
 func (r *replayRun) printPlan() error {
-	view := planView{Consumer: r.of.Name, Effects: effectsWord(r.of.Replay.Effects), Range: r.progress.Range, Lanes: r.progress.Lanes, Would: r.progress.Prediction, Resume: r.wanted.resume}
-	if r.wanted.resume > 0 {
+	view := planView{Consumer: r.consumer.Name, Effects: effectsWord(r.consumer.Replay.Effects), Range: r.progress.Range, Lanes: r.progress.Lanes, Would: r.progress.Prediction, Resume: r.requested.resume}
+	if r.requested.resume > 0 {
 		view.So = &r.progress.Counts
 	}
 	if r.JSON {
@@ -196,7 +196,7 @@ func (r *replayRun) printPlan() error {
 		return r.WriteJSON(view)
 	}
 	fmt.Fprintf(r.Out, "consumer %s, effects outside: %s\n", view.Consumer, view.Effects)
-	fmt.Fprintf(r.Out, "range: %s\n", orNothing(view.Range))
+	fmt.Fprintf(r.Out, "range: %s\n", textOrNothing(view.Range))
 	if view.So != nil {
 		fmt.Fprintf(r.Out, "so far: %s\n", replay.Sum(*view.So))
 	}
@@ -206,7 +206,7 @@ func (r *replayRun) printPlan() error {
 	return nil
 }
 
-func orNothing(text string) string {
+func textOrNothing(text string) string {
 	if text == "" {
 		return "nothing"
 	}
@@ -278,7 +278,7 @@ type endView struct {
 // end prints the result of the replay next to the prediction.
 func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err error) error {
 	_, counts := r.runner.Source.Progress()
-	view := endView{Number: r.runner.Number, State: state, Counts: counts, Prediction: r.progress.Prediction, Resumed: r.wanted.resume > 0}
+	view := endView{Number: r.runner.Number, State: state, Counts: counts, Prediction: r.progress.Prediction, Resumed: r.requested.resume > 0}
 	if inbox.Claimed > 0 {
 		view.Inbox = &inbox
 	}
@@ -292,18 +292,18 @@ func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err er
 			fmt.Fprintf(r.Out, "predicted: %s\n", replay.Sum(*f))
 		}
 		if inbox.Claimed > 0 {
-			fmt.Fprintf(r.Out, "of the inbox: %s\n", strings.Join(some([]tallied{{inbox.Claimed, "claimed"}, {inbox.Applied, "applied"}, {inbox.Duplicates, "skipped"}, {inbox.Waiting, "waiting"},
+			fmt.Fprintf(r.Out, "of the inbox: %s\n", strings.Join(nonZeroCounts([]countOf{{inbox.Claimed, "claimed"}, {inbox.Applied, "applied"}, {inbox.Duplicates, "skipped"}, {inbox.Waiting, "waiting"},
 				{inbox.Parked, "parked"}, {inbox.DeadLettered, "dead-lettered"}, {inbox.Discarded, "discarded"}}), ", "))
 		}
 	}
 	if state != admin.ReplayDone {
-		r.Remark("continue it: %s", r.Suggest("replay", "start", r.of.Name, "--resume", fmt.Sprint(view.Number), "--because", "WHY"))
+		r.Remark("continue it: %s", r.Suggest("replay", "start", r.consumer.Name, "--resume", fmt.Sprint(view.Number), "--because", "WHY"))
 	}
 	if stop := r.stoppedBy(state, err); stop != nil {
 		return stop
 	}
 	if aside := counts.Parked + counts.Conflicts + counts.DeadLettered; err == nil && aside > 0 {
-		r.Remark("%d messages were parked; list them: %s", aside, r.Suggest("messages", "ls", "--consumer", r.of.Name))
+		r.Remark("%d messages were parked; list them: %s", aside, r.Suggest("messages", "ls", "--consumer", r.consumer.Name))
 	}
 	return err
 }

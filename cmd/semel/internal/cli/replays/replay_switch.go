@@ -20,15 +20,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// switching has the flags of the commands `rebuild switch` and `rebuild drop`.
-type switching struct {
+// switchFlags has the flags of the commands `rebuild switch` and `rebuild drop`.
+type switchFlags struct {
 	who, why       string
 	catchUp, fence time.Duration
-	allow, dry     bool
+	allow, dryRun  bool
 }
 
 func rebuildSwitch(c *command.CLI) *cobra.Command {
-	w := &switching{}
+	w := &switchFlags{}
 	cmd := &cobra.Command{
 		Use:   "switch NUMBER --because TEXT",
 		Short: "Switch to a rebuilt generation",
@@ -52,7 +52,7 @@ this is unknown; 4 the new generation has parked messages (--allow-parked).`,
 	flags.DurationVar(&w.catchUp, "timeout", 10*time.Minute, "how long to wait for the rebuild")
 	flags.DurationVar(&w.fence, "fence", 30*time.Second, "longest stop of processing")
 	flags.BoolVar(&w.allow, "allow-parked", false, "also with parked or waiting messages")
-	flags.BoolVar(&w.dry, "dry-run", false, "only show the progress of the rebuild")
+	flags.BoolVar(&w.dryRun, "dry-run", false, "only show the progress of the rebuild")
 	command.RecordFlags(cmd, &w.who, &w.why)
 	command.RefuseEmpty(cmd, "consumer")
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
@@ -82,11 +82,11 @@ type rebuiltOf struct {
 		rebuild.Store
 		store.Inbox
 	}
-	far rebuild.Far
+	rebuildReader rebuild.Far
 }
 
 // ofRebuild calls the function do with the rebuild whose number is arg.
-func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do func(context.Context, *command.CLI, *rebuiltOf, *switching) error) error {
+func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switchFlags, do func(context.Context, *command.CLI, *rebuiltOf, *switchFlags) error) error {
 	number, err := replayNumber(arg)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do
 	if w.fence > admin.LongestFence {
 		return command.UsageError("--fence %v: nobody applies anything meanwhile, so it is %v at most", w.fence, admin.LongestFence)
 	}
-	if err := command.CheckRecord(&w.who, w.why, w.dry); err != nil {
+	if err := command.CheckRecord(&w.who, w.why, w.dryRun); err != nil {
 		return err
 	}
 	p, err := c.Load()
@@ -127,7 +127,7 @@ func ofRebuild(ctx context.Context, c *command.CLI, arg string, w *switching, do
 		return command.Failed(err)
 	}
 	defer end()
-	one.far = far
+	one.rebuildReader = far
 	return do(ctx, c, one, w)
 }
 
@@ -146,8 +146,8 @@ func openRebuilt(ctx context.Context, c *command.CLI, p *policy.Policy) (*assemb
 	return c.OpenChecked(ctx, p, p.Databases()[0].Name)
 }
 
-// The type switched is the JSON output of a switch.
-type switched struct {
+// switchOutput is the JSON output of a switch.
+type switchOutput struct {
 	Number   int64  `json:"number"`
 	Consumer string `json:"consumer"`
 	From     int64  `json:"from"`
@@ -155,15 +155,15 @@ type switched struct {
 	DryRun   bool   `json:"dry_run"`
 }
 
-func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) error {
-	if w.dry {
+func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switchFlags) error {
+	if w.dryRun {
 		return wouldSwitch(ctx, c, of)
 	}
 	if of.replay.Left == 0 && of.replay.State != admin.ReplayDone {
 		return command.Failed(fmt.Errorf("no process runs rebuild %d, so it does not reach the end of its source; resume it: %s", of.replay.Number,
 			resumeRebuild(c, of.consumer.Name, of.replay.Number)))
 	}
-	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.far, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,
+	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.rebuildReader, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,
 		Act: store.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Report: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
 	from, err := s.Do(ctx)
 	if errors.Is(err, rebuild.ErrParked) {
@@ -173,7 +173,7 @@ func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) 
 		return command.Failed(err)
 	}
 	if c.JSON {
-		return c.WriteJSON(switched{of.replay.Number, of.consumer.Name, from, s.To, false})
+		return c.WriteJSON(switchOutput{of.replay.Number, of.consumer.Name, from, s.To, false})
 	}
 	_, err = fmt.Fprintf(c.Out, "generation %d of %s is active; generation %d is kept until it is dropped:\n  %s\n", s.To, of.consumer.Name, from,
 		c.Suggest(rebuildLine("drop", of.consumer.Name, of.replay.Number)...))
@@ -182,7 +182,7 @@ func switchTo(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) 
 
 // couldSwitch is the JSON output of a dry run of a switch.
 type couldSwitch struct {
-	switched
+	switchOutput
 	// State is the state of the rebuild. Run reports whether a process runs the rebuild.
 	State admin.ReplayState `json:"state"`
 	Run   bool              `json:"run"`
@@ -195,11 +195,11 @@ type couldSwitch struct {
 
 // wouldSwitch prints the progress of a rebuild.
 func wouldSwitch(ctx context.Context, c *command.CLI, of *rebuiltOf) error {
-	ends, err := of.far.Ends(ctx)
+	ends, err := of.rebuildReader.Ends(ctx)
 	if err != nil {
 		return command.Failed(err)
 	}
-	done, err := of.far.Done(ctx)
+	done, err := of.rebuildReader.Done(ctx)
 	if err != nil {
 		return command.Failed(err)
 	}
@@ -212,7 +212,7 @@ func wouldSwitch(ctx context.Context, c *command.CLI, of *rebuiltOf) error {
 		_, err = fmt.Fprintln(c.Out, rebuilt(p))
 		return command.Failed(err)
 	}
-	says := couldSwitch{switched: switched{of.replay.Number, of.consumer.Name, 0, of.replay.Generation, true},
+	says := couldSwitch{switchOutput: switchOutput{of.replay.Number, of.consumer.Name, 0, of.replay.Generation, true},
 		State: of.replay.State, Run: of.replay.Left > 0, Progress: p}
 	says.SettledPercent, says.Left = settledOf(p)
 	all, err := of.store.Generations(ctx, of.consumer.Name)
@@ -228,7 +228,7 @@ func wouldSwitch(ctx context.Context, c *command.CLI, of *rebuiltOf) error {
 }
 
 func rebuildDrop(c *command.CLI) *cobra.Command {
-	w := &switching{}
+	w := &switchFlags{}
 	cmd := &cobra.Command{
 		Use:   "drop NUMBER --because TEXT",
 		Short: "Remove an old or unwanted generation",
@@ -242,14 +242,14 @@ continues. Rows of your own tables stay: delete them yourself.`,
 			return ofRebuild(cmd.Context(), c, args[0], w, drop)
 		},
 	}
-	cmd.Flags().BoolVar(&w.dry, "dry-run", false, "only show which generation would be removed")
+	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "only show which generation would be removed")
 	command.RecordFlags(cmd, &w.who, &w.why)
 	command.RefuseEmpty(cmd, "consumer")
 	return c.WithConfig(c.WithConsumer(cmd, "the consumer, if there are several stores"))
 }
 
-// The type dropped is the JSON output of `rebuild drop`.
-type dropped struct {
+// dropOutput is the JSON output of `rebuild drop`.
+type dropOutput struct {
 	Number     int64  `json:"number"`
 	Consumer   string `json:"consumer"`
 	Generation int64  `json:"generation"`
@@ -257,7 +257,7 @@ type dropped struct {
 	DryRun     bool   `json:"dry_run"`
 }
 
-func drop(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) error {
+func drop(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switchFlags) error {
 	name := of.consumer.Name
 	all, err := of.store.Generations(ctx, name)
 	if err != nil {
@@ -267,8 +267,8 @@ func drop(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) erro
 	if err != nil {
 		return command.Failed(err)
 	}
-	d := dropped{Number: of.replay.Number, Consumer: name, Generation: number, DryRun: w.dry}
-	if !w.dry {
+	d := dropOutput{Number: of.replay.Number, Consumer: name, Generation: number, DryRun: w.dryRun}
+	if !w.dryRun {
 		if d.Removed, err = rebuild.Drop(ctx, of.store, name, number, store.Act{Verb: "rebuild drop", Who: w.who, Why: w.why}); err != nil {
 			return command.Failed(err)
 		}
@@ -276,7 +276,7 @@ func drop(ctx context.Context, c *command.CLI, of *rebuiltOf, w *switching) erro
 	if c.JSON {
 		return c.WriteJSON(d)
 	}
-	if w.dry {
+	if w.dryRun {
 		_, err = fmt.Fprintf(c.Out, "would remove what is kept of generation %d of %s\n", number, name)
 		return command.Failed(err)
 	}

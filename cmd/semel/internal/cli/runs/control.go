@@ -116,7 +116,7 @@ func controlFlags(c *command.CLI, cmd *cobra.Command, w *operate.Wish, others in
 		if everyone && policy.IsPlace(store) {
 			return command.UsageError("--all means the consumers of the policy: without a policy, name them; semel consumers ls lists them")
 		}
-		return withControlled(cmd.Context(), c, args[:len(args)-others], store, false, func(all []controlled) error {
+		return withControlTargets(cmd.Context(), c, args[:len(args)-others], store, false, func(all []controlTarget) error {
 			return wish(cmd.Context(), c, *w, all)
 		})
 	}
@@ -135,16 +135,16 @@ func withControlStore(c *command.CLI, cmd *cobra.Command, store *string) *cobra.
 	return c.WithConfig(c.WithConsumer(cmd, "only this consumer"))
 }
 
-// The type controlled is a consumer together with its store.
-type controlled struct {
+// controlTarget is a consumer together with its store.
+type controlTarget struct {
 	store *assembly.Store
 	name  string
 }
 
-// withControlled calls the function work with the named consumers. Without names, withControlled calls the
+// withControlTargets calls the function work with the named consumers. Without names, withControlled calls the
 // function work with all consumers of the policy. With strangers set, withControlled adds consumers that the
 // policy does not have but a store knows.
-func withControlled(ctx context.Context, c *command.CLI, wanted []string, store string, strangers bool, work func([]controlled) error) error {
+func withControlTargets(ctx context.Context, c *command.CLI, wanted []string, store string, strangers bool, work func([]controlTarget) error) error {
 	p, store, err := c.LoadFor(store)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func withControlled(ctx context.Context, c *command.CLI, wanted []string, store 
 		return err
 	}
 	defer c.Close(a)
-	var all []controlled
+	var all []controlTarget
 	var known []string
 	for _, s := range a.Stores {
 		names, err := s.Consumers(ctx)
@@ -171,7 +171,7 @@ func withControlled(ctx context.Context, c *command.CLI, wanted []string, store 
 		known = append(known, names...)
 		for _, name := range names {
 			if len(wanted) == 0 || slices.Contains(wanted, name) {
-				all = append(all, controlled{s, name})
+				all = append(all, controlTarget{s, name})
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func withControlled(ctx context.Context, c *command.CLI, wanted []string, store 
 }
 
 // wish executes a command for the consumers and prints the result for each consumer.
-func wish(ctx context.Context, c *command.CLI, w operate.Wish, all []controlled) error {
+func wish(ctx context.Context, c *command.CLI, w operate.Wish, all []controlTarget) error {
 	done := []operate.Controlled{}
 	bad, changed := 0, false
 	for _, one := range all {
@@ -236,25 +236,25 @@ func wishLine(w operate.Wish, d operate.Controlled) string {
 	line := legible.Printable(d.Consumer) + ": "
 	switch d.Result {
 	case operate.Unchanged:
-		return line + unchanged(w)
+		return line + unchangedText(w)
 	case operate.Would:
 		line += "would be "
 	case operate.Failed:
 		return line + "failed: " + legible.Printable(d.Error)
 	}
-	return line + wished(w)
+	return line + newStateText(w)
 }
 
-// The function unchanged returns the text for a consumer that had nothing to remove: no limit, or no pause.
-func unchanged(w operate.Wish) string {
+// unchangedText returns the text for a consumer that had nothing to remove: no limit, or no pause.
+func unchangedText(w operate.Wish) string {
 	if w.Verb == operate.Limit {
 		return "has no limit"
 	}
 	return "is not paused"
 }
 
-// The function wished returns the text for the new state of a consumer after the command.
-func wished(w operate.Wish) string {
+// newStateText returns the text for the new state of a consumer after the command.
+func newStateText(w operate.Wish) string {
 	switch {
 	case w.Verb == operate.Pause:
 		return "paused"

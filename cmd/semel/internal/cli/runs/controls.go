@@ -35,8 +35,8 @@ minute if retention is limited. Otherwise RUN is unknown.`,
 				wanted = []string{c.Consumer}
 			}
 			list := consumersListed{CLI: c, listing: l, now: time.Now}
-			list.runs, list.unknown = whatRuns(cmd.Context(), c, store)
-			return withControlled(cmd.Context(), c, wanted, store, true, func(all []controlled) error {
+			list.runningConsumers, list.unknown = whatRuns(cmd.Context(), c, store)
+			return withControlTargets(cmd.Context(), c, wanted, store, true, func(all []controlTarget) error {
 				return list.print(cmd.Context(), all)
 			})
 		},
@@ -52,8 +52,8 @@ type consumerView struct {
 	Run string `json:"run,omitempty"`
 	// Progress is the time at which a process of the consumer last recorded progress in the store; nil if
 	// processes record none.
-	Progress *time.Time `json:"progress_at,omitempty"`
-	seen     string
+	Progress     *time.Time `json:"progress_at,omitempty"`
+	progressText string
 }
 
 // noListen explains why the running consumers are unknown if the policy has no address at which a process can
@@ -77,7 +77,7 @@ func whatRuns(ctx context.Context, c *command.CLI, store string) (runs map[strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	h, err := ask(ctx, p.Listen, metrics.PathReady)
+	h, err := fetchHealth(ctx, p.Listen, metrics.PathReady)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -88,15 +88,15 @@ func whatRuns(ctx context.Context, c *command.CLI, store string) (runs map[strin
 type consumersListed struct {
 	*command.CLI
 	listing *command.Listing
-	// The field runs has the consumers of the process that was asked. If no process answered, runs is nil, and
+	// runningConsumers has the consumers of the process that was asked. If no process answered, runs is nil, and
 	// the field unknown has the reason.
-	runs    map[string]metrics.ConsumerHealth
-	unknown string
-	now     func() time.Time
+	runningConsumers map[string]metrics.ConsumerHealth
+	unknown          string
+	now              func() time.Time
 }
 
 // print prints the controls of each consumer, and whether the consumer runs.
-func (l *consumersListed) print(ctx context.Context, all []controlled) error {
+func (l *consumersListed) print(ctx context.Context, all []controlTarget) error {
 	views, unknown := []consumerView{}, false
 	for _, one := range all {
 		if l.listing.Full(len(views)) {
@@ -107,17 +107,17 @@ func (l *consumersListed) print(ctx context.Context, all []controlled) error {
 			return command.Failed(err)
 		}
 		view := consumerView{ControlView: v}
-		switch h, known := l.runs[one.name]; {
+		switch h, known := l.runningConsumers[one.name]; {
 		case known:
 			view.Run = map[bool]string{true: "ready", false: "not ready"}[h.OK]
-		case l.runs != nil:
+		case l.runningConsumers != nil:
 			view.Run = notInRun
 		default:
 			view.Progress = progressOf(ctx, one)
 			unknown = unknown || view.Progress == nil
 		}
 		if view.Progress != nil {
-			view.seen = "seen " + age(l.now(), *view.Progress) + " ago"
+			view.progressText = "seen " + age(l.now(), *view.Progress) + " ago"
 		}
 		views = append(views, view)
 	}
@@ -133,7 +133,7 @@ const notInRun = "not in run"
 
 // progressOf returns the time at which a process of the consumer last recorded progress; nil if the time is
 // unknown.
-func progressOf(ctx context.Context, one controlled) *time.Time {
+func progressOf(ctx context.Context, one controlTarget) *time.Time {
 	kept, err := one.store.KeptAs(ctx, one.name)
 	if err != nil {
 		return nil
@@ -154,22 +154,22 @@ func controlColumns(views []consumerView, _ bool) []output.Column[consumerView] 
 		output.Text("STORE", storeOf).IfVaried(),
 		output.Flexible("CONSUMER", func(v view) string { return legible.Printable(v.Consumer) }),
 		output.Text("STATE", func(v view) string { return controlState(v.ControlView) }),
-		output.Text("RUN", func(v view) string { return cmp.Or(v.Run, v.seen, "unknown") }),
+		output.Text("RUN", func(v view) string { return cmp.Or(v.Run, v.progressText, "unknown") }),
 		output.Text("PER SECOND", func(v view) string { return controlLimit(v.ControlView) }).If(limited),
 		output.Text("SINCE", func(v view) string {
-			if o := standing(v.ControlView); o != nil {
+			if o := pauseOrder(v.ControlView); o != nil {
 				return output.Moment(o.At)
 			}
 			return "-"
 		}),
 		output.Flexible("BY", func(v view) string {
-			if o := standing(v.ControlView); o != nil {
+			if o := pauseOrder(v.ControlView); o != nil {
 				return legible.Printable(o.By)
 			}
 			return "-"
 		}),
 		output.Flexible("WHY", func(v view) string {
-			if o := standing(v.ControlView); o != nil {
+			if o := pauseOrder(v.ControlView); o != nil {
 				return legible.Printable(o.Why)
 			}
 			return "-"
@@ -194,9 +194,9 @@ func controlLimit(v operate.ControlView) string {
 	return fmt.Sprint(v.PerSecond)
 }
 
-// standing returns the command that paused the consumer. If the consumer is not paused, standing returns the
+// pauseOrder returns the command that paused the consumer. If the consumer is not paused, standing returns the
 // command that set the limit, or nil.
-func standing(v operate.ControlView) *operate.OrderView {
+func pauseOrder(v operate.ControlView) *operate.OrderView {
 	switch {
 	case v.Paused:
 		return v.Pause

@@ -30,7 +30,7 @@ func (e *execution) serve(a *assembly.Assembly, recorded *recorders, traced *tra
 	if l.Address == "" {
 		return nil, nil
 	}
-	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), RestartOnOutage: l.RestartOnOutage, Sources: map[string]string{}, Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
+	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), RestartOnOutage: l.RestartOnOutage, Sources: map[string]string{}, Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.writeAll}
 	if traced != nil {
 		o.Spans = traced.Spans
 	}
@@ -99,7 +99,7 @@ func healthCommand(c *command.CLI) *cobra.Command {
 Exit codes: 0 yes; 4 no; 1 nobody answers.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := listening(c, timeout, "a run does not serve its health: add listen: 127.0.0.1:9464")
+			l, err := listenAddress(c, timeout, "a run does not serve its health: add listen: 127.0.0.1:9464")
 			if err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ Exit codes: 0 yes; 4 no; 1 nobody answers.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			h, err := ask(ctx, l, path)
+			h, err := fetchHealth(ctx, l, path)
 			if err != nil {
 				return command.Failed(err)
 			}
@@ -163,8 +163,8 @@ func state(ok bool, reason string) string {
 // mostHealth is the maximum number of bytes that are read from a health response.
 const mostHealth = 1 << 20
 
-// ask returns the health that the process at the policy's address reports.
-func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, error) {
+// fetchHealth returns the health that the process at the policy's address reports.
+func fetchHealth(ctx context.Context, l policy.Listen, path string) (metrics.Health, error) {
 	var h metrics.Health
 	response, err := call(ctx, l, http.MethodGet, path)
 	if err != nil {
@@ -186,10 +186,10 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 	return h, nil
 }
 
-// listening returns the policy's address for metrics and health. If the policy has no address, listening
+// listenAddress returns the policy's address for metrics and health. If the policy has no address, listening
 // returns an error that ends with the parameter otherwise, a text about the consequence and the remedy. The
 // parameter timeout must be positive.
-func listening(c *command.CLI, timeout time.Duration, otherwise string) (l policy.Listen, err error) {
+func listenAddress(c *command.CLI, timeout time.Duration, otherwise string) (l policy.Listen, err error) {
 	if timeout <= 0 {
 		return l, command.UsageError("--timeout %v: give a positive duration, as 1s", timeout)
 	}
@@ -213,7 +213,7 @@ func call(ctx context.Context, l policy.Listen, method, path string) (*http.Resp
 		}
 		scheme, transport.TLSClientConfig = "https", trusted
 	}
-	request, err := http.NewRequestWithContext(ctx, method, scheme+"://"+dialled(l.Address)+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, scheme+"://"+dialAddress(l.Address)+path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -235,9 +235,9 @@ func call(ctx context.Context, l policy.Listen, method, path string) (*http.Resp
 	return response, nil
 }
 
-// The function dialled returns the address to connect to. A process that listens on all interfaces is reached
+// dialAddress returns the address to connect to. A process that listens on all interfaces is reached
 // at the loopback address.
-func dialled(address string) string {
+func dialAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip, wrong := netip.ParseAddr(host); err == nil && wrong == nil && ip.IsUnspecified() {
 		loopback := "127.0.0.1"

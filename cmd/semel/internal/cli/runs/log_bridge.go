@@ -12,8 +12,8 @@ import (
 // the standard log package.
 type logBridge struct{ log *slog.Logger }
 
-// The constant unsolicited is the start of a log line in which net/http quotes bytes that a server sent.
-const unsolicited = "Unsolicited response received on idle HTTP channel"
+// unsolicitedPrefix is the start of a log line in which net/http quotes bytes that a server sent.
+const unsolicitedPrefix = "Unsolicited response received on idle HTTP channel"
 
 func redirectLog(l *slog.Logger) {
 	log.SetFlags(0)
@@ -23,7 +23,7 @@ func redirectLog(l *slog.Logger) {
 // Write implements io.Writer. If the line quotes the response of an endpoint, Write logs a fixed text instead
 // of the line.
 func (o logBridge) Write(line []byte) (int, error) {
-	if bytes.HasPrefix(line, []byte(unsolicited)) {
+	if bytes.HasPrefix(line, []byte(unsolicitedPrefix)) {
 		o.log.Warn("an endpoint sent more than one answer to a call, or a body where none may be; the connection is closed. If such an answer arrives after the next call has begun, it is read as the answer of that call: correct the endpoint")
 	} else {
 		o.log.Warn(legible.Printable(string(bytes.TrimSpace(line))))

@@ -14,7 +14,7 @@ import (
 func TestNothingOfAnAnswerIsInTheLog(t *testing.T) {
 	t.Run("law_15_a_body_where_none_may_be", func(t *testing.T) {
 		said := make(chan string, 10)
-		redirectLog(slog.New(slog.NewJSONHandler(lines(said), nil)))
+		redirectLog(slog.New(slog.NewJSONHandler(lineWriter(said), nil)))
 		defer log.SetOutput(io.Discard)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
@@ -36,10 +36,10 @@ func TestNothingOfAnAnswerIsInTheLog(t *testing.T) {
 	})
 }
 
-// The type lines sends each written line to a channel.
-type lines chan<- string
+// lineWriter sends each written line to a channel.
+type lineWriter chan<- string
 
-func (l lines) Write(p []byte) (int, error) {
+func (l lineWriter) Write(p []byte) (int, error) {
 	l <- string(bytes.TrimSpace(p))
 	return len(p), nil
 }

@@ -19,15 +19,15 @@ func positionsCommand(c *command.CLI) *cobra.Command {
 	return command.Group("positions", "Compare and reset positions after a restore", positionsPlan(c), positionsReset(c), positionsAccept(c))
 }
 
-// The type grouped is a consumer with a consumer group, together with the positions of its partitions.
-type grouped struct {
+// groupConsumer is a consumer with a consumer group, together with the positions of its partitions.
+type groupConsumer struct {
 	consumer   *policy.Consumer
 	recovery   *kafka.Recovery
 	partitions []operate.PositionView
 }
 
 // withGroups calls the function work with the chosen consumers that have consumer groups.
-func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(*assembly.Assembly, []grouped) error) error {
+func withGroups(ctx context.Context, c *command.CLI, bare *groupFlags, work func(*assembly.Assembly, []groupConsumer) error) error {
 	p, err := bare.load(c)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func withGroups(ctx context.Context, c *command.CLI, bare *bareGroup, work func(
 	return work(a, all)
 }
 
-func groups(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy.Policy, store string) (all []grouped, err error) {
+func groups(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy.Policy, store string) (all []groupConsumer, err error) {
 	for _, consumer := range p.Consumers {
 		if c.Consumer != "" && consumer.Name != c.Consumer || store != "" && consumer.Store != store {
 			continue
@@ -72,7 +72,7 @@ func groups(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy
 			fmt.Fprintf(c.Err, "consumer %s reads no topic: the position of a file is in the database of its effects,\nand is restored with it\n", legible.Printable(consumer.Name))
 			continue
 		}
-		g := grouped{consumer: consumer, recovery: recovery}
+		g := groupConsumer{consumer: consumer, recovery: recovery}
 		g.partitions, err = operate.Positions(ctx, consumer.Name, p.Source(consumer.From).Kafka.GroupOf(consumer), recovery)
 		if all = append(all, g); err != nil {
 			return all, fmt.Errorf("consumer %s: %w", consumer.Name, err)
@@ -82,7 +82,7 @@ func groups(ctx context.Context, c *command.CLI, a *assembly.Assembly, p *policy
 }
 
 func positionsPlan(c *command.CLI) *cobra.Command {
-	l, bare := &command.Listing{}, &bareGroup{}
+	l, bare := &command.Listing{}, &groupFlags{}
 	cmd := &cobra.Command{
 		Use:   "plan [NAME]",
 		Short: "Show positions and what a reset would change",
@@ -105,7 +105,7 @@ Exit code 0:
 			if err := l.Check(c, cmd); err != nil {
 				return err
 			}
-			return withGroups(cmd.Context(), c, bare, func(_ *assembly.Assembly, all []grouped) error { return plan(c, all, bare, l) })
+			return withGroups(cmd.Context(), c, bare, func(_ *assembly.Assembly, all []groupConsumer) error { return plan(c, all, bare, l) })
 		},
 	}
 	l.Add(c, cmd, 0, "partitions")
@@ -131,7 +131,7 @@ func oneConsumer(c *command.CLI) cobra.PositionalArgs {
 
 // plan prints the partitions to standard output. To standard error, plan prints the commands that correct
 // the offsets.
-func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) error {
+func plan(c *command.CLI, all []groupConsumer, bare *groupFlags, l *command.Listing) error {
 	views, total, ahead, byPerson, missing := []operate.PositionView{}, 0, 0, 0, int64(0)
 	for _, g := range all {
 		for _, v := range g.partitions {
@@ -174,7 +174,7 @@ func plan(c *command.CLI, all []grouped, bare *bareGroup, l *command.Listing) er
 // remedy returns what to do about partitions whose group offset is ahead of the store. The parameter ahead is
 // the number of partitions that are ahead, and byPerson is the number of partitions among them whose offset a
 // person has set.
-func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
+func remedy(c *command.CLI, bare *groupFlags, ahead, byPerson int) string {
 	line := resetLine(c, bare)
 	switch byPerson {
 	case 0:
@@ -186,7 +186,7 @@ func remedy(c *command.CLI, bare *bareGroup, ahead, byPerson int) string {
 }
 
 // resetLine returns the command line that resets consumer groups.
-func resetLine(c *command.CLI, bare *bareGroup) string {
+func resetLine(c *command.CLI, bare *groupFlags) string {
 	words := []string{"consumers", "positions", "reset"}
 	if c.Consumer != "" {
 		words = append(words, c.Consumer)
@@ -218,13 +218,13 @@ func positionColumns(views []operate.PositionView, wide bool) []output.Column[op
 	}
 }
 
-// bareGroup has flags that describe a Kafka consumer without a policy, for Go programs.
-type bareGroup struct {
+// groupFlags has flags that describe a Kafka consumer without a policy, for Go programs.
+type groupFlags struct {
 	store, group    string
 	brokers, topics []string
 }
 
-func (b *bareGroup) add(cmd *cobra.Command) {
+func (b *groupFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	command.StoreFlag(cmd, &b.store)
 	flags.StringSliceVar(&b.brokers, "brokers", nil, "without a policy: brokers of Kafka")
@@ -234,7 +234,7 @@ func (b *bareGroup) add(cmd *cobra.Command) {
 }
 
 // load returns the policy. If --store names a database, load returns a policy that is made from the flags.
-func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
+func (b *groupFlags) load(c *command.CLI) (*policy.Policy, error) {
 	if !policy.IsPlace(b.store) {
 		if len(b.brokers) > 0 || len(b.topics) > 0 || b.group != "" {
 			return nil, command.UsageError("--brokers, --topics and --group need --store with a database, as postgres://… or sqlite:FILE; a policy says them for its consumers")
@@ -253,7 +253,7 @@ func (b *bareGroup) load(c *command.CLI) (*policy.Policy, error) {
 }
 
 // words returns the flags that choose the same group in another command.
-func (b *bareGroup) words() (words []string) {
+func (b *groupFlags) words() (words []string) {
 	for _, broker := range b.brokers {
 		words = append(words, "--brokers", broker)
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// setting has the flags of the commands reset and accept.
-type setting struct {
+// setFlags has the flags of the commands reset and accept.
+type setFlags struct {
 	operate.Setting
-	bare           bareGroup
+	group          groupFlags
 	verb, who, why string
 }
 
-func (s *setting) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
+func (s *setFlags) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	everyone := false
 	cmd.Args = oneConsumer(c)
 	cmd.ValidArgsFunction = c.ConsumerWord
@@ -31,7 +31,7 @@ func (s *setting) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 		if err := command.CheckRecord(&s.who, s.why, s.DryRun); err != nil {
 			return err
 		}
-		return withGroups(cmd.Context(), c, &s.bare, func(a *assembly.Assembly, all []grouped) error {
+		return withGroups(cmd.Context(), c, &s.group, func(a *assembly.Assembly, all []groupConsumer) error {
 			return setPositions(cmd.Context(), c, a, all, s)
 		})
 	}
@@ -39,12 +39,12 @@ func (s *setting) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	command.DryRunFlag(cmd, &s.DryRun)
 	command.RecordFlags(cmd, &s.who, &s.why)
 	cmd.Flags().BoolVar(&s.Ahead, "ahead", false, "also offsets that a person or an older release set")
-	s.bare.add(cmd)
+	s.group.add(cmd)
 	return c.WithConfig(cmd)
 }
 
 func positionsReset(c *command.CLI) *cobra.Command {
-	s := &setting{verb: "reset_positions"}
+	s := &setFlags{verb: "reset_positions"}
 	cmd := s.add(c, &cobra.Command{
 		Use:   "reset NAME --because TEXT",
 		Short: "Reset groups to their restored stores",
@@ -59,7 +59,7 @@ effect already are duplicates. A group is never set forward.`,
 }
 
 func positionsAccept(c *command.CLI) *cobra.Command {
-	s := &setting{verb: "accept_positions"}
+	s := &setFlags{verb: "accept_positions"}
 	s.Accept = true
 	return s.add(c, &cobra.Command{
 		Use:   "accept NAME --because TEXT",
@@ -73,7 +73,7 @@ another way, or want to skip these messages.`,
 }
 
 // setPositions sets the positions of each consumer and prints the result for each partition.
-func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all []grouped, s *setting) error {
+func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all []groupConsumer, s *setFlags) error {
 	done := []operate.PositionView{}
 	var stopped error
 	left := 0 // partitions that a person must decide about
@@ -98,7 +98,7 @@ func setPositions(ctx context.Context, c *command.CLI, a *assembly.Assembly, all
 }
 
 // setGroup writes an audit record and then sets the positions of one consumer group.
-func setGroup(ctx context.Context, c *command.CLI, a *assembly.Assembly, g grouped, planned []operate.PositionView, s *setting) error {
+func setGroup(ctx context.Context, c *command.CLI, a *assembly.Assembly, g groupConsumer, planned []operate.PositionView, s *setFlags) error {
 	what := operate.Record(planned)
 	if s.DryRun || what == "" {
 		return nil
@@ -126,7 +126,7 @@ func positionLine(v operate.PositionView, accept bool) string {
 	return line
 }
 
-func concludePositions(c *command.CLI, done []operate.PositionView, left int, stopped error, s *setting) error {
+func concludePositions(c *command.CLI, done []operate.PositionView, left int, stopped error, s *setFlags) error {
 	bad, again := 0, int64(0)
 	for _, v := range done {
 		if !v.OK() {

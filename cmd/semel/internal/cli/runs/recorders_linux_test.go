@@ -10,7 +10,7 @@ import (
 
 func TestARecorderFindsAtTheStartThatItCannotWrite(t *testing.T) {
 	// Nobody, not even root, can write in the folder of this test.
-	err := recordings(&policy.Policy{Recorder: policy.Recorder{Folder: "/proc/self"}}, slog.New(slog.DiscardHandler)).check()
+	err := newRecorders(&policy.Policy{Recorder: policy.Recorder{Folder: "/proc/self"}}, slog.New(slog.DiscardHandler)).check()
 	if err == nil || !strings.Contains(err.Error(), "recorder.folder: ") || !strings.Contains(err.Error(), "/proc/self") {
 		t.Error(err)
 	}

@@ -16,7 +16,7 @@ func (r *recorders) onSignal() (stop func()) {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		for range signals {
-			r.signalled()
+			r.writeOnSignal()
 		}
 	})
 	return func() {

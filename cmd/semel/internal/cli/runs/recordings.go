@@ -32,8 +32,8 @@ type recordingKind string
 
 // The kinds of recordings.
 const (
-	ofPerson recordingKind = ".recording"
-	ofLaw    recordingKind = "-law.recording"
+	manualRecording    recordingKind = ".recording"
+	violationRecording recordingKind = "-law.recording"
 )
 
 const (
@@ -65,11 +65,11 @@ func (k recordingKind) prune(folder, consumer, written string) error {
 		}
 	}
 	slices.Sort(names)
-	if k == ofLaw && len(names) > 0 {
+	if k == violationRecording && len(names) > 0 {
 		names = names[1:]
 	}
 	var failed []error
-	for _, name := range names[:max(0, len(names)-k.others())] {
+	for _, name := range names[:max(0, len(names)-k.maxOthers())] {
 		if err := os.Remove(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) { // another process may have removed the file already
 			failed = append(failed, err)
 		}
@@ -77,9 +77,9 @@ func (k recordingKind) prune(folder, consumer, written string) error {
 	return errors.Join(failed...)
 }
 
-// others is the number of stored recordings besides those that prune always keeps.
-func (k recordingKind) others() int {
-	if k == ofLaw {
+// maxOthers is the number of stored recordings besides those that prune always keeps.
+func (k recordingKind) maxOthers() int {
+	if k == violationRecording {
 		return mostKept - 2
 	}
 	return mostKept - 1
@@ -98,7 +98,7 @@ The files contain hashes of messages, and nothing else of them. SIGUSR1 does
 the same without an address.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := listening(c, timeout, "a run cannot be asked: add listen: 127.0.0.1:9464, or send the process SIGUSR1")
+			l, err := listenAddress(c, timeout, "a run cannot be asked: add listen: 127.0.0.1:9464, or send the process SIGUSR1")
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ type recorders struct {
 	all   map[string]*consumer.Recorder // guarded by mutex
 }
 
-func recordings(p *policy.Policy, log *slog.Logger) *recorders {
+func newRecorders(p *policy.Policy, log *slog.Logger) *recorders {
 	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*consumer.Recorder{}}
 }
 
@@ -186,9 +186,9 @@ func (r *recorders) check() error {
 	return nil
 }
 
-// The method "of" returns a function that returns the recorder of a consumer. The method returns nil if the
+// recorderFunc returns a function that returns the recorder of a consumer. The method returns nil if the
 // policy disables recordings.
-func (r *recorders) of() func(name string) *consumer.Recorder {
+func (r *recorders) recorderFunc() func(name string) *consumer.Recorder {
 	if r.policy.Folder == "" {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (r *recorders) of() func(name string) *consumer.Recorder {
 		if r.all[name] == nil {
 			r.names = append(r.names, name)
 			r.all[name] = &consumer.Recorder{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
-				r.logWritten(r.writeOne(name, law+" is broken", ofLaw))
+				r.logWritten(r.writeOne(name, law+" is broken", violationRecording))
 			}}
 		}
 		return r.all[name]
@@ -213,9 +213,9 @@ func (r *recorders) recorder(name string) *consumer.Recorder {
 
 var errNotRecorded = errors.New("nothing is recorded: give the policy a recorder, as recorder: {folder: recordings}, and start the run anew")
 
-// The method write makes a recording of each consumer and returns the file names. The parameter why is the
+// writeAll makes a recording of each consumer and returns the file names. The parameter why is the
 // reason, which the recordings contain.
-func (r *recorders) write(why string) (files []string, err error) {
+func (r *recorders) writeAll(why string) (files []string, err error) {
 	if r.policy.Folder == "" {
 		return nil, errNotRecorded
 	}
@@ -223,7 +223,7 @@ func (r *recorders) write(why string) (files []string, err error) {
 	names := append([]string(nil), r.names...)
 	r.mutex.Unlock()
 	for _, name := range names {
-		file, failed := r.writeOne(name, why, ofPerson)
+		file, failed := r.writeOne(name, why, manualRecording)
 		if failed != nil {
 			err = errors.Join(err, failed)
 			continue
@@ -261,9 +261,9 @@ func (r *recorders) logWritten(file string, err error) {
 	r.log.Warn("a recording is written", "file", file)
 }
 
-// The method signalled writes the recordings after a signal and logs the file names.
-func (r *recorders) signalled() {
-	files, err := r.write("a signal asked for it")
+// writeOnSignal writes the recordings after a signal and logs the file names.
+func (r *recorders) writeOnSignal() {
+	files, err := r.writeAll("a signal asked for it")
 	for _, file := range files {
 		r.logWritten(file, nil)
 	}

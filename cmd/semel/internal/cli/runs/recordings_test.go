@@ -29,9 +29,9 @@ func TestRecordingsAreBounded(t *testing.T) {
 		}
 		return names
 	}
-	others := []string{add(ofPerson.file("billing-b", began)), add("billing-notes.recording"), add("billing-" + began.Format(stampForm) + ".txt"), add("notes")}
+	others := []string{add(manualRecording.file("billing-b", began)), add("billing-notes.recording"), add("billing-" + began.Format(stampForm) + ".txt"), add("notes")}
 	want := others
-	for _, k := range []recordingKind{ofPerson, ofLaw} {
+	for _, k := range []recordingKind{manualRecording, violationRecording} {
 		var names []string
 		for n := range 3 * mostKept {
 			names = append(names, add(k.file("billing", began.Add(time.Duration(n)*time.Second))))
@@ -40,7 +40,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 			}
 		}
 		kept := names[2*mostKept:]
-		if k == ofLaw {
+		if k == violationRecording {
 			kept = append([]string{names[0]}, kept[1:]...)
 		}
 		want = append(want, kept...)
@@ -50,8 +50,8 @@ func TestRecordingsAreBounded(t *testing.T) {
 		t.Errorf("there are\n%q\nwant\n%q", got, want)
 	}
 	t.Run("the_one_that_was_just_written_stays_also_where_the_clock_was_set_back", func(t *testing.T) {
-		written := add(ofPerson.file("billing", began.Add(-time.Hour)))
-		if err := ofPerson.prune(folder, "billing", written); err != nil {
+		written := add(manualRecording.file("billing", began.Add(-time.Hour)))
+		if err := manualRecording.prune(folder, "billing", written); err != nil {
 			t.Fatal(err)
 		}
 		if got := there(); !slices.Contains(got, written) || len(got) != len(want) {

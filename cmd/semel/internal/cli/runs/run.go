@@ -79,8 +79,8 @@ type execution struct {
 	options assembly.Options
 	live    *running.Live // nil if standard error is not a terminal
 	aside   running.Aside
-	// If the field summedUp is set, the log leaves out lines whose content the summary shows.
-	summedUp bool
+	// If summarized is set, the log leaves out lines whose content the summary shows.
+	summarized bool
 }
 
 // run creates the consumers, runs them and prints the summary.
@@ -92,7 +92,7 @@ func run(ctx context.Context, c *command.CLI, p *policy.Policy, migrate bool, o 
 		stderr, closeLive = terminal.Text(e.live), e.live.Close
 	}
 	var err error
-	if e.options.Logger, e.summedUp, err = c.Log(stderr); err != nil {
+	if e.options.Logger, e.summarized, err = c.Log(stderr); err != nil {
 		closeLive()
 		return err
 	}
@@ -135,11 +135,11 @@ func (e *execution) print(s running.Summary) error {
 func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	p, o := e.policy, e.options
 	warn(p, o)
-	recorded := recordings(p, o.Logger)
+	recorded := newRecorders(p, o.Logger)
 	if err := recorded.check(); err != nil {
 		return running.Summary{}, command.Failed(err)
 	}
-	o.Recorder = recorded.of()
+	o.Recorder = recorded.recorderFunc()
 	defer recorded.onSignal()()
 	mayCreate := func(s *policy.Store) bool { return e.migrate || s.Migrate }
 	o.ContinueOnFailure = true
@@ -166,7 +166,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	}
 	runnable := map[string]running.Consumer{}
 	for name, consumer := range consumers {
-		if !e.summedUp { // the documentation explains the retention to a person at a terminal
+		if !e.summarized { // the documentation explains the retention to a person at a terminal
 			o.Logger.Info("markers are kept", append([]any{"consumer", name, "retention", p.Consumer(name).Kept()}, p.Consumer(name).Says()...)...)
 		}
 		runnable[name] = consumer
@@ -187,7 +187,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	}
 	if errors.Is(err, semel.ErrBehind) {
 		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", e.Suggest("consumers", "positions", "plan")),
-			fmt.Errorf("then set it: %s", resetLine(e.CLI, &bareGroup{})))
+			fmt.Errorf("then set it: %s", resetLine(e.CLI, &groupFlags{})))
 	}
 	return summary, command.Failed(err)
 }

@@ -44,16 +44,16 @@ Exit codes: 0 nothing needs a person; 4 something does.`,
 			if err != nil {
 				return err
 			}
-			defer leave(a)
-			w := &watching{CLI: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
+			defer closeWithTimeout(a)
+			w := &watcher{CLI: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
 			return w.status(cmd.Context(), a)
 		},
 	}
 	return withControlStore(c, cmd, &place)
 }
 
-// need is a problem that a person must solve.
-type need struct {
+// problem is a problem that a person must solve.
+type problem struct {
 	Store    string `json:"store,omitempty"`
 	Consumer string `json:"consumer,omitempty"`
 	// The field What is one of: parked, dead, due, gap, paused, not running, not ready, no run, not readable.
@@ -68,24 +68,24 @@ type need struct {
 }
 
 // status prints all problems that need a person.
-func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
+func (w *watcher) status(ctx context.Context, a *assembly.Assembly) error {
 	l := w.look(ctx)
-	needs, retried := w.needs(l), []need(nil)
+	needs, retried := w.runProblems(l), []problem(nil)
 	for _, s := range a.Stores {
-		if slices.ContainsFunc(l.unreadable, func(n need) bool { return n.Store == s.Name() }) {
+		if slices.ContainsFunc(l.unreadable, func(n problem) bool { return n.Store == s.Name() }) {
 			continue
 		}
-		found, err := w.stored(ctx, s)
+		found, err := w.storedProblems(ctx, s)
 		if err != nil {
 			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
-		due, again, err := w.unclaimed(ctx, l, s)
+		due, again, err := w.unclaimedProblems(ctx, l, s)
 		if err != nil {
 			return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
 		needs, retried = slices.Concat(needs, found, due), append(retried, again...)
 	}
-	slices.SortStableFunc(needs, func(a, b need) int {
+	slices.SortStableFunc(needs, func(a, b problem) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Consumer, b.Consumer))
 	})
 	if err := w.printNeeds(l.At, needs, retried); err != nil {
@@ -97,18 +97,18 @@ func (w *watching) status(ctx context.Context, a *assembly.Assembly) error {
 	return command.Found(errors.New(output.WithVerb(len(needs), "thing", "needs", "need") + " a person"))
 }
 
-// The method needs returns the problems that are found by asking the stores and the process: stores and
+// runProblems returns the problems that are found by asking the stores and the process: stores and
 // processes that do not respond, and consumers that are paused, not running or not ready.
-func (w *watching) needs(l *topLook) []need {
+func (w *watcher) runProblems(l *topLook) []problem {
 	needs := slices.Clone(l.unreadable)
 	for i := range needs {
 		needs[i].Next = w.Suggest(map[bool]string{true: "top", false: "check"}[w.policy.Bare]) // check needs a policy
 	}
 	if l.noRun != "" {
-		needs = append(needs, need{What: "no run", Why: l.noRun, Next: w.Suggest("run")})
+		needs = append(needs, problem{What: "no run", Why: l.noRun, Next: w.Suggest("run")})
 	}
 	for _, v := range l.Consumers {
-		n := need{Store: v.Store, Consumer: v.Consumer, What: v.State, Why: v.Error, Since: v.since}
+		n := problem{Store: v.Store, Consumer: v.Consumer, What: v.State, Why: v.Error, Since: v.pausedSince}
 		switch {
 		case v.State == "paused":
 			n.Next = w.Suggest("consumers", "resume", v.Consumer, "--because", "WHY")
@@ -125,42 +125,42 @@ func (w *watching) needs(l *topLook) []need {
 }
 
 // saysNotRunning reports whether the process at the address of listen says that it does not run a consumer.
-func (w *watching) saysNotRunning(l *topLook, v topView) bool {
-	return w.policy.Listen.Address != "" && l.noRun == "" && !v.Unread && !v.runs && w.policy.Consumer(v.Consumer) != nil
+func (w *watcher) saysNotRunning(l *topLook, v topView) bool {
+	return w.policy.Listen.Address != "" && l.noRun == "" && !v.Unread && !v.isRunning && w.policy.Consumer(v.Consumer) != nil
 }
 
-// The method stored returns the problems that the store has recorded: parked and dead-lettered messages by
+// storedProblems returns the problems that the store has recorded: parked and dead-lettered messages by
 // consumer, state and reason, and gaps by consumer.
-func (w *watching) stored(ctx context.Context, s *assembly.Store) ([]need, error) {
+func (w *watcher) storedProblems(ctx context.Context, s *assembly.Store) ([]problem, error) {
 	box := command.BoxOf(s)
 	all, err := box.Failures(ctx, store.RowFilter{Consumer: w.Consumer, States: []store.RowState{store.StateParked, store.StateDeadLettered}})
 	if err != nil {
 		return nil, err
 	}
-	var needs []need
+	var needs []problem
 	for _, g := range all {
-		n := need{Store: box.Store, Consumer: g.Consumer, What: "parked", Count: g.Count, Why: string(g.Reason), Since: g.First}
+		n := problem{Store: box.Store, Consumer: g.Consumer, What: "parked", Count: g.Count, Why: string(g.Reason), Since: g.First}
 		if g.State == admin.Dead {
 			n.What = "dead"
 		}
 		n.Next = w.Suggest("messages", "ls", "--consumer", g.Consumer, "--state", n.What, "--reason", n.Why)
-		needs = merged(needs, n)
+		needs = mergeProblem(needs, n)
 	}
 	gaps, err := box.StreamsOf(ctx, operate.StreamFilter{Consumer: w.Consumer, Gaps: true})
 	if err != nil {
 		return nil, err
 	}
 	for _, stream := range gaps {
-		needs = merged(needs, need{Store: box.Store, Consumer: stream.Consumer, What: "gap", Count: 1, Why: "later versions wait for a missing one",
+		needs = mergeProblem(needs, problem{Store: box.Store, Consumer: stream.Consumer, What: "gap", Count: 1, Why: "later versions wait for a missing one",
 			Since: stream.Oldest, Next: w.Suggest("gaps", "ls", "--consumer", stream.Consumer)})
 	}
 	return needs, nil
 }
 
-// The function merged adds n to needs. If an earlier need has the same store and the same next command,
-// merged combines both.
-func merged(needs []need, n need) []need {
-	at := slices.IndexFunc(needs, func(is need) bool { return is.Store == n.Store && is.Next == n.Next })
+// mergeProblem adds n to needs. If an earlier need has the same store and the same next command,
+// mergeProblem combines both.
+func mergeProblem(needs []problem, n problem) []problem {
+	at := slices.IndexFunc(needs, func(is problem) bool { return is.Store == n.Store && is.Next == n.Next })
 	if at < 0 {
 		return append(needs, n)
 	}
@@ -175,13 +175,13 @@ func merged(needs []need, n need) []need {
 const runUnknown = "not known: whether a consumer runs (the policy has no key listen)"
 
 // printNeeds prints the problems. Messages that a person has just retried are no problem, and come last.
-func (w *watching) printNeeds(now time.Time, needs, retried []need) error {
+func (w *watcher) printNeeds(now time.Time, needs, retried []problem) error {
 	if w.JSON {
 		return w.WriteJSON(struct {
 			At      time.Time `json:"at"`
-			Needs   []need    `json:"needs"`
-			Retried []need    `json:"retried,omitempty"`
-		}{now, append([]need{}, needs...), retried})
+			Needs   []problem `json:"needs"`
+			Retried []problem `json:"retried,omitempty"`
+		}{now, append([]problem{}, needs...), retried})
 	}
 	var lines []string
 	for _, n := range needs {
@@ -201,7 +201,7 @@ func (w *watching) printNeeds(now time.Time, needs, retried []need) error {
 }
 
 // line describes the problem.
-func (n need) line(now time.Time) string {
+func (n problem) line(now time.Time) string {
 	what := n.What
 	if n.Count > 0 {
 		what = fmt.Sprintf("%d %s", n.Count, n.What)

@@ -15,17 +15,17 @@ import (
 // consumer looks for due messages more often than once in unclaimedFor.
 const unclaimedFor = time.Minute
 
-// The method unclaimed returns the consumers of a store whose messages are due while no process works on any
+// unclaimedProblems returns the consumers of a store whose messages are due while no process works on any
 // message of the consumer. The result retried has the consumers whose messages a person made due within
 // unclaimedFor; a person need not do anything about them yet. Paused consumers, and consumers that a process
 // reports, are left out, because status reports the problems of these consumers separately.
-func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store) (needs, retried []need, err error) {
+func (w *watcher) unclaimedProblems(ctx context.Context, l *topLook, s *assembly.Store) (needs, retried []problem, err error) {
 	now, err := s.Clock(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, v := range l.Consumers {
-		if v.Store != s.Name() || v.Waiting == 0 && !v.MoreWaiting || v.State == "paused" || v.runs || w.saysNotRunning(l, v) {
+		if v.Store != s.Name() || v.Waiting == 0 && !v.MoreWaiting || v.State == "paused" || v.isRunning || w.saysNotRunning(l, v) {
 			continue
 		}
 		pending, err := s.Pending(ctx, v.Consumer)
@@ -36,7 +36,7 @@ func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store)
 			continue
 		}
 		since, again, err := firstDue(ctx, s, v.Consumer, now.Add(-unclaimedFor))
-		n := need{Store: s.Name(), Consumer: v.Consumer, What: "due", Next: w.nextOfDue(ctx, s, v.Consumer)}
+		n := problem{Store: s.Name(), Consumer: v.Consumer, What: "due", Next: w.nextOfDue(ctx, s, v.Consumer)}
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -53,7 +53,7 @@ func (w *watching) unclaimed(ctx context.Context, l *topLook, s *assembly.Store)
 
 // nextOfDue returns the command for due messages of a consumer. The command runs the consumer or, if no
 // consumer of the policy processes the messages, lists the messages.
-func (w *watching) nextOfDue(ctx context.Context, s *assembly.Store, name string) string {
+func (w *watcher) nextOfDue(ctx context.Context, s *assembly.Store, name string) string {
 	public, _ := admin.GenerationOf(name)
 	switch {
 	case w.policy.Bare:

@@ -43,12 +43,12 @@ error.`,
 			if err != nil {
 				return err
 			}
-			defer leave(a)
-			w := &watching{CLI: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
+			defer closeWithTimeout(a)
+			w := &watcher{CLI: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
 			if once || c.JSON || !c.OutTerminal || !keyboard(c.In) {
-				return w.once(cmd.Context())
+				return w.printOnce(cmd.Context())
 			}
-			return w.live(cmd.Context(), every) // keys are needed, because q ends the command
+			return w.showLive(cmd.Context(), every) // keys are needed, because q ends the command
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "refresh interval")
@@ -67,7 +67,7 @@ func storesOf(a *assembly.Assembly) []topStore {
 // checkedStore is a store that can explain why it is not readable.
 type checkedStore struct {
 	*assembly.Store
-	of *assembly.Assembly
+	assembly *assembly.Assembly
 }
 
 // Unfit returns why the store is not readable and a remedy, or nil if the cause is unknown. After a timeout,
@@ -76,43 +76,43 @@ func (s checkedStore) Unfit(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return s.Failed(err)
 	}
-	return s.of.CheckStore(ctx, s.Store)
+	return s.assembly.CheckStore(ctx, s.Store)
 }
 
 // leaveWithin is the maximum time for closing stores that the command only read.
 const leaveWithin = 200 * time.Millisecond
 
-// leave closes stores that the command only read, and waits at most leaveWithin. A user who quits must not
+// closeWithTimeout closes stores that the command only read, and waits at most leaveWithin. A user who quits must not
 // wait for a store that does not respond. The connections of a store that does not respond close when the
 // process ends.
-func leave(a io.Closer) {
+func closeWithTimeout(a io.Closer) {
 	var closing worker.Group
 	closing.Go(func() { _ = a.Close() }) // the error does not matter, because nothing was written
 	closing.WaitFor(leaveWithin)
 }
 
-// watching is the state of `semel top`, which shows the consumers at intervals.
-type watching struct {
+// watcher is the state of `semel top`, which shows the consumers at intervals.
+type watcher struct {
 	*command.CLI
-	policy *policy.Policy
-	stores []topStore
-	now    func() time.Time
-	call   caller
-	last   seen // the state of the consumers that was read before
+	policy   *policy.Policy
+	stores   []topStore
+	now      func() time.Time
+	call     caller
+	previous effectSample // the state of the consumers that was read before
 }
 
 // errNoStore is the error of `semel top --once` if no store was readable.
 var errNoStore = errors.New("no store could be read")
 
-// The method "once" prints the state of the consumers once.
-func (w *watching) once(ctx context.Context) error {
+// printOnce prints the state of the consumers once.
+func (w *watcher) printOnce(ctx context.Context) error {
 	l := w.look(ctx)
 	var err error
 	if w.JSON {
 		err = w.WriteJSON(l)
 	} else {
 		columns := unlimitedUnless(w.OutTerminal, w.Width)
-		for _, line := range l.frame(columns, sorting{}) {
+		for _, line := range l.frame(columns, sortState{}) {
 			if _, err = fmt.Fprintln(w.Out, line); err != nil {
 				break
 			}
@@ -124,8 +124,8 @@ func (w *watching) once(ctx context.Context) error {
 	return command.Failed(err)
 }
 
-// The method live shows the consumers at intervals until the user presses q or ctx ends.
-func (w *watching) live(ctx context.Context, every time.Duration) error {
+// showLive shows the consumers at intervals until the user presses q or ctx ends.
+func (w *watcher) showLive(ctx context.Context, every time.Duration) error {
 	screen, err := openScreen(w.Raw)
 	if err != nil {
 		return command.Failed(err)
@@ -136,15 +136,15 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 
 // show shows the consumers on a screen. The screen reacts to keys immediately, even while a store or the
 // process does not respond.
-func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
+func (w *watcher) show(ctx context.Context, screen *screen, every time.Duration) error {
 	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	ctx, cancel := context.WithCancel(ctx)
 	looks := make(chan *topLook)
 	var looking worker.Group
-	looking.Go(func() { w.looks(ctx, every, looks) })
+	looking.Go(func() { w.readRepeatedly(ctx, every, looks) })
 	defer looking.Wait()
 	defer cancel()
-	var s sorting
+	var s sortState
 	for {
 		columns, rows := screen.size(w.Width)
 		if err := screen.draw(append(l.frame(columns, s), fit(keysLine, columns)), rows, s.top); err != nil {
@@ -162,8 +162,8 @@ func (w *watching) show(ctx context.Context, screen *screen, every time.Duration
 	}
 }
 
-// The method looks reads the state of the consumers at intervals until ctx ends.
-func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *topLook) {
+// readRepeatedly reads the state of the consumers at intervals until ctx ends.
+func (w *watcher) readRepeatedly(ctx context.Context, every time.Duration, to chan<- *topLook) {
 	for {
 		select {
 		case to <- w.look(ctx):
@@ -176,10 +176,10 @@ func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *to
 	}
 }
 
-// sorting has the sort order and the scroll position that the user selected with keys.
-type sorting struct {
-	by  int // index in orders
-	top int // index of the first visible consumer
+// sortState has the sort order and the scroll position that the user selected with keys.
+type sortState struct {
+	orderIndex int // index in orders
+	top        int // index of the first visible consumer
 }
 
 // The names of keys.
@@ -192,7 +192,7 @@ const (
 )
 
 // press handles a key. press returns true for the key that ends `semel top`.
-func (s *sorting) press(key string, consumers int) (ends bool) {
+func (s *sortState) press(key string, consumers int) (ends bool) {
 	switch key {
 	case keyQuit:
 		return true
@@ -201,9 +201,9 @@ func (s *sorting) press(key string, consumers int) (ends bool) {
 	case keyDown:
 		s.top = max(min(s.top+1, consumers-1), 0)
 	case keyLeft:
-		s.by = (s.by + len(orders) - 1) % len(orders)
+		s.orderIndex = (s.orderIndex + len(sortOrders) - 1) % len(sortOrders)
 	case keyRight:
-		s.by = (s.by + 1) % len(orders)
+		s.orderIndex = (s.orderIndex + 1) % len(sortOrders)
 	}
 	return false
 }

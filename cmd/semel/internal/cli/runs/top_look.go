@@ -61,10 +61,10 @@ type topView struct {
 	Error  string `json:"error,omitempty"`
 	// LastError is the last error of the consumer in its process, even if a retry succeeded.
 	LastError *metrics.LastError `json:"last_error,omitempty"`
-	// The field since is the time of the pause. The field asked means that a process answered. The field runs
+	// pausedSince is the time of the pause. answered means that a process answered. isRunning
 	// means that the answering process reports the consumer.
-	since       time.Time
-	asked, runs bool
+	pausedSince         time.Time
+	answered, isRunning bool
 }
 
 // topLook is the state of all consumers at one time.
@@ -78,27 +78,27 @@ type topLook struct {
 	// Asking means that no store has responded yet.
 	Asking bool `json:"-"`
 	// unreadable lists the stores that were not readable. noRun is why the process did not respond.
-	unreadable []need
+	unreadable []problem
 	noRun      string
 }
 
-// The type seen has the number of effects at the previous look. A rate is computed from the number of effects
+// effectSample has the number of effects at the previous look. A rate is computed from the number of effects
 // at the previous look and the number now.
-type seen struct {
+type effectSample struct {
 	at      time.Time
 	effects map[string]float64
 }
 
 // look reads the stores and asks the running process.
-func (w *watching) look(ctx context.Context) *topLook {
+func (w *watcher) look(ctx context.Context) *topLook {
 	l := &topLook{At: w.now(), Consumers: []topView{}}
 	for _, s := range w.stores {
 		if err := w.read(ctx, l, s); err != nil && ctx.Err() == nil {
 			l.Failed++
 			note := unreadable(ctx, s, err)
 			l.Notes = append(l.Notes, note)
-			l.unreadable = append(l.unreadable, need{Store: s.Name(), What: "not readable", Why: strings.TrimPrefix(note, "store "+s.Name()+": ")})
-			w.unread(l, s)
+			l.unreadable = append(l.unreadable, problem{Store: s.Name(), What: "not readable", Why: strings.TrimPrefix(note, "store "+s.Name()+": ")})
+			w.addUnread(l, s)
 		}
 	}
 	switch {
@@ -132,7 +132,7 @@ func unreadable(ctx context.Context, s topStore, err error) string {
 
 // If a store is not readable, unread adds, for each of its consumers, a view in which the numbers are
 // unknown.
-func (w *watching) unread(l *topLook, s topStore) {
+func (w *watcher) addUnread(l *topLook, s topStore) {
 	l.Consumers = slices.DeleteFunc(l.Consumers, func(v topView) bool { return v.Store == s.Name() })
 	for _, name := range command.KnownConsumers(w.policy, s.Name(), nil) {
 		if w.Consumer == "" || w.Consumer == name {
@@ -142,7 +142,7 @@ func (w *watching) unread(l *topLook, s topStore) {
 }
 
 // read reads the state of the consumers from one store.
-func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
+func (w *watcher) read(ctx context.Context, l *topLook, s topStore) error {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	known, err := s.Consumers(ctx)
@@ -166,8 +166,8 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 		}
 		if v.State = controlState(c); v.State == "-" {
 			v.State = ""
-		} else if o := standing(c); o != nil {
-			v.Error, v.since = o.Why, o.At
+		} else if o := pauseOrder(c); o != nil {
+			v.Error, v.pausedSince = o.Why, o.At
 		}
 		for state, sampled := range rows {
 			of := sampled.Consumers[name]
@@ -187,10 +187,10 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 const lookWithin = 5 * time.Second
 
 // askRun adds the figures that the running process reports.
-func (w *watching) askRun(ctx context.Context, l *topLook) error {
+func (w *watcher) askRun(ctx context.Context, l *topLook) error {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	figures, err := w.figures(ctx)
+	figures, err := w.fetchMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,12 +198,12 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 	if err != nil {
 		return err
 	}
-	now := seen{l.At, map[string]float64{}}
+	now := effectSample{l.At, map[string]float64{}}
 	for i := range l.Consumers {
 		v := &l.Consumers[i]
-		v.asked = true
+		v.answered = true
 		if h, runs := health.Consumers[v.Consumer]; runs {
-			v.ready(h)
+			v.setHealth(h)
 		}
 		v.Lag = figureOf(figures["semel_broker_lag_messages"], v.Consumer)
 		v.Effects = figureOf(figures["semel_effects_total"], v.Consumer)
@@ -211,19 +211,19 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 			continue
 		}
 		now.effects[v.Consumer] = *v.Effects
-		before, known := w.last.effects[v.Consumer]
-		if passed := now.at.Sub(w.last.at).Seconds(); known && passed > 0 && *v.Effects >= before {
+		before, known := w.previous.effects[v.Consumer]
+		if passed := now.at.Sub(w.previous.at).Seconds(); known && passed > 0 && *v.Effects >= before {
 			rate := (*v.Effects - before) / passed
 			v.PerSecond = &rate
 		}
 	}
-	w.last = now
+	w.previous = now
 	return nil
 }
 
-// The method ready sets the state and the last error from the health that the process reports.
-func (v *topView) ready(h metrics.ConsumerHealth) {
-	v.LastError, v.runs = h.LastError, true
+// setHealth sets the state and the last error from the health that the process reports.
+func (v *topView) setHealth(h metrics.ConsumerHealth) {
+	v.LastError, v.isRunning = h.LastError, true
 	reason := operate.WithoutConsumer(v.Consumer, h.Reason)
 	switch {
 	case !h.OK && v.State != "paused":
@@ -233,7 +233,7 @@ func (v *topView) ready(h metrics.ConsumerHealth) {
 	}
 }
 
-func (w *watching) figures(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+func (w *watcher) fetchMetrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	response, err := w.call(ctx, w.policy.Listen, http.MethodGet, metrics.PathMetrics)
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (w *watching) figures(ctx context.Context) (map[string]*dto.MetricFamily, e
 // mostFigures is the maximum number of bytes that are read from a metrics response.
 const mostFigures = 16 << 20
 
-func (w *watching) health(ctx context.Context) (h metrics.Health, err error) {
+func (w *watcher) health(ctx context.Context) (h metrics.Health, err error) {
 	response, err := w.call(ctx, w.policy.Listen, http.MethodGet, metrics.PathReady)
 	if err != nil {
 		return h, err
@@ -278,9 +278,9 @@ func figureOf(f *dto.MetricFamily, consumer string) *float64 {
 	return &sum
 }
 
-// The variable orders has the sort orders of the table. Every sort order, except the order by name, shows the
+// sortOrders has the sort orders of the table. Every sort order, except the order by name, shows the
 // consumer with the most problems first.
-var orders = []struct {
+var sortOrders = []struct {
 	name    string
 	compare func(a, b topView) int
 }{

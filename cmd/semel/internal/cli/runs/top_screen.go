@@ -109,12 +109,12 @@ const keysLine = "q: end  left, right: sort  up, down: scroll"
 
 // frame returns the printed lines of a look, cut to the given number of columns: a heading, the table, and
 // notes about what was not readable.
-func (l *topLook) frame(columns int, s sorting) []string {
-	head := fmt.Sprintf("%s  %s, by %s", l.At.Format(time.TimeOnly), output.Counted(len(l.Consumers), len(l.Consumers), "consumer"), orders[s.by].name)
+func (l *topLook) frame(columns int, s sortState) []string {
+	head := fmt.Sprintf("%s  %s, by %s", l.At.Format(time.TimeOnly), output.Counted(len(l.Consumers), len(l.Consumers), "consumer"), sortOrders[s.orderIndex].name)
 	lines := []string{fit(head, columns)}
 	all := slices.Clone(l.Consumers)
 	slices.SortStableFunc(all, func(a, b topView) int {
-		return cmp.Or(orders[s.by].compare(a, b), strings.Compare(a.Consumer, b.Consumer))
+		return cmp.Or(sortOrders[s.orderIndex].compare(a, b), strings.Compare(a.Consumer, b.Consumer))
 	})
 	if len(all) == 0 && l.Asking {
 		lines = append(lines, "")
@@ -176,7 +176,7 @@ func topColumns(all []topView, now time.Time) []output.Column[topView] {
 
 // state returns the state of a consumer for the table.
 func (v topView) state() string {
-	if v.State == "" && v.asked && !v.runs {
+	if v.State == "" && v.answered && !v.isRunning {
 		return notInRun
 	}
 	return cmp.Or(v.State, "unknown")

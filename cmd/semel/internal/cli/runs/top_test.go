@@ -23,8 +23,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// shelf is a store for tests of `semel top`.
-type shelf struct {
+// fakeStore is a store for tests of `semel top`.
+type fakeStore struct {
 	admin.Controls
 	names []string
 	rows  map[store.RowState]map[string]sqlstore.SampledRows
@@ -34,20 +34,20 @@ type shelf struct {
 	hangs bool // does not respond until ctx ends
 }
 
-func (s *shelf) Unfit(context.Context, error) error { return s.unfit }
+func (s *fakeStore) Unfit(context.Context, error) error { return s.unfit }
 
-func (s *shelf) Name() string { return "shop" }
-func (s *shelf) Consumers(ctx context.Context) ([]string, error) {
+func (s *fakeStore) Name() string { return "shop" }
+func (s *fakeStore) Consumers(ctx context.Context) ([]string, error) {
 	if s.hangs {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	return s.names, s.err
 }
-func (s *shelf) Control(_ context.Context, name string) (admin.Control, error) {
+func (s *fakeStore) Control(_ context.Context, name string) (admin.Control, error) {
 	return s.wants[name], s.err
 }
-func (s *shelf) SampleRows(_ context.Context, state store.RowState) (sqlstore.Sampled, error) {
+func (s *fakeStore) SampleRows(_ context.Context, state store.RowState) (sqlstore.Sampled, error) {
 	return sqlstore.Sampled{Consumers: s.rows[state], AtLeast: state == store.StateParked}, s.err
 }
 
@@ -75,11 +75,11 @@ func topPolicy(t *testing.T) *policy.Policy {
 }
 
 // watch returns the state of `semel top` for a store, and for a process that has applied *applied messages.
-func watch(t *testing.T, s *shelf, applied *int) (*watching, *bytes.Buffer) {
+func watch(t *testing.T, s *fakeStore, applied *int) (*watcher, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	now := time.Date(2026, 1, 7, 9, 30, 0, 0, time.UTC)
-	return &watching{
+	return &watcher{
 		CLI: &command.CLI{Streams: command.Streams{Out: terminal.Text(&out), Err: io.Discard, Width: 80}}, policy: topPolicy(t), stores: []topStore{s},
 		now: func() time.Time { now = now.Add(2 * time.Second); return now },
 		call: func(_ context.Context, _ policy.Listen, _, path string) (*http.Response, error) {
@@ -97,8 +97,8 @@ func watch(t *testing.T, s *shelf, applied *int) (*watching, *bytes.Buffer) {
 	}, &out
 }
 
-func fullShelf() *shelf {
-	return &shelf{
+func fullShelf() *fakeStore {
+	return &fakeStore{
 		names: []string{"history", "a consumer with a very long name that somebody gave it"},
 		rows: map[store.RowState]map[string]sqlstore.SampledRows{
 			store.StateReceived: {"history": {Rows: 12, Oldest: 90 * time.Second}},
@@ -119,7 +119,7 @@ func TestTopFitsTheTerminal(t *testing.T) {
 			80: {"CONSUMER", "STATE", "RATE/S", "not ready    12.5  4711  15", "10m0s", "paused"},
 			60: {"not ready", "12.5", "4711", "15 10m0s 7+"},
 		} {
-			frame := l.frame(columns, sorting{})
+			frame := l.frame(columns, sortState{})
 			text := strings.Join(frame, "\n")
 			t.Logf("%d columns:\n%s", columns, text)
 			for _, line := range frame {
@@ -144,13 +144,13 @@ func TestTopCutsWhatStandsBesideTheTable(t *testing.T) {
 	t.Run("trap_T106_at_any_width", func(t *testing.T) {
 		l := &topLook{Notes: []string{"the store shop does not answer: " + strings.TrimSpace(strings.Repeat("connection refused ", 20))}}
 		for _, columns := range []int{10, 20, 40} {
-			for _, line := range l.frame(columns, sorting{}) {
+			for _, line := range l.frame(columns, sortState{}) {
 				if terminal.Columns(line) > columns {
 					t.Errorf("%d columns: %q", columns, line)
 				}
 			}
 		}
-		if frame := l.frame(terminal.Unlimited, sorting{}); len(frame) != 3 || frame[2] != l.Notes[0] {
+		if frame := l.frame(terminal.Unlimited, sortState{}); len(frame) != 3 || frame[2] != l.Notes[0] {
 			t.Errorf("without a width: %q", frame)
 		}
 	})
@@ -164,10 +164,10 @@ func TestTopShowsTheLastError(t *testing.T) {
 	t.Run("I0_with_its_age_cut_to_the_width", func(t *testing.T) {
 		l := &topLook{At: now, Consumers: []topView{{Consumer: "billing", LastError: of(95 * time.Second)}, {Consumer: "shipping", Error: "the bank is closed", LastError: of(time.Hour)}, {Consumer: "well"}}}
 		for i := range l.Consumers {
-			l.Consumers[i].ready(metrics.ConsumerHealth{OK: true, Reason: l.Consumers[i].Error, LastError: l.Consumers[i].LastError})
+			l.Consumers[i].setHealth(metrics.ConsumerHealth{OK: true, Reason: l.Consumers[i].Error, LastError: l.Consumers[i].LastError})
 		}
 		for columns, want := range map[int]string{80: "1m35s ago, parked", 160: "1m35s ago, parked: the account"} {
-			frame := l.frame(columns, sorting{})
+			frame := l.frame(columns, sortState{})
 			text := strings.Join(frame, "\n")
 			for _, line := range frame {
 				if terminal.Columns(line) > columns {
@@ -186,7 +186,7 @@ func TestTopShowsTheLastError(t *testing.T) {
 
 func TestTopSortsAndScrollsByKeys(t *testing.T) {
 	l := &topLook{Consumers: []topView{{Consumer: "a"}, {Consumer: "b", Waiting: 5}, {Consumer: "c", Waiting: 1}}}
-	var s sorting
+	var s sortState
 	for range 3 { // change the sort order from name to rate, lag and waiting
 		s.press(keyRight, 3)
 	}
@@ -195,13 +195,13 @@ func TestTopSortsAndScrollsByKeys(t *testing.T) {
 		t.Errorf("%q", frame)
 	}
 	keys := make(chan string, 8)
-	readKeys(&chunks{[]string{"\x1b[B", "\x1b[A", "\x1b[D", "x", "q"}}, keys)
+	readKeys(&keyReader{[]string{"\x1b[B", "\x1b[A", "\x1b[D", "x", "q"}}, keys)
 	for key := range keys {
 		if s.press(key, 3) != (key == keyQuit) {
 			t.Error(key)
 		}
 	}
-	if s.by != 2 || s.top != 0 {
+	if s.orderIndex != 2 || s.top != 0 {
 		t.Errorf("%+v", s)
 	}
 	var out bytes.Buffer
@@ -211,10 +211,10 @@ func TestTopSortsAndScrollsByKeys(t *testing.T) {
 	}
 }
 
-// chunks is a terminal in which each read returns one key.
-type chunks struct{ all []string }
+// keyReader is a terminal in which each read returns one key.
+type keyReader struct{ all []string }
 
-func (c *chunks) Read(b []byte) (int, error) {
+func (c *keyReader) Read(b []byte) (int, error) {
 	if len(c.all) == 0 {
 		return 0, io.EOF
 	}
@@ -225,7 +225,7 @@ func (c *chunks) Read(b []byte) (int, error) {
 
 func TestTopWithoutATerminalIsOneTableAndAnEnd(t *testing.T) {
 	w, out := watch(t, fullShelf(), nil)
-	if err := w.once(t.Context()); err != nil {
+	if err := w.printOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
@@ -234,7 +234,7 @@ func TestTopWithoutATerminalIsOneTableAndAnEnd(t *testing.T) {
 	}
 	w, out = watch(t, fullShelf(), new(int))
 	w.JSON = true
-	if err := w.once(t.Context()); err != nil {
+	if err := w.printOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var l topLook
@@ -244,8 +244,8 @@ func TestTopWithoutATerminalIsOneTableAndAnEnd(t *testing.T) {
 }
 
 func TestTopOfAStoreThatIsDownNamesItsConsumers(t *testing.T) {
-	w, out := watch(t, &shelf{err: errors.New("no route to host")}, nil)
-	err := w.once(t.Context())
+	w, out := watch(t, &fakeStore{err: errors.New("no route to host")}, nil)
+	err := w.printOnce(t.Context())
 	if !errors.Is(err, errNoStore) {
 		t.Error(err)
 	}
@@ -253,8 +253,8 @@ func TestTopOfAStoreThatIsDownNamesItsConsumers(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	t.Run("trap_T106_what_to_do_is_said_whole_at_80_columns", func(t *testing.T) {
-		w, _ := watch(t, &shelf{err: errors.New("EOF"), unfit: errors.New("store shop: database shop at 127.0.0.1:5432: connection refused: no server listens there; start the server, or correct host and port in the url")}, nil)
-		frame := w.look(t.Context()).frame(80, sorting{})
+		w, _ := watch(t, &fakeStore{err: errors.New("EOF"), unfit: errors.New("store shop: database shop at 127.0.0.1:5432: connection refused: no server listens there; start the server, or correct host and port in the url")}, nil)
+		frame := w.look(t.Context()).frame(80, sortState{})
 		if text := strings.Join(strings.Fields(strings.Join(frame, " ")), " "); !strings.Contains(text, "start the server, or correct host and port in the url") {
 			t.Errorf("%q", frame)
 		}
@@ -263,7 +263,7 @@ func TestTopOfAStoreThatIsDownNamesItsConsumers(t *testing.T) {
 
 func TestTopEndsAtAKeyWhileAStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, out := watch(t, &shelf{hangs: true}, nil)
+		w, out := watch(t, &fakeStore{hangs: true}, nil)
 		keys, began := make(chan string, 1), time.Now()
 		keys <- keyQuit
 		err := w.show(t.Context(), &screen{out: out, keys: keys, size: func(int) (int, int) { return 80, 24 }}, time.Second)
@@ -273,20 +273,20 @@ func TestTopEndsAtAKeyWhileAStoreHangs(t *testing.T) {
 	})
 }
 
-// The type endless is a closer whose Close does not return until the test allows it.
-type endless struct{ until chan struct{} }
+// stuckCloser is a closer whose Close does not return until the test allows it.
+type stuckCloser struct{ until chan struct{} }
 
-func (e endless) Close() error {
+func (e stuckCloser) Close() error {
 	<-e.until
 	return nil
 }
 
 func TestTopIsLeftWhereAStoreDoesNotClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stuck := endless{make(chan struct{})}
+		stuck := stuckCloser{make(chan struct{})}
 		defer close(stuck.until)
 		began := time.Now()
-		leave(stuck)
+		closeWithTimeout(stuck)
 		if waited := time.Since(began); waited != leaveWithin {
 			t.Errorf("it took %s", waited)
 		}
@@ -304,7 +304,7 @@ func TestAStoreThatDidNotAnswerIsNotAskedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer leave(a)
+	defer closeWithTimeout(a)
 	said := storesOf(a)[0].Unfit(t.Context(), fmt.Errorf("consumers: %w", context.DeadlineExceeded))
 	if said == nil || !strings.Contains(said.Error(), "the server did not answer in time; check whether it hangs") {
 		t.Errorf("%v", said)
@@ -312,9 +312,9 @@ func TestAStoreThatDidNotAnswerIsNotAskedAgain(t *testing.T) {
 }
 
 func TestTopWithoutConsumersSaysSo(t *testing.T) {
-	w, out := watch(t, &shelf{}, nil)
+	w, out := watch(t, &fakeStore{}, nil)
 	w.policy = &policy.Policy{}
-	if err := w.once(t.Context()); err != nil || !strings.Contains(out.String(), "there are no consumers") {
+	if err := w.printOnce(t.Context()); err != nil || !strings.Contains(out.String(), "there are no consumers") {
 		t.Errorf("%v, %s", err, out)
 	}
 }

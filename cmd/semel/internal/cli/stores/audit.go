@@ -22,10 +22,10 @@ func auditCommand(c *command.CLI) *cobra.Command {
 	return command.Group("audit", "Show and verify the audit trail", auditList(c), auditVerify(c), auditExport(c), auditSeal(c))
 }
 
-// The type audited has the flag --store of the audit commands.
-type audited struct{ store string }
+// auditFlags has the flag --store of the audit commands.
+type auditFlags struct{ store string }
 
-func (f *audited) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
+func (f *auditFlags) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {
 	command.StoreFlag(cmd, &f.store)
 	command.RefuseEmpty(cmd, "store")
 	return c.WithConfig(cmd)
@@ -67,13 +67,13 @@ type chosenActs struct {
 	from             time.Time
 }
 
-func (f *chosenActs) has(a admin.AuditedAct) bool {
+func (f *chosenActs) matches(a admin.AuditedAct) bool {
 	return (f.verb == "" || a.Verb == f.verb) && (f.who == "" || a.Who == f.who) && (f.row == 0 || a.Row == f.row) &&
 		(!f.unsealed || a.Sequence == 0) && !a.At.Before(f.from)
 }
 
 func auditList(c *command.CLI) *cobra.Command {
-	f, l, chosen := &audited{}, &command.Listing{}, &chosenActs{}
+	f, l, chosen := &auditFlags{}, &command.Listing{}, &chosenActs{}
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List changes by operators, latest last",
@@ -112,7 +112,7 @@ func listActs(ctx context.Context, c *command.CLI, a *assembly.Assembly, chosen 
 			if err != nil {
 				return ofStore(s, err)
 			}
-			if !chosen.has(act) {
+			if !chosen.matches(act) {
 				continue
 			}
 			count++
@@ -148,7 +148,7 @@ func actColumns(_ []operate.AuditView, wide bool) []output.Column[operate.AuditV
 }
 
 func auditExport(c *command.CLI) *cobra.Command {
-	f := &audited{}
+	f := &auditFlags{}
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Export the audit trail as JSON lines",
@@ -191,7 +191,7 @@ func export(ctx context.Context, c *command.CLI, a *assembly.Assembly) error {
 }
 
 func auditSeal(c *command.CLI) *cobra.Command {
-	f, begin := &audited{}, false
+	f, begin := &auditFlags{}, false
 	cmd := &cobra.Command{
 		Use:   "seal",
 		Short: "Seal the audit trail now",

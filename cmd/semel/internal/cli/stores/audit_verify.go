@@ -22,7 +22,7 @@ import (
 
 // verification has the flags of `semel audit verify`.
 type verification struct {
-	audited
+	auditFlags
 	file, head, headFile, keyFile string
 }
 
@@ -52,7 +52,7 @@ Exit codes: 0 no findings; 4 findings.`,
 }
 
 func verify(c *command.CLI, cmd *cobra.Command, f *verification) error {
-	by, err := f.read()
+	by, err := f.readFlags()
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func verify(c *command.CLI, cmd *cobra.Command, f *verification) error {
 	return printVerified(c, found)
 }
 
-// The method read returns the key and the heads (earlier ends of the audit chain) that the flags name.
-func (f *verification) read() (by operate.Verification, err error) {
+// readFlags returns the key and the heads (earlier ends of the audit chain) that the flags name.
+func (f *verification) readFlags() (by operate.Verification, err error) {
 	heads, err := f.heads()
 	if err != nil {
 		return by, err

@@ -50,12 +50,12 @@ func migrateUp(c *command.CLI) *cobra.Command {
 			for _, s := range a.Stores {
 				change, err := s.Up(cmd.Context(), who, why, []byte(p.Audit.Key))
 				if err != nil {
-					return checked(err)
+					return withExitCode(err)
 				}
 				changes = append(changes, change)
 			}
 			if err := a.Check(cmd.Context()); err != nil {
-				return errors.Join(printChanges(c, changes), checked(err))
+				return errors.Join(printChanges(c, changes), withExitCode(err))
 			}
 			a.WarnOfRoles(cmd.Context(), &sync.Map{})
 			return printChanges(c, changes)
@@ -120,7 +120,7 @@ func migrateStatus(c *command.CLI) *cobra.Command {
 					views = append(views, view)
 				}
 			}
-			return errors.Join(printStatus(c, views), checked(found))
+			return errors.Join(printStatus(c, views), withExitCode(found))
 		},
 	})
 }
@@ -228,7 +228,7 @@ func grants(ctx context.Context, c *command.CLI, p *policy.Policy, store, role s
 	defer c.Close(a)
 	s := a.Stores[0]
 	grants, err := s.Grants(ctx, role, adoptedTables(p, store)...)
-	return grantsView{store, grants}, checked(s.Failed(err))
+	return grantsView{store, grants}, withExitCode(s.Failed(err))
 }
 
 // adoptedTables returns the users' deduplication tables that consumers of the store use.
@@ -254,9 +254,9 @@ func printGrants(c *command.CLI, views []grantsView) error {
 	return nil
 }
 
-// The function checked returns the error of a schema check with an exit code: 4 if tables do not fit this
+// withExitCode returns the error of a schema check with an exit code: 4 if tables do not fit this
 // release, because the command looks for such tables, and 1 for other errors.
-func checked(err error) error {
+func withExitCode(err error) error {
 	if errors.Is(err, semel.ErrSchema) {
 		return command.Found(err)
 	}

@@ -20,7 +20,7 @@ import (
 // reapFlags has the flags of the retention commands.
 type reapFlags struct {
 	store    string
-	dry      bool
+	dryRun   bool
 	who, why string
 }
 
@@ -55,7 +55,7 @@ arrive later than its retention, or because its policy disables the reaper.`,
 			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return reap(ctx, c, a, f) })
 		},
 	}
-	command.DryRunFlag(cmd, &f.dry)
+	command.DryRunFlag(cmd, &f.dryRun)
 	command.RecordFlags(cmd, &f.who, &f.why)
 	return f.add(c, cmd)
 }
@@ -73,8 +73,8 @@ func (f *reapFlags) withStores(c *command.CLI, cmd *cobra.Command, work func(con
 	return work(ctx, a)
 }
 
-// The function kept calls the function do for each recorded retention, and returns the number of retentions.
-func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
+// forEachRetention calls the function do for each recorded retention, and returns the number of retentions.
+func forEachRetention(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
 	for _, s := range a.Stores {
 		all, err := s.Retentions(ctx, c.Consumer)
 		if err != nil {
@@ -93,13 +93,13 @@ func kept(ctx context.Context, c *command.CLI, a *assembly.Assembly, do func(s *
 // reap removes old markers of the chosen consumers and prints the number of removed markers.
 func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlags) error {
 	done := []operate.Reaped{}
-	_, err := kept(ctx, c, a, func(s *assembly.Store, r *store.StoredRetention) error {
+	_, err := forEachRetention(ctx, c, a, func(s *assembly.Store, r *store.StoredRetention) error {
 		if r.Keep == 0 && r.Bodies == 0 {
 			return nil
 		}
 		live := c.Live()
 		record := f.record(ctx, s, r)
-		sum, err := operate.Reap(ctx, s.Name(), s, r, f.dry, func(sum operate.Reaped) error {
+		sum, err := operate.Reap(ctx, s.Name(), s, r, f.dryRun, func(sum operate.Reaped) error {
 			live.Printf("%s: %d markers, %d bodies", sum.Consumer, sum.Markers, sum.Bodies)
 			return record(sum)
 		})
@@ -113,7 +113,7 @@ func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlag
 	if err != nil && len(done) == 0 {
 		return err // nothing was removed, so there is nothing to print
 	}
-	err = errors.Join(printReaped(c, done, f.dry), err)
+	err = errors.Join(printReaped(c, done, f.dryRun), err)
 	if err == nil && slices.ContainsFunc(done, func(r operate.Reaped) bool { return r.Stopped != "" }) {
 		return command.Found(errors.New("nothing is removed of a consumer above, which says why"))
 	}
@@ -122,7 +122,7 @@ func reap(ctx context.Context, c *command.CLI, a *assembly.Assembly, f *reapFlag
 
 // record returns a function that writes one audit record for a consumer after the first removal.
 func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *store.StoredRetention) func(operate.Reaped) error {
-	written := f.dry
+	written := f.dryRun
 	return func(sum operate.Reaped) error {
 		if written || !sum.Due() {
 			return nil
@@ -200,7 +200,7 @@ func retentionStatus(c *command.CLI) *cobra.Command {
 
 func listKept(ctx context.Context, c *command.CLI, a *assembly.Assembly, l *command.Listing) error {
 	views := []operate.KeptView{}
-	n, err := kept(ctx, c, a, func(s *assembly.Store, r *store.StoredRetention) error {
+	n, err := forEachRetention(ctx, c, a, func(s *assembly.Store, r *store.StoredRetention) error {
 		if !l.Full(len(views)) {
 			views = append(views, operate.NewKeptView(s.Name(), r))
 		}
@@ -282,16 +282,16 @@ func retentionForget(c *command.CLI) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := command.CheckRecord(&who, why, f.dry); err != nil {
+			if err := command.CheckRecord(&who, why, f.dryRun); err != nil {
 				return err
 			}
 			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error {
-				return forgetLane(ctx, c, a, lane, store.Act{Verb: "forget lane", Who: who, Why: why}, f.dry)
+				return forgetLane(ctx, c, a, lane, store.Act{Verb: "forget lane", Who: who, Why: why}, f.dryRun)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&lane, "lane", "", "the lane, such as payments/7")
-	command.DryRunFlag(cmd, &f.dry)
+	command.DryRunFlag(cmd, &f.dryRun)
 	command.RecordFlags(cmd, &who, &why)
 	command.StoreFlag(cmd, &f.store)
 	command.RefuseEmpty(cmd, "store", "lane")
@@ -309,7 +309,7 @@ type forgotten struct {
 // forgetLane removes the position of a lane from the one store that knows the consumer.
 func forgetLane(ctx context.Context, c *command.CLI, a *assembly.Assembly, lane string, act store.Act, dry bool) error {
 	var in []*assembly.Store
-	if _, err := kept(ctx, c, a, func(s *assembly.Store, _ *store.StoredRetention) error {
+	if _, err := forEachRetention(ctx, c, a, func(s *assembly.Store, _ *store.StoredRetention) error {
 		in = append(in, s)
 		return nil
 	}); err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// moving has the flags of `semel retention move`, which moves markers to daily partitions.
-type moving struct {
-	end, dry bool
-	who, why string
+// moveFlags has the flags of `semel retention move`, which moves markers to daily partitions.
+type moveFlags struct {
+	end, dryRun bool
+	who, why    string
 }
 
 func retentionMove(c *command.CLI) *cobra.Command {
-	m := moving{}
+	m := moveFlags{}
 	cmd := &cobra.Command{
 		Use:   "move NAME --because TEXT [--end]",
 		Short: "Move markers to daily partitions",
@@ -47,20 +47,20 @@ closed to old processes, or ids are spelled differently.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := command.CheckRecord(&m.who, m.why, m.dry); err != nil {
+			if err := command.CheckRecord(&m.who, m.why, m.dryRun); err != nil {
 				return err
 			}
 			return move(cmd.Context(), c, m)
 		},
 	}
 	cmd.Flags().BoolVar(&m.end, "end", false, "end the move; old processes must not run any more")
-	command.DryRunFlag(cmd, &m.dry)
+	command.DryRunFlag(cmd, &m.dryRun)
 	command.RecordFlags(cmd, &m.who, &m.why)
 	return c.WithConfig(cmd)
 }
 
 // move writes an audit record and then moves the markers.
-func move(ctx context.Context, c *command.CLI, m moving) error {
+func move(ctx context.Context, c *command.CLI, m moveFlags) error {
 	p, err := c.Load()
 	if err != nil {
 		return err
@@ -80,12 +80,12 @@ func move(ctx context.Context, c *command.CLI, m moving) error {
 	return moveIn(ctx, c, a.Stores[0], of, m) // only one store is open
 }
 
-func moveIn(ctx context.Context, c *command.CLI, s *assembly.Store, of *policy.Consumer, m moving) error {
+func moveIn(ctx context.Context, c *command.CLI, s *assembly.Store, of *policy.Consumer, m moveFlags) error {
 	name, verb := legible.Printable(of.Name), "begin a move to days"
 	if m.end {
 		verb = "end a move to days"
 	}
-	if m.dry {
+	if m.dryRun {
 		_, err := fmt.Fprintf(c.Out, "%s: would %s\n", name, verb)
 		return command.Failed(err)
 	}
@@ -93,13 +93,13 @@ func moveIn(ctx context.Context, c *command.CLI, s *assembly.Store, of *policy.C
 		return command.Failed(fmt.Errorf("store %s: %w", s.Name(), err))
 	}
 	if !m.end {
-		return began(c, name, s.BeginMove(ctx, assembly.Dated(of)))
+		return reportBegin(c, name, s.BeginMove(ctx, assembly.Dated(of)))
 	}
 	done, err := s.EndMove(ctx, of.Name)
-	return ended(c, name, done, err)
+	return reportEnd(c, name, done, err)
 }
 
-func began(c *command.CLI, name string, err error) error {
+func reportBegin(c *command.CLI, name string, err error) error {
 	if err != nil {
 		return command.Failed(err)
 	}
@@ -111,7 +111,7 @@ func began(c *command.CLI, name string, err error) error {
 	return command.Failed(err)
 }
 
-func ended(c *command.CLI, name string, done sqlstore.Moved, err error) error {
+func reportEnd(c *command.CLI, name string, done sqlstore.Moved, err error) error {
 	switch {
 	case errors.Is(err, semel.ErrState):
 		return command.Found(err)

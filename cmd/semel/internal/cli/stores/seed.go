@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// seeding has the flags of `semel migrate seed`.
-type seeding struct {
+// seedFlags has the flags of `semel migrate seed`.
+type seedFlags struct {
 	from, column, where, source string
 	sourceGiven                 bool
 	who, why                    string
 }
 
 func migrateSeed(c *command.CLI) *cobra.Command {
-	var f seeding
+	var f seedFlags
 	cmd := &cobra.Command{
 		Use:   "seed NAME --from TABLE --id COLUMN",
 		Short: "Import ids of another table as markers",
@@ -53,7 +53,7 @@ command to continue after an interruption.`,
 	return c.WithConfig(c.ForConsumer(cmd))
 }
 
-func seed(ctx context.Context, c *command.CLI, f seeding) error {
+func seed(ctx context.Context, c *command.CLI, f seedFlags) error {
 	p, err := c.Load()
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func seed(ctx context.Context, c *command.CLI, f seeding) error {
 	if consumer == nil {
 		return c.NoConsumer(p, c.Consumer)
 	}
-	if err := f.fits(consumer); err != nil {
+	if err := f.checkSource(consumer); err != nil {
 		return err
 	}
 	a, err := c.OpenChecked(ctx, p, consumer.Store)
@@ -75,7 +75,7 @@ func seed(ctx context.Context, c *command.CLI, f seeding) error {
 		return command.Failed(err)
 	}
 	sum, err := a.Stores[0].Seed(ctx, sqlstore.Seed{
-		Consumer: consumer.Name, Source: f.source, Table: f.from, ID: f.column, Where: f.where, Progress: seeded(c, f.from),
+		Consumer: consumer.Name, Source: f.source, Table: f.from, ID: f.column, Where: f.where, Progress: reportSeeded(c, f.from),
 	})
 	if err != nil {
 		return command.Failed(err)
@@ -83,9 +83,9 @@ func seed(ctx context.Context, c *command.CLI, f seeding) error {
 	return printSeeded(c, consumer.Name, f.from, sum)
 }
 
-// The method fits returns an error if the source in the flags is not the source of the consumer's identities.
+// checkSource returns an error if the source in the flags is not the source of the consumer's identities.
 // The consumer would never find markers with another source.
-func (f *seeding) fits(c *policy.Consumer) error {
+func (f *seedFlags) checkSource(c *policy.Consumer) error {
 	if !c.Strategy.Marks() {
 		return command.UsageError("consumer %s: its strategy keeps no markers", c.Name)
 	}
@@ -107,7 +107,7 @@ func (f *seeding) fits(c *policy.Consumer) error {
 // seededEvery is the number of ids after which progress is printed.
 const seededEvery = 100_000
 
-func seeded(c *command.CLI, table string) func(sqlstore.Seeded) {
+func reportSeeded(c *command.CLI, table string) func(sqlstore.Seeded) {
 	table = terminal.Line(table)
 	next := int64(0)
 	return func(sum sqlstore.Seeded) {

@@ -19,16 +19,16 @@ type Decoder struct {
 	file, dir string
 	env       func(string) (string, bool)
 	faults    []Fault
-	// The field refused has the paths of faults that reject the policy. The field refusedBelow has all paths
+	// refusedPaths has the paths of faults that reject the policy. refusedParents has all paths
 	// above a refused path. The rules look up many paths; with the maps refused and refusedBelow, the rules do
 	// not take quadratic time.
-	refused, refusedBelow map[string]bool
+	refusedPaths, refusedParents map[string]bool
 	// Positions maps paths to the positions of their values in the file.
 	Positions map[string]Position
-	// The field meant has the paths of known keys that the user probably misspelled.
-	meant map[string]bool
-	// The field expanded has the texts with expanded environment variables, by path.
-	expanded map[string]expansion
+	// misspelledKeys has the paths of known keys that the user probably misspelled.
+	misspelledKeys map[string]bool
+	// expansions has the texts with expanded environment variables, by path.
+	expansions map[string]expansion
 }
 
 // Found returns the number of faults and warnings that were found until now.
@@ -36,7 +36,7 @@ func (d *Decoder) Found() int { return len(d.faults) }
 
 // NewDecoder returns a decoder for a file. Relative paths in the file start from dir.
 func NewDecoder(file, dir string, env func(string) (string, bool)) *Decoder {
-	return &Decoder{file: file, dir: dir, env: env, Positions: map[string]Position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
+	return &Decoder{file: file, dir: dir, env: env, Positions: map[string]Position{}, misspelledKeys: map[string]bool{}, expansions: map[string]expansion{}}
 }
 
 // expansion is a text before (raw) and after (text) the expansion of environment variables.
@@ -87,19 +87,19 @@ func (d *Decoder) WarnAt(path, reason, remedy string) {
 }
 
 func (d *Decoder) report(k FaultKind, path string, at Position, reason, remedy string) {
-	hidden := d.expanded[path]
+	hidden := d.expansions[path]
 	d.faults = append(d.faults, Fault{File: d.file, Line: max(at.Line, 1), Column: max(at.Column, 1), Kind: k,
 		Path: path, Reason: hidden.conceal(reason), Remedy: hidden.conceal(remedy)})
-	if !d.faults[len(d.faults)-1].refuses() {
+	if !d.faults[len(d.faults)-1].isRefusal() {
 		return
 	}
-	if d.refused == nil {
-		d.refused, d.refusedBelow = map[string]bool{}, map[string]bool{}
+	if d.refusedPaths == nil {
+		d.refusedPaths, d.refusedParents = map[string]bool{}, map[string]bool{}
 	}
-	d.refused[path] = true
+	d.refusedPaths[path] = true
 	for i := range len(path) {
 		if path[i] == '.' || path[i] == '[' {
-			d.refusedBelow[path[:i]] = true
+			d.refusedParents[path[:i]] = true
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (d *Decoder) Document(data []byte) *yaml.Node {
 		d.syntax(err, data)
 	}
 	root := rootOf(&first)
-	d.tags(root)
+	d.checkTags(root)
 	return root
 }
 
@@ -199,15 +199,15 @@ func badText(data []byte) (Position, string) {
 // knownTags are the YAML tags that a policy may use.
 var knownTags = [...]string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
 
-// The method tags reports unknown YAML tags. If the method did not report an unknown tag, the parser would
+// checkTags reports unknown YAML tags. If the method did not report an unknown tag, the parser would
 // ignore the tag and read the value.
-func (d *Decoder) tags(n *yaml.Node) {
+func (d *Decoder) checkTags(n *yaml.Node) {
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && !slices.Contains(knownTags[:], tag) {
 		d.report(Invalid, "", Position{n.Line, n.Column}, fmt.Sprintf("the tag %.40s is unknown", tag), "write the value without a tag")
 		n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle // remove the tag, so that the parser reports no second fault
 	}
 	for _, below := range n.Content {
-		d.tags(below)
+		d.checkTags(below)
 	}
 }
 
@@ -276,11 +276,11 @@ func IsVariable(name string) bool {
 
 // Faulty reports whether the value at path has a fault. Faulty ignores faults of nested values.
 func (d *Decoder) Faulty(path string) bool {
-	return d.refused[path]
+	return d.refusedPaths[path]
 }
 
 // Sound reports whether neither path nor any path below has a fault. Sound returns false if the file has a
 // misspelled key that probably means path.
 func (d *Decoder) Sound(path string) bool {
-	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
+	return !d.misspelledKeys[path] && !d.refusedPaths[path] && !d.refusedParents[path]
 }

@@ -76,7 +76,7 @@ func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []s
 		remedy = fmt.Sprintf("write it within %s, as %s: {%s: …}", holder, holder, name)
 	} else if near = NearestWord(name, known); near != "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
-		d.meant[p.key(near, p.Node).Path] = true
+		d.misspelledKeys[p.key(near, p.Node).Path] = true
 	}
 	d.FaultKey(e, "this key is unknown", remedy)
 	return near
@@ -86,11 +86,11 @@ func (d *Decoder) UnknownKey(p Place, e entry, name string, known, available []s
 // rest of the text became the key e; otherwise "".
 func cutOff(p Place, e entry) string {
 	content := p.Value().Content
-	if p.Value().Style&yaml.FlowStyle == 0 || !empty(e.Value()) {
+	if p.Value().Style&yaml.FlowStyle == 0 || !isEmpty(e.Value()) {
 		return ""
 	}
 	for i := slices.Index(content, e.key) - 1; i > 0; i -= 2 {
-		if value := content[i]; !empty(value) {
+		if value := content[i]; !isEmpty(value) {
 			if value.Kind == yaml.ScalarNode && value.Style == 0 && value.ShortTag() == "!!str" {
 				return content[i-1].Value
 			}
@@ -100,8 +100,8 @@ func cutOff(p Place, e entry) string {
 	return ""
 }
 
-// The function empty reports whether a key has no value.
-func empty(n *yaml.Node) bool {
+// isEmpty reports whether a key has no value.
+func isEmpty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null"
 }
 

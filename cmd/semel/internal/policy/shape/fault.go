@@ -44,9 +44,9 @@ func (f Fault) String() string {
 		b.WriteString("warning: ")
 	}
 	if f.Path != "" {
-		b.WriteString(short(f.Path) + ": ")
+		b.WriteString(shorten(f.Path) + ": ")
 	}
-	b.WriteString(short(f.Reason))
+	b.WriteString(shorten(f.Reason))
 	if f.Remedy != "" {
 		b.WriteString("; " + f.Remedy)
 	}
@@ -57,8 +57,8 @@ func (f Fault) String() string {
 // megabytes.
 const longestPart = 1000
 
-// The function short shortens a long text by removing the middle.
-func short(text string) string {
+// shorten shortens a long text by removing the middle.
+func shorten(text string) string {
 	if len(text) <= longestPart {
 		return text
 	}

@@ -29,7 +29,7 @@ func (d *Decoder) Text(p *Place, want string) (string, bool) {
 	}
 	p.Raw = n.Value
 	text, ok := d.expand(*p, n.Value)
-	d.expanded[p.Path] = expansion{raw: n.Value, text: text}
+	d.expansions[p.Path] = expansion{raw: n.Value, text: text}
 	return text, ok
 }
 
@@ -132,15 +132,15 @@ func (c Choice[V]) Read(d *Decoder, p Place) (V, bool) {
 		return o.Value, o.usable()
 	}
 	remedy := "write " + c.Words()
-	if near := NearestWord(s, c.meant()); near != "" && p.Raw == "" {
+	if near := NearestWord(s, c.suggestions()); near != "" && p.Raw == "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
 	d.Fault(p, p.Shown(s)+" is unknown here", remedy)
 	return none, false
 }
 
-// The method meant returns the words that an error may suggest. Rejected words are left out.
-func (c Choice[V]) meant() []string {
+// suggestions returns the words that an error may suggest. Rejected words are left out.
+func (c Choice[V]) suggestions() []string {
 	var some []string
 	for _, o := range c.Options {
 		if o.Reason == "" {

@@ -14,11 +14,11 @@ import (
 type Shape[V any] interface {
 	// Read returns the value. After a fault, Read returns false and a value that may be incomplete.
 	Read(d *Decoder, p Place) (V, bool)
-	described
+	describer
 }
 
-// The type described is the descriptive part of a shape.
-type described interface {
+// describer is the descriptive part of a shape.
+type describer interface {
 	// Schema returns the JSON Schema of the value.
 	Schema() Schema
 	// Words returns a description for the reference, such as "duration, 1ms to 24h".
@@ -39,7 +39,7 @@ type Meta struct {
 	// Later marks a planned key that is not available yet.
 	Later bool
 	// Shape describes the value; nil for a planned key.
-	Shape described
+	Shape describer
 }
 
 // Field is a key of an object. T is the Go type of the object.
@@ -101,10 +101,10 @@ func (o Object[T]) Read(d *Decoder, p Place) (T, bool) {
 	seen := o.readGiven(d, p, &v)
 	o.readAbsent(d, p, seen, &v)
 	o.choose(d, p, seen)
-	return v, !slices.ContainsFunc(d.faults[before:], Fault.refuses)
+	return v, !slices.ContainsFunc(d.faults[before:], Fault.isRefusal)
 }
 
-func (f Fault) refuses() bool { return f.Kind != Warning }
+func (f Fault) isRefusal() bool { return f.Kind != Warning }
 
 func (o Object[T]) readGiven(d *Decoder, p Place, v *T) map[string]bool {
 	seen := map[string]bool{}
