@@ -27,10 +27,18 @@ type Handler[Tx any] struct {
 	Messages []*semel.Message
 	Effect   func(ctx context.Context) (string, error)
 	Config   consumer.Config
+	// Steps, if not empty, replaces Handle.
+	Steps []Step[Tx]
 	// Provider is nil if the handler makes no calls.
 	Provider *Provider
 	// Process is nil if no process is killed.
 	Process *Process
+}
+
+// Step is a part of a handler with a transaction of its own; see consumer.Step.
+type Step[Tx any] struct {
+	Name string
+	Run  func(ctx context.Context, tx Tx, m *semel.Message) error
 }
 
 // Run calls each for every subtest with its name and its function, and returns the results of the functions that were

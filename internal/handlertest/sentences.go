@@ -27,6 +27,8 @@ const (
 		"use m.IdempotencyKey for the key, and only values of the message for the body"
 	saysRandom = "two undisturbed runs from an empty state have different effects: the handler uses random values, the time, " +
 		"a sequence, or variables that outlive it; derive ids with m.OutputID and times from the message, or leave them out of Effect"
+	saysTurns = "all messages were delivered together, so that the first steps of all ran before the second steps, and the effect differs: " +
+		"a step reads what the steps of other messages change in the meantime; read only what earlier steps wrote for the same message"
 	saysTwice  = "%s, and the effect differs; %s"
 	saysPoison = "%s failed for good in a batch with the other messages, and the effects are not those of the other messages alone; " +
 		"write through tx only, and keep no state in memory"

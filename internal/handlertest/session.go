@@ -28,6 +28,7 @@ type baseline struct {
 	acts, writes []int
 	// received are the messages in the form in which the handler got them.
 	received map[int]*semel.Message
+	steps    int // number of the handler's steps
 	err      error
 }
 
@@ -72,7 +73,8 @@ func (s *session[Tx]) world() *world[Tx] {
 // runWithoutFaults delivers each message once, without faults, and returns the result.
 func (s *session[Tx]) runWithoutFaults() *baseline {
 	s.t.Helper()
-	w, b := s.world(), &baseline{}
+	w := s.world()
+	b := &baseline{steps: len(w.Steps)}
 	for i := range w.Messages {
 		before, charged := w.effect(), w.ledger()
 		if err := w.deliverAndCheck(i, source.EndApplied, source.EndDiscarded, source.EndSkipped); err != nil {

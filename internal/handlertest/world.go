@@ -16,6 +16,7 @@ import (
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // world is a test world: a store without data, and a process that consumes messages.
@@ -59,6 +60,7 @@ const patience = 30 * time.Second
 func newWorld[Tx any](t T, start func(t T) Handler[Tx], suffix string) *world[Tx] {
 	t.Helper()
 	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, received: map[int]*semel.Message{}, suffix: " " + suffix}
+	w.joinSteps()
 	if err := w.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +105,10 @@ func (w *world[Tx]) policy() consumer.Config {
 	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
 	c.Batch = consumer.BatchLimits{MaxTime: time.Hour} // a slow handler must not split the messages of a subtest into several batches
 	c.Logger = slog.New(slog.DiscardHandler)
+	if len(w.Steps) > 0 {
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
+		c.Retry.InitialDelay, c.Retry.MaxDelay, c.Retry.DisableBreaker = time.Hour, time.Hour, true // makeDue ends the delay
+	}
 	forGood, unmet := consumer.ActionPark, consumer.ActionPark
 	if !w.hasInbox {
 		forGood, unmet = consumer.ActionHalt, consumer.ActionRetry
@@ -122,18 +128,26 @@ func (w *world[Tx]) policy() consumer.Config {
 	return c
 }
 
-// newConsumer returns a new consumer that uses the store of the test world.
-func (w *world[Tx]) newConsumer() *consumer.Consumer[Tx] {
+// newConsumer returns a new consumer that uses the store of the test world. The parameter src is nil for Process and Work.
+func (w *world[Tx]) newConsumer(src source.Source) *consumer.Consumer[Tx] {
 	w.t.Helper()
 	wrapped, rows := wrap(w.Store, w.plan, w.suffix)
 	w.hasInbox = rows
-	c, err := consumer.New(wrapped, w.handle, w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
+	config, faulty := w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if p == faults.CommitReplyLost && w.onReplyLost != nil && w.plan.crashed() {
 			w.onReplyLost()
 		}
-	}})
+	}}
+	config.Source = src
+	var c *consumer.Consumer[Tx]
+	var err error
+	if len(w.Steps) > 0 {
+		c, err = consumer.NewSteps(wrapped, w.watchedSteps(), config, faulty)
+	} else {
+		c, err = consumer.New(wrapped, w.handle, config, faulty)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -147,8 +161,9 @@ const seed = 1
 func (w *world[Tx]) boot() {
 	w.t.Helper()
 	w.stop()
-	w.plan.set(func(p *plan) { p.crash, p.dead = nowhere, false })
-	w.process = w.newConsumer()
+	w.plan.set(func(p *plan) { p.crash, p.skip, p.dead = nowhere, 0, false })
+	w.process = w.newConsumer(nil)
+	w.makeDue(store.StateInProgress)
 }
 
 func (w *world[Tx]) stop() {
@@ -160,8 +175,13 @@ func (w *world[Tx]) stop() {
 	w.process = nil
 }
 
-// handle is the handler that the consumer runs: it calls the user's handler and checks what that handler does.
-func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err error) {
+// handle is the handler that the consumer runs.
+func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
+	return w.watch(ctx, tx, m, w.Handle)
+}
+
+// watch calls the user's handler, or one of its steps, and checks what it does.
+func (w *world[Tx]) watch(ctx context.Context, tx Tx, m *semel.Message, handle func(context.Context, Tx, *semel.Message) error) (err error) {
 	before := clone(m)
 	if err := w.faultAt(beforeHandle, m); err != nil {
 		return err
@@ -171,7 +191,7 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	w.runCount++
 	run := fmt.Sprint(w.suffix, " ", w.runCount)
 	w.mu.Unlock()
-	left := runWatched(run, func() { err = w.callHandler(ctx, tx, m) })
+	left := runWatched(run, func() { err = callGuarded(ctx, tx, m, handle) })
 	w.recordRun(err, errors.Join(checkUnchanged(before, m), checkTxOpen(ctx, tx, err)), left)
 	if err != nil {
 		return err
@@ -253,6 +273,9 @@ func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, erro
 		copies[i] = clone(all[i])
 		copies[i].Attempt = w.attempt
 	}
+	if len(w.Steps) > 0 {
+		return w.runSteps(ctx, copies)
+	}
 	return w.process.ProcessAll(ctx, copies)
 }
 
@@ -307,7 +330,7 @@ func (w *world[Tx]) work() error {
 	w.stop()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
-	err := w.newConsumer().Work(ctx)
+	err := w.newConsumer(nil).Work(ctx)
 	w.boot()
 	return err
 }
