@@ -56,6 +56,7 @@ func cases[Tx any]() []scenario[Tx] {
 		scenario[Tx]{name: "provider times out after the charge", group: Calls, run: func(s *session[Tx]) error { return failProviderCall(s, timeOut) }},
 		scenario[Tx]{name: "provider refuses once", group: Calls, run: func(s *session[Tx]) error { return failProviderCall(s, refuse) }},
 		scenario[Tx]{name: "provider forgets keys", group: Calls, run: forgotten[Tx]},
+		scenario[Tx]{name: "replay without effects", group: Calls, run: replayed[Tx]},
 	)
 }
 

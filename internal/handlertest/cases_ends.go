@@ -274,6 +274,28 @@ func futureVersion[Tx any](s *session[Tx]) error {
 	return s.same(w, saysFuture)
 }
 
+// replayed delivers each message as part of a replay that allows no effects outside of the store.
+func replayed[Tx any](s *session[Tx]) error {
+	w := s.world()
+	switch {
+	case w.Provider == nil:
+		return &NotRun{"Handler.Provider is not set"}
+	case w.Config.Replay == nil || w.Config.Replay.Effects:
+		return &NotRun{"Config.Replay is not set, or it allows effects"}
+	}
+	w.replay = &semel.Replay{ID: 1}
+	w.boot()
+	return eachMessage(w, func(i int) error {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
+			return err
+		}
+		if w.ledger() != "" {
+			return fmt.Errorf(saysReplayed, w.name(i))
+		}
+		return nil
+	})
+}
+
 // expired delivers messages that are so old that their markers may have been removed.
 func expired[Tx any](s *session[Tx]) error {
 	w := s.world()

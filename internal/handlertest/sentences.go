@@ -43,6 +43,8 @@ const (
 		"send m.IdempotencyKey in that header"
 	saysProvider = "the provider failed once for each message (%s), and the effect differs; " +
 		"return the errors of calls, also of statuses other than 2xx, and send the same key with each attempt"
+	saysReplayed = "%s belongs to a replay without effects, and the handler charged: call m.Replay, and make no charge if Effects of its " +
+		"result is false"
 	saysForgotten = "the provider had forgotten the keys before each retry, and the effect differs; " +
 		"look for the charge before you charge, or set consumer.Provider.Window with consumer.NewCalling"
 	saysKilled = "%s: its process was killed %s, and the effect is not the one that was committed: " +

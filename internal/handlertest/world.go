@@ -30,8 +30,10 @@ type world[Tx any] struct {
 	hasInbox bool
 
 	process *consumer.Consumer[Tx] // nil while no process runs
-	// attempt is semel.Message.Attempt of the next deliveries.
+	// attempt is semel.Message.Attempt of the next deliveries. The field replay, if not nil, is the replay to which all
+	// messages belong after the next boot.
 	attempt int
+	replay  *semel.Replay
 
 	mu sync.Mutex // guards the fields below
 	// interfere, if not nil, is called before and after each run of the handler. If interfere returns an error, the
@@ -99,7 +101,7 @@ func (w *world[Tx]) policy() consumer.Config {
 	if c.Strategy == consumer.StrategyInbox {
 		c.Strategy = consumer.StrategyMarker
 	}
-	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, nil, nil, nil
+	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, w.replay, nil, nil
 	c.Owner, c.Exclusive, c.AckOnReceipt, c.ReEmitIntents, c.SenderWindows = "", false, false, false, nil
 	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention, c.Provider = nil, 0, nil, consumer.RetentionPolicy{}, consumer.Provider{}
 	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
