@@ -85,7 +85,7 @@ func (c *Config) checkIdentity(f *faultList) {
 // ignoresContent reports whether the contents of messages are not compared.
 func (c *Config) ignoresContent() bool { return c.Fingerprint == identity.FingerprintNone() }
 
-// usesType reports whether Version uses the selector of the type.
+// usesType reports whether Version finds the stream or the version of a message by the selector `type`.
 func (c *Config) usesType() bool {
 	if c.Version == nil {
 		return false

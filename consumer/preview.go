@@ -78,7 +78,7 @@ func endOf(then Action) source.End {
 }
 
 // previewMarks predicts what the store would answer for the marker of each delivery (new, duplicate, conflict), and
-// writes the predictions into the slice out. If the parameter former is set, foretellMarks also asks the store about
+// writes the predictions into the slice out. If the parameter former is set, previewMarks also asks the store about
 // the previous identities of deliveries that would be applied or received.
 func (c *Consumer[Tx]) previewMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)

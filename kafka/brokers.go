@@ -37,7 +37,7 @@ type brokers struct {
 	closed bool
 }
 
-// openClient creates the client if no client exists, and then calls the function begun. open returns false if the
+// openClient creates the client if no client exists, and then calls the function begun. openClient returns false if the
 // source is closed.
 func (b *brokers) openClient(begun func()) (bool, error) {
 	b.mu.Lock()
@@ -60,7 +60,7 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// markClosed prevents the creation of clients. shut reports whether a client exists.
+// markClosed prevents the creation of clients. markClosed reports whether a client exists.
 func (b *brokers) markClosed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -71,7 +71,7 @@ func (t *topics) ask(ctx context.Context) error {
 	return t.note(len(response.Brokers), response.Topics)
 }
 
-// The method named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
+// namedTopics returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
 // topic for dead letters.
 func (t *topics) namedTopics() []string {
 	if t.config.DeadLetters == "" {
@@ -211,7 +211,7 @@ func (s *Source) seek(now time.Time) {
 	_ = s.beginnings.look(ctx) // Fetch returns the errors of the brokers
 }
 
-// lookForTopics requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the brokers
+// lookForTopics requests the beginnings and ends of the partitions. lookForTopics reports whether the brokers answered. If the brokers
 // are unreachable, Fetch (not look) returns the error.
 func (s *Source) lookForTopics() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)

@@ -280,7 +280,8 @@ func addLeaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic 
 	return topic
 }
 
-// lastObserver is an observer of lanes. When a lane ends, it first calls the function before and then the wrapped observer.
+// lastObserver is an observer of lanes. When a lane ends, lastObserver first calls its field before, and then the
+// wrapped observer.
 type lastObserver struct {
 	source.LaneObserver
 	before func()

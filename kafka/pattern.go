@@ -45,8 +45,8 @@ type search struct {
 	// nextSearch is the time of the next search. lastLogged is the time of the last log line that no topic
 	// matches.
 	nextSearch, lastLogged time.Time
-	// The field none is true if the last join found no topic to read, so that the next join waits for a topic. The
-	// field answers is true if Fetch must return once without deliveries, which shows the consumer that the brokers
+	// noTopics is true if the last join found no topic to read, so that the next join waits for a topic. The
+	// field answerOnce is true if Fetch must return once without deliveries, which shows the consumer that the brokers
 	// answer although there is no lane.
 	noTopics, answerOnce bool
 	// letterTopicLogged is true if the log already contains the line that the topic for dead letters is not read.
@@ -256,7 +256,7 @@ func (t *topics) markAdded(client *kgo.Client, added map[string]int) []string {
 	return names
 }
 
-// The method unshared returns the added topics that the group has not assigned yet, with their number of partitions.
+// unassignedTopics returns the added topics that the group has not assigned yet, with their number of partitions.
 // The result unsure is true if the last search did not find a topic that is read.
 func (t *topics) unassignedTopics() (topics map[string]int, incomplete bool) {
 	t.mu.Lock()

@@ -308,7 +308,7 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 	s.wakeUp()
 }
 
-// wakeUp makes Fetch search deliverable records again. rouse never blocks.
+// wakeUp makes Fetch search deliverable records again. wakeUp never blocks.
 func (s *rangeSource) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:

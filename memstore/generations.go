@@ -19,11 +19,10 @@ type generation struct {
 	open  map[*batch]bool
 }
 
-// generationThat returns the first generation of a consumer for which the function is returns true, or nil if there is
-// none. The caller has locked the store.
-func (s *Store) generationThat(consumer string, is func(*generation) bool) *generation {
+// generationThat returns the first generation of a consumer that matches, or nil if no generation matches. The caller has locked the store.
+func (s *Store) generationThat(consumer string, matches func(*generation) bool) *generation {
 	for _, g := range s.generations[consumer] {
-		if is(g) {
+		if matches(g) {
 			return g
 		}
 	}

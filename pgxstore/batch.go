@@ -151,7 +151,7 @@ func (b *batch) Rollback(ctx context.Context) {
 }
 
 // tryRollback reports whether the server has rolled back. During the rollback, pgx calls the tracer; if the tracer
-// panics, the outcome is unknown, and rolledBack returns false.
+// panics, the outcome is unknown, and tryRollback returns false.
 func (b *batch) tryRollback(ctx context.Context) (done bool) {
 	defer func() {
 		if recover() != nil {
@@ -183,7 +183,7 @@ func (b *batch) end() {
 func (b *batch) closeConnection() { b.closeConnectionAnd(func() {}) }
 
 // closeConnectionAnd closes the connection like cut, and then calls the function do. If the connection was closed or released
-// before, cutAnd does nothing. The method end cannot release the connection before do returns.
+// before, closeConnectionAnd does nothing. The method end cannot release the connection before do returns.
 func (b *batch) closeConnectionAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

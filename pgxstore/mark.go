@@ -126,7 +126,7 @@ func (m *marking) writtenFlags() []bool {
 // isClaimed reports whether the marker with the index i belongs to a claimed row.
 func (m *marking) isClaimed(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// claimsToCheck returns the claims, with the indexes of their markers. asked sets the verdict of each claim to
+// claimsToCheck returns the claims, with the indexes of their markers. claimsToCheck sets the verdict of each claim to
 // store.ClaimLost; later, readClaims corrects the verdicts of the valid claims.
 func (m *marking) claimsToCheck() (claims []store.Claim, at []int) {
 	for i := range m.marks {

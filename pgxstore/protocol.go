@@ -108,7 +108,7 @@ func newLink(conn *pgx.Conn) *link {
 // The smallest limit for the number of prepared statements on a connection.
 const leastKnown = 64
 
-// The method named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
+// usesNames reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
 // work.
 func (l *link) usesNames() bool { return l.mode == pgx.QueryExecModeCacheStatement }
 

@@ -82,7 +82,7 @@ type ClaimEnding struct {
 	// are treated as a release if the earlier versions have taken effect in the meantime and the mark asks
 	// (Mark.Asks).
 	State RowState
-	// Stepped, with StateReceived, is true if a step is committed and the next step can run now. Attempts are
+	// Stepped is used with StateReceived only: a step is committed, and the next step can run now. Attempts are
 	// counted from zero again.
 	Stepped bool
 	// The field After is used with StateFailedRetryable and StateBlocked: the delay until the row can be claimed again.

@@ -142,7 +142,7 @@ var callFaults = []fault{
 	{"a call that was done is repeated", "E3_a_call_resolved_as_done_completes_its_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return alwaysRepeats{s} }},
 }
 
-// endsClaims is a store that changes the endings of claims.
+// endsClaims is a store that changes each store.ClaimEnding before memstore gets it.
 type endsClaims struct {
 	*memstore.Store
 	change func(*store.ClaimEnding)

@@ -25,7 +25,8 @@ type StoredGeneration struct {
 	Fenced time.Duration
 }
 
-// LongestFence is the maximum duration of a fence.
+// LongestFence is the maximum duration of a fence: the time in which no process applies messages of a consumer, because
+// a rebuild switches generations.
 const LongestFence = 10 * time.Minute
 
 // Generations is implemented by a store that keeps the generations of consumers. A batch with TxOptions.Working begins

@@ -55,7 +55,7 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 // treated as an error that wraps itself.
 const maxWrappedErrors = 10_000
 
-// findFault returns a description of the fault of err, or an empty string if err has no fault. unreadable examines at
+// findFault returns a description of the fault of err, or an empty string if err has no fault. findFault examines at
 // most left errors.
 func findFault(err error, left *int) (fault string) {
 	defer func() {

@@ -12,7 +12,8 @@ import (
 )
 
 // blame counts a failed attempt of a message and decides how to continue. If a commit failed although the message's
-// handler did not run, the failure is not an attempt: a later commit writes the row with its reason.
+// handler did not run, the failure does not count as an attempt: a later commit writes the message's row
+// with the reason of the failure.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
 		t := it.ensureTrouble()

@@ -23,7 +23,7 @@ type progress struct {
 	unknown bool
 	// rolledBack means that the handler succeeded and was rolled back because of another message.
 	rolledBack bool
-	// nextRunCounts means that the next run counts as another attempt. tried means that the first attempt has been
+	// nextRunCounts means that the next run counts as another attempt. wasTried means that the first attempt has been
 	// made.
 	nextRunCounts, wasTried bool
 	// copied means that the dead letter has been written.

@@ -166,8 +166,8 @@ func (w *writer) writeComma(is bool) {
 	}
 }
 
-// writeObject writes a struct without fields that have the zero value. Empty slices are also left out, because a machine
-// that was restored from a snapshot has nil instead.
+// writeObject writes a struct without fields that have the zero value. Empty slices are also left out: a Machine
+// that was restored from a snapshot has nil slices instead, and must be written like the original.
 func (w *writer) writeObject(v reflect.Value) {
 	w.writeText("{")
 	some := false

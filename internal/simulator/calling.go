@@ -18,7 +18,7 @@ import (
 type provider struct {
 	// known maps each idempotency key that the provider remembers to the time of the key's first charge.
 	known map[string]time.Duration
-	// The checker uses charged, denied, keys and made. The field charged has the number of charges of each identity.
+	// The checker uses charges, denials, firstKeys and callCounts. charges has the number of charges of each identity.
 	// denials has the number of reports, by the provider or a person, that an identity was not charged.
 	charges, denials map[string]int
 	// firstKeys has the first key that was used for each identity. callCounts has the number of calls for each

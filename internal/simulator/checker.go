@@ -66,7 +66,7 @@ type handState struct {
 	endStore *model.Store
 	// flight is the open batch that contains the delivery, or nil if no batch contains it.
 	flight *machine.Flight
-	// The field asked is true while a Settle (ack, nack or dead letter) for the delivery is in progress; told is true
+	// settling is true while a Settle (ack, nack or dead letter) for the delivery is in progress; told is true
 	// after the response.
 	settling, settled bool
 	// settleFailed is true if the last Settle reported that the delivery is not acked or nacked.
@@ -77,7 +77,7 @@ type handState struct {
 	// copying is true while the dead letter of the delivery is being written. copied is true after the machine got the
 	// event that the dead letter was written.
 	copying, copied bool
-	// isCopy is true if a committed batch found that the delivery is a copy or a conflict. newer is true if
+	// isCopy is true if a committed batch found that the delivery is a copy or a conflict. hasNewerMarker is true if
 	// the last batch found a marker of a newer release.
 	isCopy, hasNewerMarker bool
 

@@ -210,10 +210,10 @@ func (e *SwallowedError) Error() string {
 		"semel migrate status (in Go, Check) names the trigger or rule to drop", e.Written, e.Of, e.Table)
 }
 
-// WrittenIn returns a *SwallowedError if the number rows is not equal to the number of.
-func WrittenIn(table string, rows int64, of int) error {
-	if rows == int64(of) {
+// WrittenIn returns a *SwallowedError if a statement wrote another number of rows than expected.
+func WrittenIn(table string, rows int64, expected int) error {
+	if rows == int64(expected) {
 		return nil
 	}
-	return &SwallowedError{table, rows, int64(of)}
+	return &SwallowedError{table, rows, int64(expected)}
 }

@@ -95,7 +95,7 @@ type Statements struct {
 	// their line. DissolveRows removes some rows of a consumer from their lines. DropLines removes the remaining lines.
 	SkipRows, FirstInLine, SweepLines, DissolveRows, DropLines string
 	// Statements about the retention: the stored policies of consumers, and the data that are due for removal. Cutoff
-	// is a part of Retentions and Advance. Low reads the low-water marks of sources.
+	// is not a whole statement but an expression in Retentions and Advance. Low reads the low-water marks of sources.
 	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
 	Advance, Low, ReapBodies                                                                                  string
 	// Statements about leased keys. Key reads a key together with the current time. NewKey, ChangeKey and RemoveKey

@@ -20,7 +20,7 @@ type Readers struct {
 	alone chan struct{}
 }
 
-// bytesPerReader is the number of bytes that justify the start of another goroutine. To read perReader bytes, a goroutine
+// bytesPerReader is the number of bytes that justify the start of another goroutine. To read bytesPerReader bytes, a goroutine
 // needs a fraction of a millisecond.
 const bytesPerReader = 64 << 10
 

@@ -101,7 +101,7 @@ func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, er
 	return kind, false, nil
 }
 
-// setType sets the type of the message to the type that Rules.Type selects. typed is called after identity and
+// setType sets the type of the message to the type that Rules.Type selects. setType is called after identity and
 // fingerprint were found, so that a change of Rules.Type changes neither identity nor fingerprint.
 func (p *Delivery) setType(c *Rules, kind string) {
 	if c.Type != nil && kind != "" {

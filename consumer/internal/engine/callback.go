@@ -48,7 +48,7 @@ func watchCall(c *Config, stuck, over func()) (ended func()) {
 	}
 }
 
-// isStuck reports whether stuck was called, or will be called at once. gave is valid after end.
+// isStuck reports whether stuck was called, or will be called at once. isStuck is valid after end.
 func (w *watch) isStuck() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

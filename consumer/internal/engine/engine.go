@@ -55,7 +55,7 @@ type Engine[Tx any] struct {
 	lanes   *laneEvents
 	timer   *time.Timer
 	done    *machine.Done
-	// behindErr is the semel.ErrBehind error of the source. The channel gaveUp is closed when behind is set.
+	// behindErr is the semel.ErrBehind error of the source. The channel gaveUp is closed when behindErr is set.
 	// Only the loop uses behind and gaveUp.
 	behindErr error
 	gaveUp    chan struct{}

@@ -213,7 +213,7 @@ func (w *watch) begin(it *machine.Item) {
 	w.running, w.item, w.began = true, it, time.Now()
 }
 
-// recordReturn records that a handler has returned. returned is called before the handler's context is checked,
+// recordReturn records that a handler has returned. recordReturn is called before the handler's context is checked,
 // so that a timeout is attributed to the late handler and never to the next handler.
 func (w *watch) recordReturn() {
 	w.mutex.Lock()

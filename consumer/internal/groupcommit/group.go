@@ -85,7 +85,7 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 }
 
 // electLeader makes the first waiting caller the leader if there is no leader, or if there are enough waiting
-// callers for a full call. The caller of next has locked the mutex.
+// callers for a full call. The caller of electLeader has locked the mutex.
 func (g *Group[In, Out]) electLeader() {
 	if len(g.waiting) > 0 && (g.leading == 0 || g.pace != nil && len(g.waiting) >= g.maxCallers()) {
 		g.notify()

@@ -39,7 +39,7 @@ var consequences = map[string]string{
 
 // reportFailure reports an attempt that failed. Observers get every failure. The log gets the first failure, the
 // first failure of each further cause, and one failure a minute. The log level is error if waiting cannot help. Only
-// the loop's goroutine calls down and up.
+// the loop's goroutine calls reportFailure and up.
 func (n *Reporter) reportFailure(r machine.Report) {
 	why := Cause(r.Err)
 	n.SetReady(r.Part, why)

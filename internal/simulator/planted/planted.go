@@ -40,7 +40,8 @@ type Fault struct {
 // Found is the result of the search for one fault.
 type Found struct {
 	// Seed is the first seed for which the program with the fault breaks the fault's law, and the program without the
-	// fault breaks no law. If there is no such seed, or if a test must find the fault, Seed is 0.
+	// fault breaks no law. If there is no such seed, or if the fault was found by a
+	// test and not by a seed, Seed is 0.
 	Seed uint64
 	// How describes how the fault was found, or is "" if the fault was not found.
 	How string

@@ -132,5 +132,5 @@ func (w *world) endpointPolicy(url string) string {
 	return fmt.Sprintf(head, 2*w.InFlight) + fmt.Sprintf(pure, w.InFlight) + fmt.Sprintf(endpoint, url)
 }
 
-// asStatements returns a policy that has the same statements as SQL instead of an endpoint.
+// asStatements returns a policy whose handler runs SQL statements. Their effect is that of the endpoint.
 func (w *world) asStatements() string { return fmt.Sprintf(head, w.InFlight) + statements }

@@ -56,7 +56,7 @@ func (c *connection) adopt(server net.Conn) bool {
 	return !c.over
 }
 
-// closeBoth closes the connections to the client and to the server. shut may be called several times and from any
+// closeBoth closes the connections to the client and to the server. closeBoth may be called several times and from any
 // goroutine.
 func (c *connection) closeBoth() {
 	c.mu.Lock()

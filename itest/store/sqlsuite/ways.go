@@ -48,9 +48,9 @@ func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	}
 }
 
-// Further returns the filter for the cases of a further way. Further selects as few cases as are needed to send all
-// statements of the first way, and in addition all cases that the first way has not run. If the first way did not run,
-// for example because of -run, Further selects all cases. If one way is enough, Further selects no cases.
+// Further returns the filter for the cases of a way (a driver with its options) after the first way. The filter selects
+// as few cases as are needed to send all statements that the first way sent, and all cases that the first way did not run. If the first way did not run,
+// for example because of -run, the filter selects all cases. If one way is enough, the filter selects no cases.
 func (w *Ways) Further() func(name string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

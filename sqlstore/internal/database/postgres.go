@@ -206,7 +206,7 @@ type handle struct {
 	Status func() byte
 	// Closed reports whether the connection is lost. Status returns the last status even if the connection is lost.
 	Closed func() bool
-	// closeNow closes the connection. Any goroutine may call cut, also during a statement and more than once.
+	// closeNow closes the connection. Any goroutine may call closeNow, also during a statement and more than once.
 	closeNow func()
 	// The function close ends the connection. The driver must not return the connection to a pool of its own.
 	close func(context.Context) error

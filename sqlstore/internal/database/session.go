@@ -83,7 +83,7 @@ func (e *Session) doOrAbort(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// abort ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access
+// abort ends the transaction. Any goroutine may call abort, even during a statement. If the driver gives access
 // to the connection, cut closes the connection.
 func (e *Session) abort() {
 	e.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // column is a column of one of the user's tables.
 type column struct {
 	table, name string
-	// The field from is the table's name in SQL. valueSQL is an SQL expression for the column's value as
+	// tableSQL is the table's name in SQL. valueSQL is an SQL expression for the column's value as
 	// valueSQL.
 	tableSQL, valueSQL string
 	// byDefault is the default value; empty if there is none.

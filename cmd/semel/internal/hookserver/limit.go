@@ -85,7 +85,7 @@ func (l *limitedListener) acquireSlot() bool {
 	}
 }
 
-// longestIdle returns the connection to close, or nil if no connection has been idle for standsFor.
+// longestIdle returns the connection to close, or nil if no connection has been idle for minIdleTime.
 func (l *limitedListener) longestIdle() net.Conn {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

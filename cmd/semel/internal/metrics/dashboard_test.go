@@ -38,7 +38,7 @@ func rateByConsumer(name string) query {
 	return query{"sum by (consumer) (rate(" + name + "{" + consumerSelector + "}" + window + "))", "{{consumer}}"}
 }
 
-// The function named returns a query by consumer. The legend of each line is the consumer's name, followed by
+// namedQuery returns a query by consumer. The legend of each line is the consumer's name, followed by
 // the parameter word.
 func namedQuery(word, expr string) query { return query{expr, "{{consumer}} " + word} }
 

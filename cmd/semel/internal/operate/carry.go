@@ -136,7 +136,7 @@ type allowedRow struct {
 	row   store.StoredRow
 }
 
-// checkRows reads the rows with the given indexes (places). judge records a result for rows that the command
+// checkRows reads the rows with the given indexes (places). checkRows records a result for rows that the command
 // rejects or skips, and returns all other rows.
 func (c *commandPage) checkRows(ctx context.Context, places []int) ([]allowedRow, error) {
 	numbers := make([]int64, len(places))

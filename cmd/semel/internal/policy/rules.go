@@ -219,7 +219,7 @@ func (r rules) checkFilter() {
 }
 
 // checkFilterTypes compares the types in the filter with the types of the handlers. A handler for a type that the
-// filter excludes never runs, so filterTypes reports a fault. A type without a handler may be intended: its
+// filter excludes never runs, so checkFilterTypes reports a fault. A type without a handler may be intended: its
 // messages are parked with the reason "unknown type".
 func (r rules) checkFilterTypes() {
 	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types

@@ -89,7 +89,7 @@ func (r rules) checkSharedDedup(p *Policy) {
 	}
 }
 
-// The method named returns the value that a consumer writes to the consumer column of the table.
+// consumerValue returns the value that a consumer writes to the consumer column of the table.
 func (t *Dedup) consumerValue(consumer string) string {
 	if value, ok := t.Values[t.Columns.Consumer]; ok {
 		return value

@@ -64,8 +64,7 @@ func furtherLines() []line {
 	}
 }
 
-// attentionLines returns the lines of counts that need attention. A line of wanting is printed if the count is not
-// zero.
+// attentionLines returns the lines of counts that need attention. A line is printed if its count is not zero.
 func attentionLines() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},

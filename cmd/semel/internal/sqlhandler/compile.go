@@ -52,7 +52,7 @@ type Statement struct {
 	Upsert bool
 	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
-	// Otherwise is the outcome if the statement changes another number of rows.
+	// Otherwise is the outcome if the statement changes a number of rows other than Rows.
 	Otherwise Otherwise
 }
 

@@ -42,7 +42,7 @@ func (f *Facts) others() (all []store.StoredRow) {
 	return all
 }
 
-// withDoubtOfOthers returns the answer a. If a call of another content has an unknown outcome, doubtedByOthers
+// withDoubtOfOthers returns the answer a. If a call of another content has an unknown outcome, withDoubtOfOthers
 // changes the field Applied from No to Unknown.
 func withDoubtOfOthers(others []store.StoredRow, a Answer) Answer {
 	for i := range others {

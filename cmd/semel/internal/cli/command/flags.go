@@ -34,7 +34,7 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 	})
 }
 
-// The method named completes names from the policy. If the policy cannot be read, the function named returns
+// completeNames completes names from the policy. If the policy cannot be read, completeNames returns
 // no completions.
 func (c *CLI) completeNames(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {

@@ -31,7 +31,7 @@ func suggestCommands(cmd *cobra.Command, word string) []string {
 	return commandsNamed(cmd.Root(), names)
 }
 
-// The function named returns the paths of the commands below cmd that have one of the names.
+// commandsNamed returns the paths of the commands below cmd that have one of the names.
 func commandsNamed(cmd *cobra.Command, names []string) (paths []string) {
 	for _, child := range cmd.Commands() {
 		if !child.IsAvailableCommand() {
