@@ -63,13 +63,13 @@ type Config struct {
 	// OnPrecondition is the action for a message whose handler returned semel.PreconditionFailed: ActionPark,
 	// ActionDeadLetter, ActionDiscard, or ActionRetry.
 	OnPrecondition Action
-	// OnDuplicate, if set, is called for each duplicate before the duplicate is acked. result is the result that
-	// KeepResult stored for the message, so that a repeated request gets the original answer. result is nil if no
-	// result is stored yet. The function must not change result or m. If the function returns an error, the delivery is
-	// not acked and the function is called again after a delay, until it returns nil or the delivery is lost.
-	// OnDuplicate is also called for each redelivery. OnDuplicate is never called concurrently, and no message is acked
-	// while OnDuplicate runs. ctx ends after 30 s. OnDuplicate needs StrategyMarker or StrategyInbox, and a store that
-	// keeps results.
+	// OnDuplicate, if set, is called for each duplicate before the duplicate is acked. The parameter result is the
+	// result that KeepResult stored for the message, so that a repeated request gets the original answer. The parameter
+	// result is nil if no result is stored yet. The function must not change result or m. If the function returns an
+	// error, the delivery is not acked and the function is called again after a delay, until it returns nil or the
+	// delivery is lost. OnDuplicate is also called for each redelivery. OnDuplicate is never called concurrently, and
+	// no message is acked while OnDuplicate runs. ctx ends after 30 s. OnDuplicate needs StrategyMarker or
+	// StrategyInbox, and a store that keeps results.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
 	// ReEmitIntents sends the intents of a message again when a duplicate of the message arrives. Each intent
 	// keeps its identity and idempotency key, and is sent again at most once a minute (admin.EmitInterval).

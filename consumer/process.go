@@ -84,7 +84,7 @@ func dispositionOf(x *source.Settlement) Disposition {
 // is paused.
 const processAgain = 30 * time.Second
 
-// processSource returns the message source that Process uses. The first call of looping starts the engine.
+// processSource returns the message source that Process uses. The first call of processSource starts the engine.
 func (c *Consumer[Tx]) processSource(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop

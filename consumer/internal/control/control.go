@@ -238,8 +238,8 @@ func describeOrder(o admin.Order) string {
 	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
 }
 
-// waitForChange waits until changed is closed. If wait is not 0, comes waits at most that long. If ctx has ended, comes returns
-// false.
+// waitForChange waits until changed is closed. If wait is not 0, waitForChange waits at most that long. If ctx has
+// ended, waitForChange returns false.
 func waitForChange(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
 	var passed <-chan time.Time
 	if wait > 0 {

@@ -30,8 +30,9 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	})
 }
 
-// watchCall limits the time of one call. If the call takes too long, watchCall calls stuck once, and calls
-// over once when the call has returned. The caller must call ended when the call has returned.
+// watchCall limits the time of one call. If the call takes too long, watchCall calls the function stuck once and, when
+// the call has returned, the function over once. When the call has returned, the caller must call the returned
+// function.
 func watchCall(c *Config, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {
@@ -48,7 +49,7 @@ func watchCall(c *Config, stuck, over func()) (ended func()) {
 	}
 }
 
-// isStuck reports whether stuck was called, or will be called at once. isStuck is valid after end.
+// isStuck reports whether the function stuck was called, or will be called at once. Call isStuck only after end.
 func (w *watch) isStuck() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -21,8 +21,8 @@ func (p *pilot[Tx]) measurePart(f *flight[Tx]) time.Duration {
 	return took
 }
 
-// reportMeasurements passes the figures of an ended batch to the meters and ends its spans. culprit is the entry that
-// made the batch roll back, or store.NoCulprit if there is none.
+// reportMeasurements passes the figures of an ended batch to the meters and ends its spans. The parameter culprit is
+// the entry that made the batch roll back, or store.NoCulprit if there is none.
 func (p *pilot[Tx]) reportMeasurements(f *flight[Tx], end measure.End, culprit int) {
 	f.durations.Consumer, f.durations.Messages, f.durations.End = p.engine.config.Consumer, len(f.Entries), end
 	p.engine.Reporter.Measure(f.durations)

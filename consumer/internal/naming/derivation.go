@@ -62,9 +62,9 @@ func shortenText(text string) string {
 	return strings.ToValidUTF8(text[:admin.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
 }
 
-// Record records in the store how identities are found. If the record of the store differs, so that the
-// consumer must not start, Record returns an error. With onlyRead, Record writes nothing: if a record is
-// missing, Record returns an error, unless the store has no record of the consumer at all.
+// Record records in the store how identities are found. If the record of the store differs, so that the consumer must
+// not start, Record returns an error. If the parameter onlyRead is true, Record writes nothing: if a record is missing,
+// Record returns an error, unless the store has no record of the consumer at all.
 func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	store, ask := n.Kept, n.configuredDerivation()
 	switch {

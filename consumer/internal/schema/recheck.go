@@ -24,9 +24,9 @@ const forgetEvery = 10 * time.Second
 type Recheck struct {
 	checker admin.SchemaChecker // nil if the store cannot check
 	forget  func()              // clears the cached numbers of sources
-	// The field failures counts events that show a failing store, and checkedFailures is the value of failures at the last
-	// check. lastCheck is the time of the last check, and forgot is the time from which forget may be called
-	// again. The values of looked and forgot are durations since began.
+	// The field failures counts events that show a failing store, and checkedFailures is the value of failures at the
+	// last check. lastCheck is the time of the last check, and nextForget is the time from which forget may be called
+	// again. Both times are stored as durations since began.
 	failures, checkedFailures atomic.Int64
 	lastCheck, nextForget     atomic.Int64
 	began                     time.Time
