@@ -247,7 +247,7 @@ const (
 	waitAgain = time.Minute
 )
 
-// If an item has waited long enough, tellWaiting reports why the item waits. The result is true if a report was made.
+// tellWaiting reports why an item waits, if the item has waited long enough. The result is true if a report was made.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.ensureTrouble()
 	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.waitStart == 0 {

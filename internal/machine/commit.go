@@ -83,7 +83,7 @@ func (en *Entry) ends() As {
 	return en.As
 }
 
-// keeps reports whether the store has a row of a message that ends with the outcome in the parameter as.
+// keeps reports whether the store has a row of an ended message. The parameter as is the outcome of the message.
 func (m *Machine) keeps(as As) bool { return m.config.Keep || as != AsApplied && as != AsDuplicate }
 
 // attempted returns the number of attempts for an entry's row, including the run in this batch.

@@ -8,7 +8,7 @@ type riders struct {
 	left int // number of copies in the list that no longer wait
 }
 
-// has reports whether the copy it, an item of the list, still waits.
+// has reports whether a copy in the list still waits.
 func (r *riders) has(it *Item) bool { return it.carrier != nil && it.carrier.riders == r }
 
 // items returns the list, including copies that no longer wait.

@@ -21,11 +21,11 @@ type Item struct {
 	Print            semel.Fingerprint
 	// The fields between Print and Before belong to the machine and use the padding after Print.
 	//
-	// counted is for a copy that waits for a first copy: the rows that the first copy's commit writes count the waiting
-	// copy.
+	// The field counted is set for a copy that waits for a first copy, if the rows that the first copy's commit writes
+	// count the waiting copy.
 	counted bool
-	// blocks means that the item blocks later items of its queue. listed means that the item is in the
-	// queue's blockers, even if it no longer blocks.
+	// If blocks is true, the item blocks later items of its queue. If listed is true, the item is in the queue's list
+	// of blockers, even if the item no longer blocks.
 	blocks, listed bool
 	// Before is the broker's count of earlier deliveries, or -1 if the count is unknown.
 	Before int32
@@ -150,8 +150,8 @@ type Failure struct {
 	Reason   semel.Reason
 	// Free means that no handler ran, so the failure does not count as an attempt.
 	Free bool
-	// Outside, with ClassContended and ClassDown, means that the message whose handler got the error cannot have caused
-	// the error, and is not suspected.
+	// Outside is used with ClassContended and ClassDown. If Outside is true, the message whose handler got the error
+	// cannot have caused the error, and is not suspected.
 	Outside bool
 	// Err is the error, which the machine passes on with rows.
 	Err error
@@ -175,10 +175,10 @@ type (
 		End        bool
 		Failed     bool
 		Unanswered bool
-		// More, without Items, means that the source has more messages. More is valid in the response to
-		// CancelFetch with Idle. If Config.IdleExit or Config.Ends is set, More is also valid after a Fetch
-		// without deliveries that was not cancelled. In all other responses More has no meaning. Deliveries
-		// of paused lanes do not count.
+		// If More is true and Items is empty, the source has more messages. More is valid in the response to
+		// CancelFetch with Idle. If Config.IdleExit or Config.Ends is set, More is also valid after a Fetch without
+		// deliveries that was not cancelled. In all other responses More has no meaning. Deliveries of paused lanes do
+		// not count.
 		More bool
 		Err  error // why the Fetch failed
 	}

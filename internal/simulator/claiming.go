@@ -321,8 +321,8 @@ func (w *world) storeTime() time.Duration { return w.now + w.store.Ahead }
 // storeClock returns the store's clock as a time.Time.
 func (w *world) storeClock() time.Time { return model.Moment(w.storeTime()) }
 
-// cutAhead shortens the delays of all rows that were written while the clock was ahead. Before rows are claimed,
-// cutAhead is called.
+// cutAhead shortens the delays of all rows that were written while the clock was ahead. Callers call cutAhead before
+// they claim rows.
 func (w *world) cutAhead() {
 	if !w.store.Jumped {
 		return

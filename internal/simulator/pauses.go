@@ -12,15 +12,14 @@ import (
 // retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number of
 // consecutive failed attempts (C6).
 type retriesKnown struct {
-	// balance is the balance of the budget at the time at. If the balance saved is negative, the budget is
-	// overdrawn.
+	// balance is the balance of the budget at the time balanceTime. If balance is negative, the budget is overdrawn.
 	balance, balanceTime time.Duration
 	lastDelay            time.Duration // the delay of the last planned retry
 
-	// failedAttempts is the number of failed attempts since the last success that certainly may be retried. The field
-	// charged is the number of all failures since the last success that counted as attempts.
+	// failedAttempts is the number of failed attempts since the last success that certainly may be retried.
+	// chargedFailures is the number of all failures since the last success that counted as attempts.
 	failedAttempts, chargedFailures int
-	failedAt                        time.Duration // time of the last failure that is counted in plain
+	failedAt                        time.Duration // time of the last failure that failedAttempts counts
 	succeeded                       bool          // true if the current event committed an effect
 	on                              bool          // true if only one message is tried at a time
 }

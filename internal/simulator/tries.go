@@ -117,7 +117,8 @@ func (h *itemState) attemptsBeforeClaim() int {
 	return h.item.Claim.Attempts
 }
 
-// attemptsWith returns the number of attempts that the row must have when the entry ends with the outcome as.
+// attemptsWith returns the number of attempts that the row must have when the entry ends. The parameter as is the
+// outcome of the entry.
 func (h *itemState) attemptsWith(as machine.As) int {
 	if as == machine.AsApplied {
 		return h.attempts + 1

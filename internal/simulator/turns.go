@@ -294,7 +294,7 @@ func (c *checker) keptBehindOld(f *flight) {
 	}
 }
 
-// If parked messages block later messages, besideOld checks that no message is applied while an earlier message of its
+// besideOld checks, if parked messages block later messages, that no message is applied while an earlier message of its
 // key or lane is too old and will be parked.
 func (c *checker) besideOld(f *flight, x model.Effect) {
 	it := f.of.Entries[x.Entry].Item

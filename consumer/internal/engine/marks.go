@@ -108,8 +108,8 @@ func (c *Config) versionOf(p *delivery.Delivery, asks bool) versions.Position {
 	return v
 }
 
-// asksStream reports whether the store compares the message's version with its stream, if the message ends with the
-// outcome as.
+// asksStream reports whether the store compares the message's version with its stream. The parameter as is the outcome
+// with which the message ends.
 func asksStream(as machine.As) bool {
 	switch as {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:

@@ -51,7 +51,7 @@ func (h *ClaimedRow) releaseEnding() store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), State: store.StateReceived, Began: h.Started, Call: h.Calls.Released()}
 }
 
-// EndState returns the state of the row after the claim of a message with the outcome as has ended.
+// EndState returns the state of the row after its claim has ended. The parameter as is the outcome of the message.
 func EndState(as machine.As) store.RowState {
 	switch as {
 	case machine.AsWaiting:
