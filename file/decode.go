@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// deliveryHandle is a message with the data that Settle needs. A delivered is the Handle of its delivery, and also the
-// decoder of that delivery.
+// deliveryHandle is a message with the data that Settle needs. A deliveryHandle is the Handle of its delivery, and also
+// the decoder of that delivery.
 type deliveryHandle struct {
 	message    semel.Message
 	generation *generation

@@ -210,7 +210,7 @@ func (l *lane) checkForMore() (more bool, err error) {
 	return more, err
 }
 
-// nextLine returns the next line that has a line end. At the end of the data it also returns a complete line
+// nextLine returns the next line that has a line end. At the end of the data, nextLine also returns a complete line
 // without a line end.
 func (l *lane) nextLine() (line, bool) {
 	found, ok := l.scan.nextLine(false)
@@ -249,7 +249,8 @@ func (l *lane) delivery(d *deliveryHandle) source.Delivery {
 	return out
 }
 
-// addOrHold adds a delivery to the batch. If the delivery does not fit, put keeps it for the next batch.
+// addOrHold adds a delivery to the batch. If the delivery does not fit, addOrHold keeps the delivery for the next
+// batch.
 func (l *lane) addOrHold(b *batch, d source.Delivery) {
 	if !l.add(b, d) {
 		l.held = &d

@@ -49,7 +49,6 @@ func (e *Engine[Tx]) recordLoad(now machine.Time) {
 	e.counts, e.load = e.machine.Counts(), e.machine.Load()
 }
 
-// recordLoopEnd records that the loop has ended.
 func (e *Engine[Tx]) recordLoopEnd() {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
