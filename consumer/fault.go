@@ -26,8 +26,9 @@ func (f *fault) Error() string { return f.settings[0] + ": " + f.In(strings.NewR
 // faultList is the list of faults of a Config.
 type faultList []error
 
-// addIf adds a fault if broken is true, and returns broken. The parameter settings contains the fields that
-// the rule reads, separated by spaces; the first field has the fault. The text after "; " is the remedy.
+// addIf adds a fault if the parameter broken is true, and returns the value of broken. The parameter settings contains
+// the fields that the rule reads, separated by spaces; the first field has the fault. The text after "; " is the
+// remedy.
 func (f *faultList) addIf(broken bool, settings, format string, a ...any) bool {
 	if broken {
 		*f = append(*f, &fault{strings.Fields(settings), format, a})

@@ -20,8 +20,8 @@ type deliveryHandle struct {
 	generation *generation
 	start, end int64
 	format     Format
-	// The mutex decoding guards the result of decoding. A source that wraps this source may deliver the same delivery
-	// twice; both copies are then decoded concurrently.
+	// The mutex decoding guards the result of decoding. A source that wraps this source may deliver one delivery twice,
+	// and the two copies are decoded concurrently.
 	decoding sync.Mutex
 	// The field undecoded is true as long as the body is the undecoded line. The field refused is the reason if the
 	// line could not be decoded.

@@ -15,7 +15,7 @@ import (
 // generation is a generation of a consumer.
 type generation struct {
 	admin.StoredGeneration
-	until time.Time // end of the generation's fence
+	until time.Time // until this time, no batch may begin in the generation (the generation's fence)
 	open  map[*batch]bool
 }
 

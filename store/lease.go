@@ -77,10 +77,9 @@ type ClaimEnding struct {
 	Claim
 	// Mark is the index of the claim's mark, if the ending is in Ending.Claims.
 	Mark int
-	// State is the state of the row after its claim: any state except StateInProgress. StateReceived releases
-	// the claim without an attempt, unless Stepped is set. StateBlocked, and StateParked with semel.ReasonGap,
-	// are treated as a release if the earlier versions have taken effect in the meantime and the mark asks
-	// (Mark.Asks).
+	// State is the state of the row after its claim: any state except StateInProgress. StateReceived releases the claim
+	// without an attempt, unless Stepped is set. StateBlocked, and StateParked with semel.ReasonGap, release the claim,
+	// too, if the earlier versions have taken effect in the meantime and the mark asks (Mark.Asks).
 	State RowState
 	// Stepped is used with StateReceived only: a step is committed, and the next step can run now. Attempts are
 	// counted from zero again.

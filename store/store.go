@@ -351,7 +351,7 @@ const (
 // Limits has the limits of a store. A store whose Limits are the zero value has no limits and stores no steps.
 type Limits struct {
 	// Batch is the largest number of messages in a batch; 0 means no limit. Batch is for a store that cannot prevent a
-	// handler from committing the transaction: such a commit would also commit the markers of the other messages in the
+	// handler from committing the transaction: this commit would also commit the markers of the other messages in the
 	// batch.
 	Batch int
 	// SingleWriter is true if the store can have only one open batch at a time. With a single writer, a consumer begins

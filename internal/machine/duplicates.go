@@ -1,8 +1,8 @@
 package machine
 
 // riders contains the waiting copies of an item, in order of arrival. A copy that no longer waits stays in the list
-// until most copies no longer wait, so that the cost of removing a copy does not depend on the number of copies. For an
-// item without waiting copies, riders is nil.
+// until more than half of the listed copies have stopped waiting, so that the cost of removing a copy does not depend
+// on the number of copies. For an item without waiting copies, riders is nil.
 type riders struct {
 	list []*Item
 	left int // number of copies in the list that no longer wait

@@ -18,7 +18,7 @@ func (m *Machine) splitFailed(w *worker, f *Flight) {
 	m.cut(w, f, f.culprit, *f.failure)
 }
 
-// cut splits a failed batch. The entries before the failed message run again as one batch. Then the failed
+// cut splits a failed batch. The entries before the failed message run again as one batch. After this batch, the failed
 // message runs alone for its next attempt. The remaining entries run in batches of a quarter of the size.
 func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 	if culprit > 0 {

@@ -13,7 +13,7 @@ import (
 type Time = time.Duration
 
 // Item is one delivery or one claimed row. The engine fills the exported fields and passes the item with Fetched or
-// Claimed. After that, only the Machine may change the item.
+// Claimed. After the item was passed, only the Machine may change it.
 type Item struct {
 	Lane source.Lane
 	// Source and Identity together are equal for copies of a message, and differ for different messages.
@@ -74,8 +74,8 @@ type Refusal struct {
 type Claim struct {
 	// Attempts is the number of attempts that the row has recorded.
 	Attempts int
-	// Suspect means that the message may have crashed the process that claimed the row before. Such a message is alone in
-	// its batch.
+	// Suspect means that the message may have crashed the process that claimed the row before. A suspect message is
+	// alone in its batch.
 	Suspect bool
 	// Blocked means that the row has waited for its predecessor for the maximum time.
 	Blocked bool
@@ -193,8 +193,8 @@ type (
 		Err      error
 	}
 	// Ran is the response to Run. Done is the number of handlers, counted from the first, that succeeded. If there is a
-	// Failure, the next handler failed or, with ClassAborted, an earlier handler. If there is no Failure and Done is
-	// less than the number of handlers, the time was used up or StopRun ended the run.
+	// Failure, the next handler failed or, if the Failure has ClassAborted, an earlier handler failed. If there is no
+	// Failure and Done is less than the number of handlers, the time was used up or StopRun ended the run.
 	Ran struct {
 		Flight *Flight
 		Done   int

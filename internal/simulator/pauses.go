@@ -301,7 +301,8 @@ func (c *checker) rests() bool {
 }
 
 // fetchesInOutage checks that the machine fetches no message that would have to wait for the store (law 13). With
-// OneAttempt, messages do not wait: the machine nacks such messages, and they stay in the broker.
+// OneAttempt, messages do not wait: the machine nacks messages that would have to wait, and these messages stay in the
+// broker.
 func (c *checker) fetchesInOutage(a machine.Fetch) {
 	if c.rests() && !c.p.config.OneAttempt {
 		c.broke("law 13", "%s while the store is down", trace.Action(a))

@@ -314,7 +314,7 @@ func (w *world) waitsByHand(id string) bool {
 	return slices.ContainsFunc(w.store.Inbox, func(r *model.Row) bool { return r.Key.ID == id && r.ByHand })
 }
 
-// someDiscarded reports whether another row with the same content as first is discarded.
+// someDiscarded reports whether another row with the same content as the row first is discarded.
 func (w *world) someDiscarded(id string, first *model.Row) bool {
 	return slices.ContainsFunc(w.store.Inbox, func(r *model.Row) bool {
 		return r != first && r.Key.ID == id && r.Print == first.Print && r.As == machine.AsDiscarded

@@ -217,8 +217,8 @@ func (c *checker) inPlace(f *flight, x model.Effect) {
 	}
 }
 
-// comesAfter reports whether m comes after other in a lane. If one of the two messages has copies in several lanes, the
-// order is unknown.
+// comesAfter reports whether the message m comes after the message other in a lane. If one of the two messages has
+// copies in several lanes, the order is unknown.
 func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	for _, l := range w.Source.Lanes {
 		first := func(m *model.Message) int {

@@ -5,8 +5,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// calls applies the timeout of handlers to the functions that a batch calls during its Commit. If such a
-// function (a callback) still runs after the timeout, calls closes the connection of the batch and reports
+// calls applies the timeout of handlers to the callbacks of a batch: the functions that the batch calls during its
+// Commit. If a callback still runs after the timeout, the method calls closes the connection of the batch and reports
 // the callback. The worker of the batch waits until the callback returns. Other workers continue.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	back, able := f.Transaction().(admin.QueuedStatements)

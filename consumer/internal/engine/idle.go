@@ -17,8 +17,8 @@ import (
 // askIdleFor is the timeout of source.Info.Idle.
 const askIdleFor = 10 * time.Second
 
-// askIdle asks the source whether it has more messages. The source is asked only after a Fetch that returned nothing,
-// and if the run would end otherwise.
+// askIdle asks the source whether it has more messages. The source is asked only if the last Fetch returned nothing,
+// and if the run would end unless the source has more messages.
 func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.mutex.Lock()
 	t.left = nil

@@ -45,8 +45,9 @@ func (t *intake) order(a machine.Fetch) {
 	t.orders <- a
 }
 
-// cancelFetch cancels the Fetch that was requested last. If idle is set, the run may end afterwards, so the source is
-// asked whether it has more messages. If idle is not set, a running call of Info.Idle is cancelled too.
+// cancelFetch cancels the Fetch that was requested last. If the parameter idle is true, the run may end afterwards, so
+// the source is asked whether it has more messages. If the parameter idle is false, a running call of Info.Idle is
+// cancelled too.
 func (t *intake) cancelFetch(idle bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -137,7 +137,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 }
 
 // keepsGeneration returns an error if a second derivation (rule that forms identities) must be recorded but the store
-// can mark under one derivation only. With two records, the store could mark under neither of the two.
+// can mark under one derivation only. With two recorded derivations, the store could mark under neither of the two.
 func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, all []admin.Derivation) error {
 	if missing.Generation == 0 {
 		return nil
@@ -200,7 +200,7 @@ func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) 
 	return find(all, a.Text).Generation, former
 }
 
-// find returns the derivation with the given text, or nil if all has no such derivation.
+// find returns the derivation with the given text, or nil if there is none in the slice all.
 func find(all []admin.Derivation, text string) *admin.Derivation {
 	if i := slices.IndexFunc(all, func(d admin.Derivation) bool { return d.Text == text }); i >= 0 {
 		return &all[i]

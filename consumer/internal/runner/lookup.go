@@ -98,7 +98,7 @@ type lookupAttempt[Tx, Answer any] struct {
 	alreadyApplied bool
 
 	answer Answer
-	// If no handler ran, apply is nil; the marker is then removed again, or the message is only marked.
+	// If no handler ran, apply is nil: the marker is removed again, or the message is only marked.
 	apply func(context.Context, Tx) error
 }
 

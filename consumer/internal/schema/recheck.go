@@ -55,8 +55,8 @@ func (r *Recheck) Note(e machine.Event) {
 	}
 }
 
-// Check checks the tables if a check is due, and returns an error if the tables have a fault. If the store
-// has failed since the last check, Check calls forget.
+// Check checks the tables if a check is due, and returns an error if the tables have a fault. If the store has failed
+// since the last check, Check calls the function forget.
 func (r *Recheck) Check(ctx context.Context) error {
 	failures, since := r.failures.Load(), time.Since(r.began)
 	if failures == r.checkedFailures.Load() && (r.checker == nil || since-time.Duration(r.lastCheck.Load()) < recheckEvery) {
