@@ -274,7 +274,7 @@ func (s *Store) remove(id identity, dry bool) (rows int64) {
 	return rows
 }
 
-// removeBodies removes the bodies of rows that ended before the retention of bodies.
+// removeBodies removes the bodies of rows that ended longer ago than bodies are kept.
 func (s *Store) removeBodies(k *retentionState, o store.Reaping) (bodies int64) {
 	cutoff := s.now().Add(-k.Bodies)
 	for _, r := range s.rows {

@@ -60,7 +60,7 @@ func (w *world) person() {
 	}
 }
 
-// pass lets a person unblock the later messages in the queue (of a key or lane) of a row.
+// pass lets a person unblock the messages that wait behind a row in the queue of its key or lane.
 func (w *world) pass(r *model.Row) {
 	w.recordFault("a person lets followers pass", "%s", r.Key.ID)
 	if r.Follows() {

@@ -68,8 +68,8 @@ type pause struct {
 	most int           // largest number of entries in the next batch; 0 means no limit
 }
 
-// charge counts the failure of a batch that was rolled back or rejected as an attempt of a message: of the only entry
-// that can have caused the failure.
+// charge counts a failure of a batch that was rolled back or rejected. The failure counts as an attempt of one message:
+// the message of the only entry that can have caused the failure.
 func (c *checker) charge(f *flight, e machine.Ended) {
 	if e.Outcome != store.NotCommitted {
 		return

@@ -15,7 +15,7 @@ import (
 // documentation states this time.
 const leaveWithin = 5 * time.Second
 
-// cutRest is the last part of leaveWithin, after connections were closed.
+// cutRest is the last part of leaveWithin: the time for the end of the run after connections were closed.
 const cutRest = time.Second
 
 // waitsAfter is the time after which a stop logs the handlers and commits that it waits for.

@@ -84,8 +84,8 @@ func (fn *Function) conditions() func(ast.Node) ast.Node {
 	}
 }
 
-// Drop removes the operand of && or || that uses name. If several conditions have an operand with the name, the
-// parameter beside lists other names in the condition.
+// Drop removes the operand of && or || that uses the given name. If several conditions have an operand with the name,
+// the parameter beside lists other names in the condition.
 func Drop(name string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		side := func(n *ast.BinaryExpr) ast.Node {
