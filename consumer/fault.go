@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The type fault is a fault of a Config. The command semel finds faults in the errors of constructors, and reports each fault
-// with the keys of a policy in place of the names of Go. So a rule about settings exists once, in this package.
+// The type fault is a fault of a Config. The command semel finds faults in the errors of constructors, and reports each
+// fault with the keys of a policy in place of the names of Go. So a rule about settings exists once, in this package.
 type fault struct {
 	settings []string
 	format   string

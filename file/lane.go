@@ -32,8 +32,8 @@ type input interface {
 	fill() (bool, error)
 	// reread reads a nacked line once more.
 	reread(b *nackedLine) (line, error)
-	// The lane calls nextCheck if there was nothing to read. nextCheck returns the time of the next check, or the zero time if
-	// the caller must wait for a wake-up.
+	// The lane calls nextCheck if there was nothing to read. nextCheck returns the time of the next check, or the zero
+	// time if the caller must wait for a wake-up.
 	nextCheck(ctx context.Context) time.Time
 	// Each Fetch at the end of the data calls onEnd after all lines are acked.
 	onEnd(ctx context.Context)

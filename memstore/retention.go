@@ -173,8 +173,8 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 	return to, nil
 }
 
-// markExpired changes the store's answer to Old for new messages that are older than the retention. The caller has locked the
-// store.
+// markExpired changes the store's answer to Old for new messages that are older than the retention. The caller has
+// locked the store.
 func (s *Store) markExpired(marks []store.Mark, verdicts []store.Verdict) {
 	lows, now := map[int64]sqlform.Low{}, s.now()
 	for _, scope := range sqlform.Aged(marks) {

@@ -237,8 +237,8 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	return told
 }
 
-// askTogether rounds the times at which the store is asked again about markers of a newer release. Thousands of messages
-// may wait for such an answer. Because the times are rounded, one transaction asks about many messages.
+// askTogether rounds the times at which the store is asked again about markers of a newer release. Thousands of
+// messages may wait for such an answer. Because the times are rounded, one transaction asks about many messages.
 const askTogether = time.Second
 
 // Waiting for other processes is reported after waitTold, and then every waitAgain.

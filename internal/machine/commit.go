@@ -325,8 +325,8 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	m.promote(rest)
 }
 
-// requeueUnknown queues the items of a commit with unknown outcome again. A new transaction will show whether the items are
-// marked.
+// requeueUnknown queues the items of a commit with unknown outcome again. A new transaction will show whether the items
+// are marked.
 func (m *Machine) requeueUnknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {

@@ -72,7 +72,8 @@ func (p *process) claimRows(a machine.ClaimRows) {
 	})
 }
 
-// newClaimedItem converts a claim to an item of the machine. The parameter began is the time before the call of the store.
+// newClaimedItem converts a claim to an item of the machine. The parameter began is the time before the call of the
+// store.
 func (p *process) newClaimedItem(c *model.Claim, began time.Duration) *machine.Item {
 	m := c.Row.Message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,

@@ -187,8 +187,8 @@ func (p *pilot[Tx]) recordBegun(f *flight[Tx], b runner.Begun[Tx], asked time.Ti
 	return all
 }
 
-// newNotBegun returns the event for a transaction that could not begin. No message has caused the failure: either another
-// transaction holds a lock, or the store is down.
+// newNotBegun returns the event for a transaction that could not begin. No message has caused the failure: either
+// another transaction holds a lock, or the store is down.
 func newNotBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	if c == store.ClassContended {
 		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}

@@ -130,8 +130,8 @@ func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	return nil
 }
 
-// lanesWaitingForNewer returns the lanes with messages that only a newer release can process. If these messages reach MaxUnacked,
-// the number of messages is unknown (-1).
+// lanesWaitingForNewer returns the lanes with messages that only a newer release can process. If these messages reach
+// MaxUnacked, the number of messages is unknown (-1).
 func lanesWaitingForNewer(done *machine.Done) []semel.Unfinished {
 	var all []semel.Unfinished
 	for _, b := range done.Behind {

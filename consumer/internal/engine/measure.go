@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// measurePart returns the duration of the current part of the batch and begins the next part. measurePart reads the clock
-// once, and only if a meter is set.
+// measurePart returns the duration of the current part of the batch and begins the next part. measurePart reads the
+// clock once, and only if a meter is set.
 func (p *pilot[Tx]) measurePart(f *flight[Tx]) time.Duration {
 	if !p.engine.Reporter.Measures() {
 		return 0

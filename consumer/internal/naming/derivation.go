@@ -52,8 +52,8 @@ type namedStore interface {
 	Classify(err error) store.Class
 }
 
-// shortenText returns the text of a derivation (the rule that forms identities) as the store saves it: a text that is too
-// long is cut and a hash is added.
+// shortenText returns the text of a derivation (the rule that forms identities) as the store saves it: a text that is
+// too long is cut and a hash is added.
 func shortenText(text string) string {
 	if len(text) <= admin.MaxDerivation {
 		return text
@@ -78,8 +78,8 @@ func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	return nil
 }
 
-// configuredDerivation returns the derivation (the rule that forms identities) with which the consumer starts, and the text
-// of its previous derivation.
+// configuredDerivation returns the derivation (the rule that forms identities) with which the consumer starts, and the
+// text of its previous derivation.
 func (n *Names) configuredDerivation() (ask derivationAsk) {
 	ask.Consumer, ask.Text = n.Consumer, shortenText(n.Identity)
 	ask.previous = shortenText(n.Previous)
@@ -148,8 +148,8 @@ func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, 
 	return nil // writing the first marker reports any other error of Scope
 }
 
-// isTemporary reports whether an error of the store may be temporary, such as contention. After a temporary error, a start
-// continues if it does not need the store's response.
+// isTemporary reports whether an error of the store may be temporary, such as contention. After a temporary error, a
+// start continues if it does not need the store's response.
 func (n *Names) isTemporary(ctx context.Context, err error) bool {
 	class := n.Store.Classify(err)
 	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
@@ -185,7 +185,8 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 	return missing, nil
 }
 
-// refusalError returns the error for a recorded derivation (rule that forms identities) that the consumer no longer uses.
+// refusalError returns the error for a recorded derivation (rule that forms identities) that the consumer no longer
+// uses.
 func (a *derivationAsk) refusalError(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
 		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel consumers identity retire): %w",

@@ -116,8 +116,8 @@ func (n *Reporter) reportRecovery(what string) {
 	}
 }
 
-// mayLogOutage reports whether the beginning of an outage may be logged. Without a limit, a part that fails and recovers
-// repeatedly would flood the log.
+// mayLogOutage reports whether the beginning of an outage may be logged. Without a limit, a part that fails and
+// recovers repeatedly would flood the log.
 func (n *Reporter) mayLogOutage(what string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
