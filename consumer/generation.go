@@ -101,8 +101,9 @@ func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name stri
 	return generations.Building, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
-// mayWork reports whether the generation with the given number has the state wanted. If the parameter unfenced is set,
-// the result is true only if no process has announced a switch from this generation (admin.StoredGeneration.Fenced).
+// mayWork reports whether the generation with the given number is in the state wanted. If the parameter unfenced is
+// set, the result is true only if no process has announced a switch from this generation
+// (admin.StoredGeneration.Fenced).
 func mayWork(all []admin.StoredGeneration, number int64, wanted generations.State, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {

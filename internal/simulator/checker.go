@@ -184,7 +184,7 @@ func (c *checker) checkBegun(e machine.Marked) {
 	}
 }
 
-// checkEnded is called before the machine gets the event how a batch ended.
+// checkEnded is called before the machine gets the event Ended, which says how a batch ended.
 func (c *checker) checkEnded(e machine.Ended) {
 	f := c.p.last
 	c.metDown = e.Class == store.ClassDown || f.failed && f.failure.Class == store.ClassDown

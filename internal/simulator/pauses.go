@@ -24,7 +24,8 @@ type retriesKnown struct {
 	on                              bool          // true if only one message is tried at a time
 }
 
-// refill adds tokens to the retry budget: for the time that has passed, and the amount share for a first attempt.
+// refill adds tokens to the retry budget: tokens for the time that has passed, and the amount in the parameter share.
+// For a first attempt, share is machine.Config.RetryShare; in all other cases, share is 0.
 func (c *checker) refill(share time.Duration) {
 	r := &c.retries
 	r.balance = min(r.balance+c.w.now-r.balanceTime+share, c.p.config.RetrySaved)

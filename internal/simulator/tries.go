@@ -238,7 +238,7 @@ type suspicion struct {
 	proven, enough   int
 }
 
-// suspect is called when the machine gets the event how a batch ended.
+// suspect is called when the machine gets the event Ended, which says how a batch ended.
 func (c *checker) suspect(f *flight, e machine.Ended) {
 	class, enough, outside := e.Class, 2, e.Outside
 	switch {
