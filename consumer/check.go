@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// The calls of faultList.when in this file and in check_way.go are the table of the rules about settings. A policy is
+// The calls of faultList.addIf in this file and in check_way.go are the table of the rules about settings. A policy is
 // checked by the same table.
 
 // check returns all faults of the policy that do not depend on the store.

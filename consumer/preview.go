@@ -14,9 +14,9 @@ import (
 
 // Preview predicts how deliveries would end if the consumer received them now. The predictions for deliveries are
 // independent: if two deliveries of one new message are passed, Preview predicts for each of the two that it would be
-// applied. The caller must find such pairs of deliveries by comparing keys and fingerprints. Preview reads the store
-// and changes nothing. The predictions are valid until the store changes, and only if the handler does not fail.
-// semel.ErrUnsupported means that the store cannot predict (admin.Previewer).
+// applied. The caller must find pairs of deliveries of one message by comparing keys and fingerprints. Preview reads
+// the store and changes nothing. The predictions are valid until the store changes, and only if the handler does not
+// fail. semel.ErrUnsupported means that the store cannot predict (admin.Previewer).
 func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	read := make([]*delivery.Delivery, len(all))
 	out := make([]admin.Prediction, len(all))

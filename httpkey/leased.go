@@ -78,7 +78,7 @@ func NewLeased(st keystore.Store, c Config, l LeaseConfig) (*Guard, error) {
 // poll is the interval at which a repeated request asks the store for the answer of another process.
 const poll = 200 * time.Millisecond
 
-// attempt implements door.
+// attempt implements strategy.
 func (l *leased) attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
 	for until := time.Now().Add(l.guard.config.Wait); ; {
 		o := l.attemptOnce(ctx, f, q, next)

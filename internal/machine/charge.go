@@ -237,8 +237,8 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	return told
 }
 
-// askTogether rounds the times at which the store is asked again about markers of a newer release. Thousands of messages
-// may wait for such an answer. Because the times are rounded, one transaction asks about many messages.
+// askTogether rounds the times at which the store is asked again about markers of a newer release. Thousands of
+// messages may wait for such an answer. Because the times are rounded, one transaction asks about many messages.
 const askTogether = time.Second
 
 // Waiting for other processes is reported after waitTold, and then every waitAgain.
@@ -247,7 +247,7 @@ const (
 	waitAgain = time.Minute
 )
 
-// If an item has waited long enough, tellWaiting reports why the item waits. The result is true if a report was made.
+// tellWaiting reports why an item waits, if the item has waited long enough. The result is true if a report was made.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.ensureTrouble()
 	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.waitStart == 0 {

@@ -40,8 +40,8 @@ type call struct {
 	token   uint64
 	message *model.Message
 	key     string
-	// The field refused is true if the provider has not charged for the call and never will. The field failure is then
-	// the result of the handler.
+	// The field refused is true if the provider has not charged for the call and never will. If refused is true, the
+	// field failure is the result of the handler.
 	refused bool
 	failure machine.Failure
 }

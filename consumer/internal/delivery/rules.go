@@ -109,8 +109,8 @@ func (p *Delivery) setType(c *Rules, kind string) {
 	}
 }
 
-// setTypeAlone does the same as typed for a row, which may have been stored before Rules.Type was set. If the type cannot
-// be read, the row keeps its type.
+// setTypeAlone does the same as setType for a row, which may have been stored before Rules.Type was set. If the type
+// cannot be read, the row keeps its type.
 func (p *Delivery) setTypeAlone(c *Rules) {
 	if c.Type == nil {
 		return
