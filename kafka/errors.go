@@ -264,8 +264,8 @@ func (c *commits) lanesToSkip() map[topicPartition]int64 {
 	return all
 }
 
-// finishSkip updates the lanes after an attempt to skip lost records: some lanes continue, and other lanes stay
-// stopped.
+// finishSkip updates the lanes after an attempt to skip lost records: lanes whose new offset was found continue, and
+// all other lanes stay stopped.
 func (c *commits) finishSkip(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
 		c.lanes.withLane(p, func(l *lane) {

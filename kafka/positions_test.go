@@ -29,7 +29,7 @@ func (w *world) storedPosition(partition int32) int64 {
 	return all[0].Offset
 }
 
-// wantCommitted fails unless the group's offset of a partition is the parameter want.
+// wantCommitted fails unless the group has the given offset for a partition.
 func (w *world) wantCommitted(partition int32, want int64) {
 	w.t.Helper()
 	if at := w.committedOffset(partition); at != want {
@@ -37,7 +37,7 @@ func (w *world) wantCommitted(partition int32, want int64) {
 	}
 }
 
-// wantStands fails unless the store has the position want for partition 0.
+// wantStands fails unless the store has the given position for partition 0.
 func (w *world) wantStands(want int64) {
 	w.t.Helper()
 	if at := w.storedPosition(0); at != want {
@@ -132,8 +132,8 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 	})
 }
 
-// failStore makes operations of the test's store fail. The result at contains the name of the operation that
-// fails, and the result asked counts the operations.
+// failStore makes operations of the test's store fail. The first result contains the name of the operation that fails,
+// and the second result counts the operations.
 func (w *world) failStore() (at *atomic.Value, asked *atomic.Int64) {
 	at, asked = &atomic.Value{}, &atomic.Int64{}
 	at.Store("")

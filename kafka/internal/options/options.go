@@ -77,8 +77,8 @@ func Check(options []kgo.Opt) error {
 	return nil
 }
 
-// isSame reports whether the value of an option is unchanged. Each client has a new decompressor, so same
-// compares only the types of decompressors.
+// isSame reports whether the value of an option is unchanged. Each client has a new decompressor, so isSame compares
+// only the types of decompressors.
 func isSame(a, b []any) bool {
 	if len(a) == 1 && len(b) == 1 {
 		if _, is := a[0].(kgo.Decompressor); is {
