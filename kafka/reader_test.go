@@ -121,7 +121,7 @@ func timesTold(told []string, what string) int {
 	return n
 }
 
-// wantTold fails unless the observer got the same notification exactly as many times as given.
+// wantTold fails unless the number of times that the observer got a notification is the expected number.
 func (r *reader) wantTold(what string, times int) {
 	r.t.Helper()
 	if n := timesTold(r.notifications(), what); n != times {

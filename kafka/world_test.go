@@ -377,7 +377,7 @@ func (w *world) waitUntil(within time.Duration, what string, holds func() bool) 
 	deadline := time.Now().Add(within)
 	for !holds() {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("within %v this did not become holds: %s; %s", within, what, w.state())
+			w.t.Fatalf("within %v this did not become true: %s; %s", within, what, w.state())
 		}
 		pass(20 * time.Millisecond)
 	}

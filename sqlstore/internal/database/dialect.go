@@ -89,7 +89,7 @@ func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]str
 // than the rest of opening a store.
 var exacts sync.Map
 
-// The placeholder for the schema in exacts. No schema can have this name.
+// The placeholder for the schema in the cache exacts. No schema can have this name.
 const anySchema = `"{schema}"`
 
 // Exact inserts the names of tables into a text, and adds the schema to the names of built-in objects.

@@ -227,7 +227,7 @@ func (f *openedFile) Check() error {
 }
 
 // hookCommits installs a commit hook on a SQLite connection. The hook rejects every commit while the function open
-// returns false, for example a handler's own COMMIT. A statement after a handler's own ROLLBACK would be committed at
+// returns false, so it rejects a handler's own COMMIT. A statement after a handler's own ROLLBACK would be committed at
 // once without a transaction; the hook also rolls back such a statement. A connection has one commit hook:
 // https://www.sqlite.org/c3ref/commit_hook.html
 //

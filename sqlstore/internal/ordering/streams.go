@@ -94,7 +94,7 @@ func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*stre
 	return freed, nil
 }
 
-// SkipStream advances a stream past missing versions.
+// SkipStream advances a stream to a version, past missing versions.
 func SkipStream(ctx context.Context, db *database.DB, tx *sql.Tx, to *streams.Stream) error {
 	if db.Postgres == nil {
 		_, err := MoveStreams(ctx, db, tx, []*streams.Stream{to})
