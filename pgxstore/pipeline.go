@@ -15,7 +15,8 @@ import (
 // all answers until the last one, and a slow batch would look like a dead connection. However, flush requests cost
 // time: for a batch of 500 small statements, a flush after each statement costs three quarters more time, a flush after
 // 16 statements a tenth, and after 128 statements a fiftieth. So slices are short until the connection is known to be
-// fast. After that, the size of a slice is chosen so that a slice takes about the time perSlice.
+// fast. Once the connection is known to be fast, the size of a slice is chosen so that a slice takes about the time
+// perSlice.
 const (
 	leastSlice = 16
 	mostSlice  = 128
@@ -209,9 +210,9 @@ func (w *wait) setLimit(requests []*request, most time.Duration) {
 	w.timer.Reset(d)
 }
 
-// allowance returns how long the answers to requests may take: the answer limit for every sixteen of Semel's own
-// statements, plus the limits of the handlers' statements. The result bounded is false if the handlers' statements have
-// no limit.
+// allowance returns how long the answers to requests may take: the time limit for an answer (link.answer) for every
+// sixteen of Semel's own statements, plus the limits of the handlers' statements. The result bounded is false if the
+// handlers' statements have no time limit.
 func (l *link) allowance(requests []*request, most time.Duration) (d time.Duration, bounded bool) {
 	limited := 0
 	for _, r := range requests {
@@ -238,7 +239,7 @@ func (w *wait) end() {
 	}
 }
 
-// If this wait ended the pipeline, explain returns an error with this reason; otherwise explain returns err.
+// explain returns err. If this wait ended the pipeline, explain adds the reason to err: the server did not answer.
 func (w *wait) explain(ctx context.Context, err error) error {
 	if err != nil && w.timer != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return fmt.Errorf("%w within %s after the time limit of its statements: %w", errSilent, w.link.answer, err)

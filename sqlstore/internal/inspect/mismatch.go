@@ -147,7 +147,7 @@ func findUncaused(ctx context.Context, db *database.DB, consumer string, after i
 
 // readIntents returns the intents of a consumer among the examined rows. The result marks contains the possible markers
 // of the intents' causes, one for each generation. The result owners contains the index of the intent for each marker.
-func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intentRow, marks []store.Mark, of []int, err error) {
+func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intentRow, marks []store.Mark, owners []int, err error) {
 	from := []byte(url.PathEscape(consumer))
 	causes, err := loadCauses(ctx, db, from, after, last)
 	if err != nil || len(causes) == 0 {
@@ -169,11 +169,11 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 				if len(marks) == before {
 					all = append(all, intentRow{StoredRow: rows[i], cause: cause})
 				}
-				marks, of = append(marks, store.Mark{Scope: sc.number, ID: id}), append(of, len(all)-1)
+				marks, owners = append(marks, store.Mark{Scope: sc.number, ID: id}), append(owners, len(all)-1)
 			}
 		}
 	}
-	return all, marks, of, err
+	return all, marks, owners, err
 }
 
 // loadCauses returns the stored causes of intents, by row number.
