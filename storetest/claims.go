@@ -37,7 +37,8 @@ func (s suite[Tx]) testLeases(t *T) {
 
 func (h *fixture[Tx]) leases() store.Leases { return h.Store.(store.Leases) }
 
-// receive stores a message in the inbox, where it waits for the duration after, and returns the message's row.
+// receive stores a message in the inbox, and returns the message's row. The parameter after is the duration for which
+// the row waits.
 func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateReceived, After: after, Message: &semel.Message{Body: body}})

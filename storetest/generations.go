@@ -314,10 +314,10 @@ func (h *generationFixture[Tx]) wantStates(want ...generations.State) {
 	}
 }
 
-// waitUntil calls the function so repeatedly until it returns true.
-func (h *generationFixture[Tx]) waitUntil(so func() bool) {
+// waitUntil calls the function reached again and again until it returns true.
+func (h *generationFixture[Tx]) waitUntil(reached func() bool) {
 	h.t.Helper()
-	for ctx := h.t.context(); !so(); {
+	for ctx := h.t.context(); !reached(); {
 		again := time.NewTimer(time.Millisecond)
 		select {
 		case <-again.C:

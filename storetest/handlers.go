@@ -72,7 +72,7 @@ func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 }
 
 // classify returns the class of an error that a handler returned. If the batch implements store.TxStatus, the batch
-// classifies the error; if not, the store does.
+// classifies the error. If not, the store classifies the error.
 func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	if knows, ok := b.(store.TxStatus); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
@@ -159,8 +159,9 @@ func (s suite[Tx]) testStatements(t *T) {
 		})
 }
 
-// endsByStatement lets the second handler of a batch end the transaction with a statement, open another
-// transaction if again is set, and write an effect.
+// endsByStatement runs a batch whose second handler ends the transaction with a statement (the parameter ending) and
+// then writes an effect. If the parameter again is not empty, it is a statement that opens another transaction before
+// the effect.
 func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	h := s.open(t)
 	t.needs("Instance.Send", h.Send != nil)

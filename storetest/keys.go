@@ -22,7 +22,7 @@ type KeyHarness struct {
 // KeyInstance is an open store of leased keys.
 type KeyInstance struct {
 	Store keystore.Store
-	// Pass lets the duration d pass on the store's clock.
+	// Pass advances the store's clock by the duration d.
 	Pass func(t testing.TB, d time.Duration)
 }
 

@@ -280,7 +280,7 @@ func (s suite[Tx]) testTransitions(t *T) {
 	}
 }
 
-// in brings a new row into a state, and returns the row's current or last claim.
+// The method in brings a new row into a state, and returns the row's current or last claim.
 func (h *fixture[Tx]) in(state store.RowState, event admin.RowEvent) store.Claim {
 	h.t.Helper()
 	n := h.receive(state.String()+event.String(), 0, nil).Number
@@ -317,8 +317,8 @@ func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// happens applies an event to a row that had the revision seen, and reports whether the store accepted the
-// event.
+// happens applies an event to a row, and reports whether the store accepted the event. The parameter seen is the row as
+// it was read before the event.
 func (h *fixture[Tx]) happens(event admin.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {

@@ -200,11 +200,11 @@ func (t *T) must(err error) {
 	}
 }
 
-// wantErr checks that the error of a call wraps want.
-func (t *T) wantErr(act string, got, want error) {
+// wantErr checks that the error of a call wraps the expected error.
+func (t *T) wantErr(act string, got, expected error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", act, got, want)
+	if !errors.Is(got, expected) {
+		t.Errorf("%s: %v, want %v", act, got, expected)
 	}
 }
 

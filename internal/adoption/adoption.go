@@ -153,7 +153,8 @@ func (c *Column) constant(d *dialect, value string) (string, error) {
 	return d.literal(value) + "::" + c.Kind, nil
 }
 
-// key returns the columns of the unique key, and the SQL condition that the row t has the identity k.
+// key returns the columns of the unique key, and an SQL condition: the row with the alias t has the identity with the
+// alias k.
 func (a *Adoption) key(values map[string]string) (columns, same string) {
 	var names, equal []string
 	for _, c := range a.table.Columns {

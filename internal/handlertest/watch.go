@@ -19,7 +19,7 @@ import (
 // each run of a handler.
 const label = "semeltest"
 
-// runWatched runs a handler. If the handler leaves a goroutine running, watched returns an error.
+// runWatched runs a handler. If the handler leaves a goroutine running, runWatched returns an error.
 func runWatched(run string, handle func()) error {
 	pprof.Do(context.Background(), pprof.Labels(label, run), func(context.Context) { handle() })
 	by := ""

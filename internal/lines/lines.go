@@ -104,7 +104,7 @@ type Count struct {
 	Rows int64
 }
 
-// Counted returns, in the same order, the lines of the rows in all, with the number of rows of each line.
+// Counted returns the lines of the given rows in the same order, with the number of rows for each line.
 func Counted(all []Entry) (counts []Count) {
 	for i := range all {
 		if i == 0 || all[i].Line != all[i-1].Line {

@@ -24,9 +24,9 @@ type writer struct {
 	sum   [16]byte
 	begun begun
 
-	// inSnapshot means that a snapshot of the state is being written. Several pointers may have the same target,
-	// so a pointer or a map is written as a number, and the targets follow in the order of their numbers. The field
-	// numbers contains the numbers of the targets so far. pendingTargets contains the targets that are not written yet.
+	// inSnapshot is true while a snapshot of the state is written. Several pointers may have the same target, so a
+	// pointer or a map is written as a number, and the targets follow in the order of their numbers. The field numbers
+	// contains the numbers of the targets so far. pendingTargets contains the targets that are not written yet.
 	inSnapshot     bool
 	numbers        map[unsafe.Pointer]uint64
 	pendingTargets []reflect.Value
@@ -83,7 +83,8 @@ func (w *writer) writeTypeAndValue(v reflect.Value) {
 	}
 }
 
-// writeSnapshot writes the line of a snapshot (picture): first the value of known, then the targets of all pointers and maps.
+// writeSnapshot writes the line of a snapshot (picture): first the value of externalState, and after it the targets of
+// all pointers and maps.
 func (w *writer) writeSnapshot(at time.Duration) {
 	if w.numbers == nil {
 		w.numbers = map[unsafe.Pointer]uint64{}
@@ -189,12 +190,12 @@ func (w *writer) writeObject(v reflect.Value) {
 	w.writeText("}")
 }
 
-// writePointer writes a pointer or a map. In a snapshot of the state (picture), pointer writes the number of the target. In
-// a step, pointer writes:
+// writePointer writes a pointer or a map. In a snapshot of the state (picture), writePointer writes the number of the
+// target. In a step, writePointer writes:
 //
 //   - the arrival number, for an item of the machine;
 //   - the number and the worker, for a batch;
-//   - the index in known.Under, for a Settle action;
+//   - the index in externalState.Under, for a Settle action;
 //   - the target as an object, in all other cases.
 func (w *writer) writePointer(v reflect.Value) {
 	switch t := v.Type(); {

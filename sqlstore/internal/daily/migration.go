@@ -254,13 +254,13 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
-// fence makes the table that all consumers share reject the consumer's markers. The result is false if the lock of the
-// table was not free.
-func (m *move) fence(ctx context.Context, scopes []int64) (locked bool, err error) {
+// fence makes the table that all consumers share reject the consumer's markers. The result fenced is false if the lock
+// of the table was not free.
+func (m *move) fence(ctx context.Context, scopes []int64) (fenced bool, err error) {
 	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
 	for range fenceTries {
-		if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&locked); err != nil || locked {
-			return locked, err
+		if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&fenced); err != nil || fenced {
+			return fenced, err
 		}
 		err = m.DB.Write(ctx, func(tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, m.moves.Impatient, database.Milliseconds(firstPatience, firstPatience)); err != nil {
