@@ -78,7 +78,6 @@ func (l *lane) oldestRecordTime(now time.Time) (oldest time.Time, known bool) {
 	return minTime(oldest, unread), known
 }
 
-// firstUnreadTime returns the time of the first unread record.
 func (l *lane) firstUnreadTime(now time.Time) (oldest time.Time, known bool) {
 	switch {
 	case l.broken == nil && l.atEnd(now):

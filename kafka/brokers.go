@@ -222,7 +222,6 @@ func (e noLeaderError) Error() string { return "no broker is its leader: " + e.e
 
 func (e noLeaderError) Unwrap() error { return e.err }
 
-// leader returns the broker that is the leader of a partition.
 func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, error) {
 	known, err := kadm.NewClient(b.client()).Metadata(ctx, p.topic)
 	if err != nil {

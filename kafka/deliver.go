@@ -155,7 +155,6 @@ func (d *deliveries) release(bytes int64) {
 	})
 }
 
-// settleResult is the result of the method settle.
 type settleResult struct {
 	// The field targets has the offset that must be committed for each lane. The field letters has the indexes of
 	// deliveries that need a dead letter. The field freed is the number of bytes of acked deliveries.

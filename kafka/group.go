@@ -275,7 +275,6 @@ type reason struct {
 
 func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 
-// concerns reports whether a reason concerns a partition.
 func (r reason) concerns(p topicPartition) bool {
 	return r.partition == p || r.partition == allOf(p.topic)
 }

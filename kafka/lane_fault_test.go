@@ -134,7 +134,6 @@ func (w *world) countFetches(at int64) *atomic.Int64 {
 	return n
 }
 
-// lane returns the lane of a partition.
 func (p *process) lane(partition int32) source.Lane {
 	i := slices.IndexFunc(p.source.lanes.all(), func(l *lane) bool { return l.partition == partition })
 	return p.source.lanes.all()[i].id

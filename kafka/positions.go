@@ -230,7 +230,6 @@ type comparison struct {
 	metadata    string
 }
 
-// hasLostPosition reports whether the store has lost a position.
 func (c comparison) hasLostPosition() bool { return c.storedFirst && c.store < c.group }
 
 // groupOffsets returns the group's offsets of partitions, with the ids of their topics.

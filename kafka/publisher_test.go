@@ -61,7 +61,6 @@ func (w *world) wantIDs(ids string) {
 	}
 }
 
-// readRecords returns the records of a topic.
 func (w *world) readRecords(topic string) []*kgo.Record {
 	w.t.Helper()
 	count := int64(0)

@@ -60,7 +60,6 @@ func (b *bystander) configure(c Config) error {
 	return nil
 }
 
-// close closes the connections.
 func (b *bystander) close() {
 	b.brokers.markClosed()
 	b.brokers.close()

@@ -25,7 +25,6 @@ func (w *world) recovery(change func(*Config)) *Recovery {
 	return r
 }
 
-// compare returns the positions of all partitions.
 func (w *world) compare(r *Recovery) []PartitionPosition {
 	w.t.Helper()
 	all, err := r.Compare(context.Background())

@@ -219,7 +219,6 @@ func (w *world) runOnce(kafka func(*Config)) {
 	must(w.t, w.startSettled(kafka).leave())
 }
 
-// firstLane returns a copy of the process's first lane.
 func (p *process) firstLane() (l lane) {
 	p.source.lanes.withAll(func(all []*lane) {
 		if len(all) > 0 {

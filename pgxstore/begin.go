@@ -125,7 +125,8 @@ func (s *Store) tryBegin(ctx context.Context, o store.TxOptions, marks []store.M
 	return b, answers, nil
 }
 
-// readExistingMarkers reads the markers that existed already, and sets the verdicts (duplicate, conflict, …) of their messages.
+// readExistingMarkers reads the markers that existed already, and sets the verdicts (duplicate, conflict, …) of their
+// messages.
 func (b *batch) readExistingMarkers(ctx context.Context, m *marking) error {
 	seen := len(m.existingMarks())
 	b.store.learn(m, seen)

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// endStatement is a statement at the end of a batch, with the index of the message whose attempt counts as failed if the
-// statement fails.
+// endStatement is a statement at the end of a batch, with the index of the message whose attempt counts as failed if
+// the statement fails.
 type endStatement struct {
 	*request
 	mark int

@@ -35,8 +35,8 @@ func (s *Store) newMarking(marks []sqlform.Mark, former *formers.Batch) *marking
 	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), dated: s.days != nil}
 }
 
-// insertStatement returns the statement that writes the markers. The answer to the statement contains the markers that were
-// written.
+// insertStatement returns the statement that writes the markers. The answer to the statement contains the markers that
+// were written.
 func (m *marking) insertStatement(text string) *request {
 	n := len(m.order)
 	scopes, ids, outcomes := make([]int64, n), make([][]byte, n), make([]int16, n)

@@ -133,8 +133,8 @@ func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 // callsHandler reports whether a callback of a handler reads the rows of the answer.
 func (r *request) callsHandler() bool { return r.read != nil && r.limited }
 
-// awaitedRows contains rows that a handler's callback reads. The timer for the server's answer runs only while the callback
-// fetches the next row. Between two rows, the callback uses its own time.
+// awaitedRows contains rows that a handler's callback reads. The timer for the server's answer runs only while the
+// callback fetches the next row. Between two rows, the callback uses its own time.
 type awaitedRows struct {
 	pgx.Rows
 	wait     *wait
@@ -153,7 +153,6 @@ func (a *awaitedRows) Close() {
 	a.Rows.Close()
 }
 
-// argumentBytes returns the number of bytes of the arguments.
 func (r *request) argumentBytes() (n int) {
 	for _, v := range r.values {
 		n += len(v)
@@ -188,16 +187,16 @@ func (w *wait) limitSend(requests []*request) { w.setLimit(requests, math.MaxInt
 // The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// limitNext sets the time limit for the answers to the next slice. All handlers' statements of a slice together
-// get at most the limit of leastSlice statements, or leastAllowance if that is longer. A slice with more statements gets
-// no more time, so that a dead connection is noticed early. A slice is longer only if earlier statements were fast, so a
+// limitNext sets the time limit for the answers to the next slice. All handlers' statements of a slice together get at
+// most the limit of leastSlice statements, or leastAllowance if that is longer. A slice with more statements gets no
+// more time, so that a dead connection is noticed early. A slice is longer only if earlier statements were fast, so a
 // working connection is considered dead only if statements become thousands of times slower.
 func (w *wait) limitNext(requests []*request) {
 	w.setLimit(requests, max(leastSlice*w.link.statement, leastAllowance))
 }
 
-// setLimit sets the time limit for the answers to requests. The parameter most limits the time for those statements that
-// have a limit of their own.
+// setLimit sets the time limit for the answers to requests. The parameter most limits the time for those statements
+// that have a limit of their own.
 func (w *wait) setLimit(requests []*request, most time.Duration) {
 	if w.timer == nil {
 		return

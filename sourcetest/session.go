@@ -221,7 +221,6 @@ func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...s
 	return s.source.Settle(ctx, settlements)
 }
 
-// firstDelivery returns the first delivery of message n.
 func (s *session) firstDelivery(n int) source.Delivery {
 	return s.deliveries[slices.IndexFunc(s.deliveries, func(d source.Delivery) bool { return number(d.Message) == n })]
 }

@@ -207,7 +207,6 @@ func (b *batch) convertOwnError(err error) error {
 // errRolledBack means that a handler's statement rolled back the transaction.
 var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a statement of a handler: %w", sql.ErrTxDone)
 
-// unguard removes the guard.
 func (b *batch) unguard(ctx context.Context, statement string, args ...any) error {
 	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }

@@ -251,7 +251,6 @@ func (h *fixture[Tx]) claimNext() store.Claimed {
 	return got[0]
 }
 
-// testSteps tests the steps of a message.
 func (s suite[Tx]) testSteps(t *T) {
 	done := []store.StepDone{{Name: "reserve", Output: manyBytes(steplimit.Output)}, {Name: "zahlen, \"ü\"", Output: nil}, {Name: "ship", Output: []byte{}}}
 	s.run(t, "C11_a_step_is_written_with_its_effect",

@@ -305,7 +305,6 @@ func (h *fixture[Tx]) commitsGathered(all ...admin.QueuedBatch[Tx]) store.Result
 	return h.Store.(admin.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
 }
 
-// wantGathered checks the state of a claim's row, and the number of its effects.
 func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effects int) {
 	h.t.Helper()
 	if r, n := h.number(c.Number), h.Count(h.t, c.Row.Key.ID); r.State != state || n != effects {

@@ -58,7 +58,6 @@ func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	}
 }
 
-// testEdits tests edits of bodies.
 func (s suite[Tx]) testEdits(t *T) {
 	s.run(t, "G5_an_edit_changes_the_body_and_keeps_the_previous_one",
 		"An edit changes only the body; the store keeps every previous body.", func(t *T, h *fixture[Tx]) {

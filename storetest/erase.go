@@ -225,7 +225,6 @@ func (s suite[Tx]) testErasureFilters(t *T) {
 		})
 }
 
-// testErasedResults tests the erasure of results.
 func (s suite[Tx]) testErasedResults(t *T) {
 	s.run(t, "P4_a_result_is_erased_and_its_marker_stays",
 		"After an erasure a copy is still a duplicate and gets no result. The record has no row, and a hash of the identity.", func(t *T, h *fixture[Tx]) {

@@ -102,8 +102,8 @@ func (s suite[Tx]) testGenerations(t *T) {
 	}
 }
 
-// testFencedAhead tests an unfinished switch of generations: its process set a fence while the store's clock was ahead, and
-// was then killed.
+// testFencedAhead tests an unfinished switch of generations: its process set a fence while the store's clock was ahead,
+// and was then killed.
 func (s suite[Tx]) testFencedAhead(t *T) {
 	h := s.openGenerations(t)
 	if err := h.gens.FenceGeneration(t.context(), "billing", 0, admin.LongestFence+time.Second); err == nil {

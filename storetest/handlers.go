@@ -147,8 +147,8 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	}
 }
 
-// testStatements tests handlers that send a statement which ends their transaction without the knowledge of the database
-// driver.
+// testStatements tests handlers that send a statement which ends their transaction without the knowledge of the
+// database driver.
 func (s suite[Tx]) testStatements(t *T) {
 	t.Run("trap_T99_what_a_handler_writes_after_its_own_rollback_leaves_nothing",
 		"If a handler sends ROLLBACK or COMMIT, either nothing of the batch and of its later writes is left, or the statement was refused and everything commits with the marks. A store may declare that later writes stay (LeavesLate).", func(t *T) {
@@ -257,7 +257,6 @@ func conflictRow(content byte, known bool) store.Ending {
 	}}}
 }
 
-// testConflicts tests rows of conflicts.
 func (s suite[Tx]) testConflicts(t *T) {
 	s.run(t, "case_8_a_conflict_has_a_row_of_its_own",
 		"Each content of an identity has one row; the marker does not change; copies are counted on the row of their content.", func(t *T, h *fixture[Tx]) {

@@ -111,7 +111,6 @@ func leasedKeys(t *T, h KeyHarness) {
 
 type runKeyCase = func(name, law string, f func(h *keyFixture))
 
-// keyStages tests the states of a key.
 func keyStages(run runKeyCase) {
 	run("B11_a_held_key_is_refused_with_the_remaining_time", "While a lease lasts, another claim is answered with held, which is not a duplicate, and with the remaining time.", func(h *keyFixture) {
 		_, a := h.want("a", keystore.Claimed)

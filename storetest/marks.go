@@ -13,7 +13,6 @@ import (
 
 var errHandler = errors.New("the handler failed")
 
-// testMarks tests batches of marks.
 func (s suite[Tx]) testMarks(t *T) {
 	s.run(t, "law_1_marker_and_effect_commit_together", "A marker and its effect become visible in one commit.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.mark("a"))

@@ -15,7 +15,6 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// suite runs the cases.
 type suite[Tx any] struct{ h Harness[Tx] }
 
 // fixture is an open store with helper methods for the cases.

@@ -313,8 +313,8 @@ func repeats(one, two string) bool {
 	return slices.Contains(wait, two) && !slices.Contains([]string{"parked", "parked again", "discarded"}, one)
 }
 
-// testTwinTable tests every pair of states of a first content and a conflict, with every command on one of the two rows,
-// and with every content that arrives after the command.
+// testTwinTable tests every pair of states of a first content and a conflict, with every command on one of the two
+// rows, and with every content that arrives after the command.
 func (s suite[Tx]) testTwinTable(t *T) {
 	for _, one := range s.twinStates() {
 		s.run(t, "law_16_every_pair_of_rows_of_an_identity/the_first_"+one,

@@ -35,12 +35,12 @@ type StoredEdit struct {
 // to the edited body.
 type Editor interface {
 	store.Inbox
-	// Edit replaces the body of a row and saves the old body. The parameter kind is the type of the message with the new
-	// body; if kind is empty, the row keeps its type. In the same transaction, Edit writes an audit record whose Why
-	// contains the hashes of both bodies, and both types if the type changes (EditAct). semel.ErrChanged means that the row has another revision.
-	// semel.ErrConflict means that a message with the identity was applied or waits; for a conflict, that the message
-	// with the first content was applied or waits. semel.ErrState means that MayEdit rejects the edit. If Edit returns
-	// an error of these kinds, the row was not changed.
+	// Edit replaces the body of a row and saves the old body. The parameter kind is the type of the message with the
+	// new body; if kind is empty, the row keeps its type. In the same transaction, Edit writes an audit record whose
+	// Why contains the hashes of both bodies, and both types if the type changes (EditAct). semel.ErrChanged means that
+	// the row has another revision. semel.ErrConflict means that a message with the identity was applied or waits; for
+	// a conflict, that the message with the first content was applied or waits. semel.ErrState means that MayEdit
+	// rejects the edit. If Edit returns an error of these kinds, the row was not changed.
 	Edit(ctx context.Context, number, revision int64, body []byte, kind string, a store.Act) error
 	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)

@@ -180,7 +180,6 @@ func (a *Adoption) keyed() []string {
 	return slices.DeleteFunc([]string{a.ID, a.ConsumerColumn, a.SourceColumn}, func(name string) bool { return name == "" })
 }
 
-// row returns the columns and the values of a new row.
 func (t *Table) row(values map[string]string) (columns, all string, err error) {
 	var names, texts, missing []string
 	for _, c := range t.Columns {

@@ -102,7 +102,6 @@ func (p *typed) calls() map[*types.Func][]*types.Func {
 	return calls
 }
 
-// inspect visits all nodes of all functions.
 func (p *typed) inspect(visit func(in *types.Func, n ast.Node)) {
 	for _, f := range p.files {
 		for _, d := range f.Decls {

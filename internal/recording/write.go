@@ -41,7 +41,6 @@ type begun struct {
 
 func (w *writer) writeText(s string) { w.out = append(w.out, s...) }
 
-// writeEvent writes the line of an event.
 func (w *writer) writeEvent(e machine.Event, at time.Duration) {
 	w.writeText(`{"at":`)
 	w.out = strconv.AppendInt(w.out, int64(at), 10)
@@ -219,7 +218,8 @@ func (w *writer) writePointer(v reflect.Value) {
 	}
 }
 
-// writeNumber returns the number of the target of a pointer or a map, or 0 for nil. A new target gets the next free number.
+// writeNumber returns the number of the target of a pointer or a map, or 0 for nil. A new target gets the next free
+// number.
 func (w *writer) writeNumber(v reflect.Value) uint64 {
 	if v.IsNil() {
 		return 0
@@ -273,8 +273,8 @@ func (w *writer) writeHash(n uint64) {
 	w.writeText(`"`)
 }
 
-// writeString writes a string. A string that is not valid UTF-8 is written in Go's quotes, because JSON would replace the
-// invalid bytes, so that different strings could become equal.
+// writeString writes a string. A string that is not valid UTF-8 is written in Go's quotes, because JSON would replace
+// the invalid bytes, so that different strings could become equal.
 func (w *writer) writeString(s string) {
 	if strings.IndexFunc(s, special) < 0 {
 		w.writeText(`"`)

@@ -114,7 +114,6 @@ func (v Value) element(index int) (Value, bool) {
 	return Value{}, false
 }
 
-// kind returns the kind of node i.
 func (d *Document) kind(i uint32) Kind { return kindOf(d.source[d.nodes[i].start]) }
 
 // namesOf returns the name nodes of object i, sorted.

@@ -124,7 +124,6 @@ func (p *Parser) parseText() (i int, fault *Error) {
 	}
 }
 
-// add appends a node.
 func (p *Parser) add(start, end int) *node {
 	p.document.nodes = append(p.document.nodes, node{start: uint32(start), end: uint32(end)})
 	return &p.document.nodes[len(p.document.nodes)-1]

@@ -17,7 +17,6 @@ import (
 type refValue struct {
 	kind       Kind
 	start, end int
-	// decodedText is the decoded text of a string.
 	decodedText []byte
 	elements    []*refValue
 	// For an object, the fields names and elements have the same length, and are in the order of the text. The field

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// keptOption is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a field for the
-// option. The field why is the reason.
+// keptOption is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a field
+// for the option. The field why is the reason.
 type keptOption struct {
 	option any
 	name   string

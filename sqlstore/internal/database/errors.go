@@ -168,7 +168,6 @@ func Violates(err error, constraint string) bool {
 	}
 }
 
-// constraintOf returns the name of the constraint in an error.
 func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
 
 // fieldOf returns the first of the named fields that the server's error has. fieldOf uses reflection because the types

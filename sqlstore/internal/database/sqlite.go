@@ -250,7 +250,6 @@ func hookCommits(conn any, open func() bool) bool {
 	return true
 }
 
-// unhookCommits removes the commit hook.
 func unhookCommits(conn any) {
 	if hook, of := commitHook(conn); of != nil {
 		hook.Call([]reflect.Value{reflect.Zero(of)})

@@ -91,8 +91,8 @@ func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapin
 	return err
 }
 
-// lockConsumer makes this process the only process that removes old data of the consumer, or returns database.ErrElsewhere.
-// lockConsumer also sets the time for which the transaction waits for locks.
+// lockConsumer makes this process the only process that removes old data of the consumer, or returns
+// database.ErrElsewhere. lockConsumer also sets the time for which the transaction waits for locks.
 func lockConsumer(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) error {
 	if db.Postgres != nil {
 		var alone bool
