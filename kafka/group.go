@@ -24,8 +24,8 @@ type group struct {
 	commits    *commits
 	// The context open ends when the source begins to close. The context life ends when the source is closed.
 	open, life context.Context
-	// The lock announcing is held while the observer is notified of lanes, so that the observer is notified of the
-	// begin of a lane before the end of the lane. The lock handingOver is held while lanes are handed over to other
+	// The lock announcing is held while the observer is notified of lanes, so that the observer learns of a new lane
+	// before it learns that the lane has ended. The lock handingOver is held while lanes are handed over to other
 	// members.
 	announcing, handingOver semaphore
 	backoff                 backoff
@@ -298,8 +298,8 @@ type delay struct {
 	until time.Time
 }
 
-// takeDue returns a reason whose pause has ended. If takeDue finds such a reason, the pauses of all reasons begin
-// again, because the next member is also an attempt to fix the other reasons.
+// takeDue returns a reason whose pause has ended. If takeDue returns a reason, the pauses of all reasons begin again,
+// because the next member is also an attempt to fix the other reasons.
 func (b backoff) takeDue(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {

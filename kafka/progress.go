@@ -148,7 +148,7 @@ func (s *Source) assignment() assignment {
 	return assignment{s.member.readingClient(), s.lanes.countAssigned()}
 }
 
-// lanePosition is a position in a lane, with the number of unread offsets after it.
+// lanePosition is a position in a lane, with the number of unread offsets after the position.
 type lanePosition struct {
 	topicPartition
 	topicID [16]byte

@@ -243,8 +243,8 @@ func (r *Recovery) commit(ctx context.Context, offsets kadm.Offsets) error {
 	return nil
 }
 
-// Accept raises the store's positions of the given partitions to the group's offsets. The missing effects are lost
-// after this, and are not reported again.
+// Accept raises the store's positions of the given partitions to the group's offsets. The missing effects are then
+// lost, and later comparisons do not report them again.
 func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error {
 	return r.raise(ctx, which, func(p PartitionPosition) int64 { return p.Group })
 }

@@ -102,7 +102,8 @@ func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
 	s.whole(h, b.Commit(t.context(), store.Ending{Trim: []int{1}}), "a", "c")
 }
 
-// brokenAs checks the class of the error that aborted the batch, if the batch reports such an error.
+// brokenAs checks the class of the error that aborted the batch. If the batch does not report this error, brokenAs
+// checks nothing.
 func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 	knows, ok := b.(store.TxStatus)
 	if !ok {

@@ -60,8 +60,8 @@ func lets(r *store.StoredRow, number int64) error {
 // ReasonReopened is the reason of a reopened row that has no other reason to be parked.
 const ReasonReopened semel.Reason = "reopened"
 
-// ReopenedReason returns the reason of a reopened row. The parameter was is the reason before. Reasons of gaps and of
-// queues are replaced: rows with such a reason are unblocked automatically, but a reopened row must wait for an
+// ReopenedReason returns the reason of a reopened row. The parameter was is the reason before. A reason of a gap or of
+// a queue is replaced: a row with one of these reasons is unblocked automatically, but a reopened row must wait for an
 // operator.
 func ReopenedReason(was semel.Reason) semel.Reason {
 	switch was {

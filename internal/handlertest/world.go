@@ -40,9 +40,9 @@ type world[Tx any] struct {
 	// handler.
 	received map[int]*semel.Message
 	err      error
-	// runCount is the number of runs of the handler. leakedGoroutine is true after a run that did not end a
-	// goroutine. A library may start a goroutine once that does not end, so only a second run with such a goroutine is
-	// a fault.
+	// runCount is the number of runs of the handler. leakedGoroutine is true after a run that did not end a goroutine.
+	// A library may start a goroutine that never ends, but it does so only once. So only a second run that leaves a
+	// goroutine running is a fault.
 	runCount        int
 	leakedGoroutine bool
 	// remark describes the first rule that the handler broke in a run.

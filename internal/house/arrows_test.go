@@ -143,8 +143,8 @@ func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
 	}
 }
 
-// mostArrowsUp is the allowed number of pairs of files of the machine in which the later file calls the
-// earlier file.
+// mostArrowsUp is the allowed number of exceptions: pairs of files in which the file that is later in the reading order
+// calls the earlier file.
 const mostArrowsUp = 0
 
 func TestTheMachinesArrowsPointDown(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Asked returns the indexes of the messages that may run only if no message of their line waits, or nil if there are no
-// such messages. The store must check the line of each message in the result. If several messages have the same line,
-// the line is checked several times, which costs less than removing duplicates.
+// Asked returns the indexes of the messages that may run only if no message of their line waits, or nil if there is no
+// message to check. The store must check the line of each message in the result. If several messages have the same
+// line, the line is checked several times, which costs less than removing duplicates.
 func Asked(marks []store.Mark) (asked []int) {
 	for i := range marks {
 		if !asks(&marks[i]) {

@@ -21,7 +21,7 @@ type Revision12 struct{}
 // Statements contains the statements that every dialect has. In the SQL files of the dialect, the name of a statement
 // is the name of its field in words: the field ConflictRow is "-- name: conflict row".
 type Statements struct {
-	// The names of the tables of markers and of the inbox, for errors.
+	// The names of two tables in the texts of errors: the markers and the inbox.
 	Markers, Inbox string
 	// Statements about the numbers of sources (scopes), positions of sources, and markers.
 	Scope, NewScope                                      string

@@ -125,8 +125,8 @@ var enders = []string{"abort", "commit", "end", "prepare", "rollback"}
 func (d Dialect) Copies(text string) bool { return d.has(text, Statement.Copies, "copy") }
 
 // has reports whether the function matches returns true for a statement of the text. The parameter words lists the
-// words with which such a statement begins, so that a single statement that begins with another word need not be
-// parsed.
+// words with which a matching statement can begin. If the text is a single statement that begins with another word, has
+// returns false without parsing the text.
 func (d Dialect) has(text string, matches func(Statement) bool, words ...string) bool {
 	if !strings.Contains(strings.TrimRight(text, "; \t\r\n"), ";") && text != "" && isLetter(text[0]) && !beginsWith(text, words) {
 		return false

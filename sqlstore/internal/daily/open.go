@@ -1,4 +1,4 @@
-// Package daily stores the markers of a consumer in a table with daily partitions, and moves markers to such a
+// Package daily stores the markers of a consumer in a table with daily partitions, and moves existing markers into this
 // table.
 package daily
 
