@@ -298,8 +298,8 @@ type delay struct {
 	until time.Time
 }
 
-// takeDue returns a reason whose pause has ended. If takeDue returns a reason, the pauses of all reasons begin again,
-// because the next member is also an attempt to fix the other reasons.
+// takeDue returns a reason whose pause has ended. If a reason is found, the pauses of all reasons begin again, because
+// the next member is also an attempt to fix the other reasons.
 func (b backoff) takeDue(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {

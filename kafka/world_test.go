@@ -122,7 +122,8 @@ func (w *world) produce(records ...*kgo.Record) {
 	must(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// numberedIDs returns the ids from first to last.
+// numberedIDs returns ids that consist of a prefix and a number. The parameters first and last are the first and the
+// last number.
 func numberedIDs(prefix string, first, last int) []string {
 	var all []string
 	for n := first; n <= last; n++ {

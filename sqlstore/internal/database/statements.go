@@ -180,8 +180,8 @@ func Moment(n sql.NullInt64) time.Time {
 	return time.UnixMicro(n.Int64)
 }
 
-// EachRow calls the function each for every row of a query. If each returns an error, EachRow stops and returns this
-// error.
+// EachRow calls the function each for every row of a query. If the function each returns an error, EachRow stops and
+// returns this error.
 func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Rows) error, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {

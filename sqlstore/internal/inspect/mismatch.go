@@ -61,11 +61,12 @@ type Looked struct {
 // is longer than the timeout of any handler.
 const lateIntent = time.Hour
 
-// Denials examines rows of all consumers: at most limit rows, beginning after the row with the number after. Denials
-// returns the rows of the given consumer that contradict their markers or streams, and the intents that contradict the
-// markers of their causes. No commit of this store leaves such contradicting rows. If Looked.Rows is 0, all rows have
-// been examined. No snapshot is held for longer than one statement, because one statement reads a row with its marker
-// and its stream, and intents are read before their causes.
+// Denials examines rows of all consumers whose numbers are greater than the parameter after. The parameter limit is the
+// maximum number of examined rows. Denials returns the rows of the given consumer that contradict their markers or
+// streams, and the intents that contradict the markers of their causes. No commit of this store leaves such
+// contradicting rows. If Looked.Rows is 0, all rows have been examined. No snapshot is held for longer than one
+// statement, because one statement reads a row with its marker and its stream, and intents are read before their
+// causes.
 func (s *Store) Denials(ctx context.Context, consumer string, after int64, limit int) (Looked, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {

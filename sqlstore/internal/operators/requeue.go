@@ -117,8 +117,8 @@ func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	return nil
 }
 
-// takeMarkers writes markers with the outcome Waiting for rows. For each row, mayTakeMarker must have returned nil
-// before.
+// takeMarkers writes a marker with the outcome Waiting for each given row. For each row, mayTakeMarker must have
+// returned nil before.
 func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*actedRow) error {
 	var marked, bare []*actedRow
 	for _, r := range rows {
