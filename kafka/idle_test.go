@@ -166,7 +166,7 @@ func expectNotIdle(t testing.TB, s *Source, when string) {
 	}
 }
 
-// hasNone waits until a source has no lane.
+// hasNone waits until the source of a process has no lane.
 func (w *world) hasNone(p *process) {
 	w.t.Helper()
 	w.waitUntil(time.Minute, "its lanes are lost", func() bool { return len(p.source.lanes.all()) == 0 })

@@ -99,8 +99,9 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 	return s.same(w, saysAttempt)
 }
 
-// failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil and its effect
-// exists, the effect cannot be in the transaction. Otherwise the handler has ignored the errors of its transaction.
+// failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil, there are
+// two possible faults. If the effect of the handler exists, the handler wrote the effect outside of the transaction. If
+// the effect does not exist, the handler has ignored the errors of its transaction.
 func failedTransaction[Tx any](s *session[Tx]) error {
 	if len(s.baseline.writes) == 0 {
 		return &NotRun{"the handler only calls the provider"}
@@ -129,7 +130,7 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 	return nil
 }
 
-// callHandler calls the user's handler. If the handler panics, guarded returns an error.
+// callHandler calls the user's handler. If the handler panics, callHandler returns an error.
 func (w *world[Tx]) callHandler(ctx context.Context, tx Tx, m *semel.Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
