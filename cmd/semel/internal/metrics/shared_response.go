@@ -49,7 +49,7 @@ type variant struct {
 // sharedResponse is the response to all waiting requests of the same variant. The type implements
 // http.ResponseWriter.
 type sharedResponse struct {
-	complete  chan struct{} // closed when the response is complete; after that no field changes
+	complete  chan struct{} // closed when the response is complete; no field changes after the close
 	succeeded bool          // false if the handler panicked
 	status    int           // 0 means 200
 	header    http.Header

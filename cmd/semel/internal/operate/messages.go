@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The variable named lists errors of the library. The text of each error starts with the library's name.
+// libraryErrors lists errors of the library. The text of each error starts with the library's name.
 var libraryErrors = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
@@ -23,7 +23,7 @@ const prefix = "semel: "
 // line, the library's name would not help the reader.
 func errorText(err error) string { return trimLibraryName(err.Error()) }
 
-// plainOf returns the same as plain, without the row number that the printed line already shows.
+// plainOf returns the same text as errorText, without the row number that the printed line already shows.
 func plainOf(row int64, err error) string {
 	return strings.TrimPrefix(errorText(err), fmt.Sprintf("row %d: ", row))
 }

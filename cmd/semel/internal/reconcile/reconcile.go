@@ -209,8 +209,8 @@ type identity struct {
 // group has the sent identities and the effects of one id.
 type group struct {
 	sent []identity
-	// sourcelessEffects is the number of effects with an unknown source. The field sources has the number of
-	// sourcelessEffects of each source.
+	// sourcelessEffects is the number of effects with an unknown source. The field sources has, for each known source,
+	// the number of effects with this source.
 	sourcelessEffects int
 	sources           map[string]int
 }

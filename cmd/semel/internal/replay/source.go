@@ -140,8 +140,8 @@ func (s *Source) lane(id string) *lane {
 	return l
 }
 
-// refusedOutcome returns the outcome of a message that the replay leaves out. For a message that is
-// replayed, refused returns open.
+// refusedOutcome returns the outcome of a message that the replay leaves out. For a message that is replayed,
+// refusedOutcome returns open.
 func (s *Source) refusedOutcome(d *source.Delivery) outcome {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {

@@ -168,7 +168,7 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 
 // unhandled returns an error if the consumer has no handler for the type of a row. If the stored type has no handler,
 // unhandled reads the type from the body, as the consumer does at a retry, because the row may have been stored before
-// the policy named the place of the type.
+// the policy had a selector for the type.
 func unhandled(ctx context.Context, s *assembly.Store, of *policy.Consumer, r store.StoredRow) error {
 	why := of.Unhandled(r.Message)
 	if why == nil || of.Type == "" {

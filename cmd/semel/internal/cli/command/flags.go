@@ -147,11 +147,11 @@ func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	return time.Time{}, UsageError("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
-// OperatorName returns the operator's name for the audit trail. The name is the parameter as or, if as is
-// empty, the name of the operating system user.
-func OperatorName(as string) (string, error) {
-	if as != "" {
-		return as, nil
+// OperatorName returns the operator's name for the audit trail. OperatorName returns the parameter name, or the name of
+// the operating system user if the parameter name is empty.
+func OperatorName(name string) (string, error) {
+	if name != "" {
+		return name, nil
 	}
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username, nil
