@@ -23,10 +23,10 @@ type member struct {
 	thaw  time.Time // when to continue the frozen process; zero if the process runs
 }
 
-// membersWith returns all members with the role is.
-func (r *run) membersWith(is role) (some []*member) {
+// membersWith returns all members with the given role.
+func (r *run) membersWith(wanted role) (some []*member) {
 	for _, m := range r.crew {
-		if m.order.Role == is {
+		if m.order.Role == wanted {
 			some = append(some, m)
 		}
 	}

@@ -175,8 +175,8 @@ func (p *Proxy) Latency(request, reply time.Duration) {
 	p.latency = [2]time.Duration{Request: request, Reply: reply}
 }
 
-// Watch calls seen with every message that a [Match] gets, before the message is forwarded. The goroutine
-// that forwards the message makes the call, so seen must not block.
+// Watch calls the function seen with every message that a [Match] gets, before the message is forwarded. The goroutine
+// that forwards the message calls seen, so the function seen must not block.
 func (p *Proxy) Watch(seen func(Message)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

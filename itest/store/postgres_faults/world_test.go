@@ -170,10 +170,10 @@ func (w *world) countEvents(kind semel.EventKind, text string) int {
 	return n
 }
 
-// waitUntil waits until the function is returns true.
-func waitUntil(t testing.TB, what string, is func() bool) {
+// waitUntil waits until condition returns true.
+func waitUntil(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	if !services.Within(patience, is) {
+	if !services.Within(patience, condition) {
 		t.Fatalf("waited %s until %s", patience, what)
 	}
 }

@@ -131,8 +131,8 @@ func (w *world) reach() error {
 	})
 }
 
-func (w *world) waitUntil(what string, so func() bool) error {
-	if !services.Within(3*time.Minute, so) {
+func (w *world) waitUntil(what string, condition func() bool) error {
+	if !services.Within(3*time.Minute, condition) {
 		return fmt.Errorf("after three minutes still not: %s; the group is at %v", what, w.Committed(w.order.Group, w.order.Topic))
 	}
 	return nil
