@@ -84,7 +84,6 @@ func points() (all []point) {
 	return all
 }
 
-// kind is a kind of fault.
 type kind string
 
 const (

@@ -176,7 +176,6 @@ func (f *fault) user(p faults.Point) error {
 	return errInjected
 }
 
-// happened reports whether the fault has happened.
 func (f *fault) happened() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

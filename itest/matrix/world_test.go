@@ -141,7 +141,6 @@ func (w *world) config(src source.Source) consumer.Config {
 	return c
 }
 
-// open opens the store.
 func (w *world) open(ctx context.Context) error {
 	switch w.Base {
 	case inMemory:

@@ -33,7 +33,6 @@ func (r *run) faultRounds() [][]fault {
 	return [][]fault{append(append(r.messageFaults(), r.work()...), r.forgery()), {r.lostRepliesFault()}, {r.deployment(), r.clock()}, {r.identityChangeFault()}, {r.databaseOutageFault()}}
 }
 
-// messageFaults returns the faults that messages cause.
 func (r *run) messageFaults() []fault {
 	copied, twice := r.name(), r.name()
 	return []fault{

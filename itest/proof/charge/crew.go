@@ -23,7 +23,6 @@ type member struct {
 	thaw  time.Time // when to continue the frozen process; zero if the process runs
 }
 
-// membersWith returns all members with the given role.
 func (r *run) membersWith(wanted role) (some []*member) {
 	for _, m := range r.crew {
 		if m.order.Role == wanted {
@@ -33,7 +32,6 @@ func (r *run) membersWith(wanted role) (some []*member) {
 	return some
 }
 
-// add adds a process.
 func (r *run) add(o order, name string) *member {
 	m := &member{Member: r.Add(), order: o}
 	m.Name, m.Log, m.Summary, m.Env = name, name+".log", name+".out", nil

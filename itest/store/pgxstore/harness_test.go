@@ -26,7 +26,6 @@ func (h *fixture) makeMarks(t testing.TB, ids ...string) []store.Mark {
 	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
 }
 
-// makeIDs returns the ids from first to last-1.
 func makeIDs(first, last int) (ids []string) {
 	for i := first; i < last; i++ {
 		ids = append(ids, fmt.Sprint(i))

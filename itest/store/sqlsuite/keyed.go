@@ -74,7 +74,6 @@ func testKeyedFingerprints[Tx any](t *testing.T, e Encrypting[Tx]) {
 	})
 }
 
-// withFingerprint returns the marker m with the fingerprint of a body.
 func withFingerprint(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m

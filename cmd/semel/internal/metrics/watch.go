@@ -19,7 +19,6 @@ type Watch struct {
 	counts map[string]*consumerCounts // the counts by consumer; constant after newWatch
 }
 
-// consumerCounts has the counts of one consumer.
 type consumerCounts struct {
 	ends                                    [4]atomic.Int64 // number of batches by measure.End
 	messages, marking, handling, committing *tally

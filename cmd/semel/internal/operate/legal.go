@@ -28,7 +28,6 @@ func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, wor
 	return legal, nil
 }
 
-// mayChange reports whether a command may change a row.
 func (b Box) mayChange(ctx context.Context, verb admin.Verb, r store.StoredRow, worked func(store.StoredRow) error) (bool, error) {
 	if verb == admin.Edit {
 		if r.Message == nil || admin.MayEdit(&r, nil) != nil {

@@ -156,7 +156,6 @@ func letterOf(st string, r store.StoredRow) Letter {
 	return l
 }
 
-// readRows reads the rows with the given numbers.
 func (b Box) readRows(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
 	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {

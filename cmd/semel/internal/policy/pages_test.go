@@ -69,7 +69,6 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 type reference struct {
 	t     *testing.T
 	texts map[string]*strings.Builder
-	// plannedKeys lists the planned keys.
 	plannedKeys []string
 	// firstSections maps the content of a mapping to the first section that prints the mapping. Later
 	// sections with the same content link to the first section.

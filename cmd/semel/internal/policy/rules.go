@@ -190,7 +190,6 @@ func (r rules) checkDailyPartitions(store *Store) bool {
 			r.refuseIf(store != nil && store.SQLite != nil, key, "daily partitions need PostgreSQL, but store "+c.Store+" is SQLite", "remove it: SQLite removes markers in slices; or use a store in PostgreSQL"))
 }
 
-// name returns the name of the source, or "" if the source is nil.
 func (s *Source) name() string {
 	if s == nil {
 		return ""

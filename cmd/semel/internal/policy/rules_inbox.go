@@ -96,7 +96,6 @@ func (t *Dedup) consumerValue(consumer string) string {
 	return consumer
 }
 
-// checkSteps checks a handler with steps.
 func (r rules) checkSteps() {
 	c := r.consumer
 	for _, h := range c.Handler.Types {

@@ -92,7 +92,6 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// isSourceChanged reports whether an error means that the source has changed.
 func isSourceChanged(err error) bool {
 	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }

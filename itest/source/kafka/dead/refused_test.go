@@ -44,7 +44,6 @@ func run(w *world) *fixture {
 	return &fixture{w, consumer}
 }
 
-// waitUntil waits until condition returns true.
 func (r *fixture) waitUntil(what string, condition func() bool) {
 	r.t.Helper()
 	if !services.Within(3*time.Minute, condition) {

@@ -148,7 +148,6 @@ func (w *world) commit(group string, offsets map[int32]int64) {
 	must.OK(w.t, w.Admin.CommitAllOffsets(w.t.Context(), group, all))
 }
 
-// addPartitions adds partitions to the topic.
 func (w *world) addPartitions(to int) {
 	w.t.Helper()
 	changed, err := w.Admin.UpdatePartitions(w.t.Context(), to, w.order.Topic)

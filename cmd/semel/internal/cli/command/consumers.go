@@ -28,7 +28,6 @@ func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("consumer", name, names)
 }
 
-// noStore returns the error for a store name that is not in the policy.
 func (c *CLI) noStore(p *policy.Policy, name string) error {
 	if err := bareFile(name); err != nil {
 		return err

@@ -100,7 +100,6 @@ func (r *retryFlags) run(c *command.CLI, cmd *cobra.Command, args []string) erro
 	return execute(cmd.Context(), c, operate.Order{Verb: r.verb, Filter: chosen, Group: r.group, Who: r.who, Why: r.why}, &r.filter)
 }
 
-// retryRows retries rows of one store.
 func retryRows(ctx context.Context, c *command.CLI, r *retryFlags, chosen store.RowFilter) error {
 	a, err := c.OpenBox(ctx, r.store)
 	if err != nil {

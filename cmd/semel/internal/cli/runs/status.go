@@ -200,7 +200,6 @@ func (w *watcher) printNeeds(now time.Time, needs, retried []problem) error {
 	return err
 }
 
-// line describes the problem.
 func (n problem) line(now time.Time) string {
 	what := n.What
 	if n.Count > 0 {
