@@ -33,7 +33,7 @@ func makeIDs(first, last int) (ids []string) {
 	return ids
 }
 
-// form is one of the ways in which handlers write their effects.
+// form is a way in which handlers write their effects: with one statement at a time, or with queued statements.
 type form struct {
 	name string
 	// deliver applies the new messages of a batch and returns the result of the commit.

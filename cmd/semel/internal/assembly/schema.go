@@ -140,9 +140,8 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain starts the audit chain with the audit record of the first migration. beginChain tries again
-// while a running consumer holds the lock for adding records to the chain. The consumer itself may not start
-// a chain.
+// beginChain starts the audit chain with the audit record of the first migration. beginChain tries again while a
+// running consumer holds the lock for adding records to the chain. The consumer itself must not start an audit chain.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})

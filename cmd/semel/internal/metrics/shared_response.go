@@ -36,8 +36,8 @@ func newResponseSharing(of http.Handler) *responseSharing {
 	return &responseSharing{handler: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*sharedResponse{}}
 }
 
-// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. Without a
-// maximum, a client with access could request more and more variants.
+// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. Without a maximum, a
+// client that may read the metrics could request more and more variants of the response, and each variant takes memory.
 const maxVariants = 16
 
 // variant has the parts of a request on which the response depends.

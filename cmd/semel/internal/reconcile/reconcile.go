@@ -127,8 +127,8 @@ func (c *Comparison) add(r record) (err error) {
 	return c.spill.add(r)
 }
 
-// Sent adds sent identities and looks up these identities concurrently. The slice at has the time at which
-// each message was sent; zero if unknown.
+// Sent adds sent identities and looks up these identities concurrently. The parameter at has, for each key, the time at
+// which the message was sent; zero if unknown.
 func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
 	return c.SentAs(ctx, keys, nil, at)
 }

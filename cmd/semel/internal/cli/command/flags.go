@@ -186,8 +186,8 @@ func WhoFlag(cmd *cobra.Command, who *string) {
 	cmd.Flags().StringVar(who, "as", "", "your name (default: the operating system user)")
 }
 
-// CheckRecord returns a usage error if a change has no reason. If the field who is empty, CheckRecord sets
-// who to the name of the operating system user. A dry run needs no reason.
+// CheckRecord returns a usage error if a change has no reason. If *who is empty, CheckRecord sets *who to the name of
+// the operating system user. A dry run needs no reason.
 func CheckRecord(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
 		return UsageError("--because is missing: say why you do this; the reason is recorded with the change")
@@ -196,7 +196,7 @@ func CheckRecord(who *string, why string, dry bool) (err error) {
 	return err
 }
 
-// Because returns the text what, followed by the reason, if the user gave a reason.
+// Because returns the parameter what. If the user gave a reason, the parameter why, Because adds the reason.
 func Because(what, why string) string {
 	if strings.TrimSpace(why) == "" {
 		return what
