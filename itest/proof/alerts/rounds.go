@@ -134,7 +134,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// minTime returns the earlier of two times. A known time of 0 means that no time is known.
+// minTime returns the earlier of two times. If the parameter known is 0, minTime returns the parameter at.
 func minTime(known proof.Seconds, at float64) proof.Seconds {
 	at = max(at, 0.1)
 	if known == 0 || proof.Seconds(at) < known {

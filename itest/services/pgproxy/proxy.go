@@ -99,7 +99,8 @@ func parse(dsn string) (*url.URL, string, error) {
 	return u, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), nil
 }
 
-// DSN returns the connection string of New with the proxy's address and without encryption.
+// DSN returns the connection string that was passed to the function New, with the proxy's address and without
+// encryption.
 func (p *Proxy) DSN() string {
 	u := *p.dsn
 	u.Host = p.listener.Addr().String()

@@ -90,8 +90,8 @@ func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 }
 
 // WarnOfRoles logs two kinds of risk: schemas of the search_path in which other roles may create objects, and
-// privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped. Stores in
-// the map told are skipped too; WarnOfRoles adds each checked store to told.
+// privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped. Stores in the map
+// told are skipped too, because their risks were logged before; WarnOfRoles adds each checked store to the map.
 func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {

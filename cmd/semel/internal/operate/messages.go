@@ -49,9 +49,9 @@ func WithoutReason(reason semel.Reason, text string) string {
 // rowNumber matches the word row, followed by a number.
 var rowNumber = regexp.MustCompile(`\brow \d+\b`)
 
-// Plain formats a line of an error for printing. Plain removes the library's name, which is printed
-// before the line, repeated names of a consumer, store or source, and, from an error that is not about a
-// row, the text about a row's state.
+// Plain formats a line of an error for printing. Plain removes the library's name, which is printed before the line,
+// and the second occurrence of the name of a consumer, store or source. If the error is not about a row, Plain also
+// removes the text about a row's state.
 func Plain(line string) string {
 	line = strings.TrimPrefix(line, prefix)
 	line = withoutRepeatedName(line)

@@ -14,8 +14,8 @@ import (
 // connection.
 const leasedWorkers = 16
 
-// checkOutsideCall checks that consumers which call other systems use strategy lease, and that other consumers do not
-// use it.
+// checkOutsideCall checks that consumers which call other systems use strategy lease, and that all other consumers use
+// another strategy.
 func (r rules) checkOutsideCall(from *Source) {
 	c := r.consumer
 	if !r.isValid("strategy", "handler") {

@@ -54,10 +54,10 @@ func (c *CLI) ConfigFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
 }
 
-// Variable is a variable of the environment with the default of a flag.
+// Variable is an environment variable that sets the default of a flag.
 type Variable struct{ Flag, Name string }
 
-// Variables returns the variables with defaults of flags.
+// Variables returns the environment variables that set the defaults of flags.
 func Variables() []Variable {
 	return []Variable{{"config", "SEMEL_CONFIG"}, {"store", "SEMEL_STORE"}}
 }
