@@ -50,8 +50,9 @@ consumers:
     workers: %d
 `
 
-// First parts of policies. With claimed, the consumer claims each message before the call. With pure, the endpoint
-// changes nothing itself, so the consumer claims nothing.
+// The first parts of two policies. With the policy that begins with the constant claimed, the consumer claims each
+// message before the call. With the policy that begins with the constant pure, the endpoint changes nothing itself, so
+// the consumer claims nothing.
 const (
 	claimed = `    strategy: lease
     alerts: {pending_age: 60s}

@@ -33,7 +33,6 @@ const (
 	inSeconds  = "s"
 )
 
-// rateByConsumer returns a query for the rate of a counter by consumer.
 func rateByConsumer(name string) query {
 	return query{"sum by (consumer) (rate(" + name + "{" + consumerSelector + "}" + window + "))", "{{consumer}}"}
 }
@@ -116,7 +115,6 @@ const (
 	panelHeight = 8
 )
 
-// object is a JSON object.
 type object map[string]any
 
 // Dashboard returns the text of deploy/dashboard.json, for Grafana.

@@ -17,8 +17,8 @@ import (
 // This Go file starts the table of all policy keys: it has the keys of the policy's root, of stores and of
 // sources. keys_consumer.go continues the table.
 //
-// To add a key, add a line to a table and a field to the table's type. A planned key is a line with
-// shape.Later. The parser, the JSON Schema and the reference are generated from the tables.
+// To add a key, add a line to a table and a field to the table's type. A line with shape.Later is a key that is planned
+// but not available yet. The parser, the JSON Schema and the reference are generated from the tables.
 
 // root has the keys at the top of the policy file.
 type root struct {

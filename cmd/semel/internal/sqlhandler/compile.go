@@ -88,7 +88,8 @@ type Handler struct {
 	sendsText          bool
 	checkCounts        checkCounts
 	intents            []intent
-	// generation is the value after the values of the selectors; nil if no statement uses :generation.
+	// generation is the value of the parameter :generation, which follows the values of the selectors; nil if no
+	// statement uses :generation.
 	generation any
 }
 

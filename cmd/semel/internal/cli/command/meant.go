@@ -15,9 +15,9 @@ var alsoCalled = map[string]string{
 	"redrive": "retry", "requeue": "retry", "serve": "run", "throttle": "limit", "unpause": "resume", "validate": "check",
 }
 
-// suggestCommands returns the commands of semel that the user may have meant by an unknown word: commands
-// whose name is the word, or the name that alsoCalled has for the word. If a direct subcommand of the called
-// command has such a name, meant returns only this subcommand.
+// suggestCommands returns the commands of semel that the user may have meant by an unknown word: commands whose name is
+// the word, or the name that alsoCalled has for the word. If a direct subcommand of the called command has such a name,
+// suggestCommands returns only this subcommand.
 func suggestCommands(cmd *cobra.Command, word string) []string {
 	names := []string{word}
 	if other, is := alsoCalled[word]; is {
