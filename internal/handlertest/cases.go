@@ -112,8 +112,9 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 	return s.same(w, saysAttempt)
 }
 
-// failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil and its effect
-// exists, the effect cannot be in the transaction. Otherwise the handler has ignored the errors of its transaction.
+// failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil, there are
+// two possible faults. If the effect of the handler exists, the handler wrote the effect outside of the transaction. If
+// the effect does not exist, the handler has ignored the errors of its transaction.
 func failedTransaction[Tx any](s *session[Tx]) error {
 	if len(s.baseline.writes) == 0 {
 		return &NotRun{"the handler only calls the provider"}

@@ -25,7 +25,7 @@ type Process struct {
 // variable is the environment variable that contains the command for a child process.
 const variable = "SEMELTEST_CHILD"
 
-// order is the command for a child process: deliver the messages up to Message, and be killed at Point.
+// order is the command for a child process: the process delivers the messages up to Message, and is killed at Point.
 type order struct {
 	// Test is the name of the subtest.
 	Test     string
@@ -56,7 +56,7 @@ func Ordered() string {
 	return ""
 }
 
-// Database returns the database that a child process opens; own in any other process.
+// Database returns the database that a child process opens. In any other process, the result is the parameter own.
 func Database(own string) string {
 	if o := ordered(); o != nil {
 		return o.Database
@@ -128,7 +128,8 @@ func killed[Tx any](s *session[Tx], p point) error {
 	return s.same(w, saysTwice, what, w.advice())
 }
 
-// killable returns an error if no child process can be killed: a *NotRun if the Handler has no Process.
+// killable returns an error if the subtest cannot kill a child process. The error is a *NotRun if the Handler has no
+// Process.
 func (w *world[Tx]) killable() error {
 	_, memory := any(w.Store).(*memstore.Store)
 	switch {

@@ -231,7 +231,7 @@ func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.T
 	return &withInbox[Tx]{made, extra}, true
 }
 
-// withInbox is like basic, but for a store that has an inbox.
+// withInbox does the same as basic, for a store that has an inbox.
 type withInbox[Tx any] struct {
 	*basic[Tx]
 	extras[Tx]

@@ -43,9 +43,9 @@ type world[Tx any] struct {
 	// handler.
 	received map[int]*semel.Message
 	err      error
-	// runCount is the number of runs of the handler. leakedGoroutine is true after a run that did not end a
-	// goroutine. A library may start a goroutine once that does not end, so only a second run with such a goroutine is
-	// a fault.
+	// runCount is the number of runs of the handler. leakedGoroutine is true after a run that did not end a goroutine.
+	// A library may start a goroutine that never ends, but it does so only once. So only a second run that leaves a
+	// goroutine running is a fault.
 	runCount        int
 	leakedGoroutine bool
 	// remark describes the first rule that the handler broke in a run.
@@ -263,7 +263,7 @@ func checkUnchanged(before, after *semel.Message) error {
 	return errors.New(saysChanged)
 }
 
-// deliver delivers copies of messages together, and returns for each whether it was acked or nacked.
+// deliver delivers copies of messages together, and returns for each copy whether it was acked or nacked.
 func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -281,7 +281,7 @@ func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, erro
 	return w.process.ProcessAll(ctx, copies)
 }
 
-// deliverOne delivers message i and returns whether it was acked or nacked.
+// deliverOne delivers message i, and returns whether the message was acked or nacked.
 func (w *world[Tx]) deliverOne(i int) (consumer.Disposition, error) {
 	all, err := w.deliver(w.Messages[i])
 	if err != nil {
@@ -290,7 +290,8 @@ func (w *world[Tx]) deliverOne(i int) (consumer.Disposition, error) {
 	return all[0], nil
 }
 
-// deliverAndCheck delivers message i. If the message is not acked with one of the given outcomes, applies returns an error.
+// deliverAndCheck delivers message i. If the message is not acked with one of the given outcomes, deliverAndCheck
+// returns an error.
 func (w *world[Tx]) deliverAndCheck(i int, want ...source.End) error {
 	d, err := w.deliverOne(i)
 	switch {

@@ -89,7 +89,7 @@ func TestTheCoreRequiresNothing(t *testing.T) {
 	}
 }
 
-// call reports whether n calls package.function.
+// call reports whether a node is a call of the given function of the given package.
 func call(n ast.Node, pkg, function string) bool {
 	c, ok := n.(*ast.CallExpr)
 	if !ok {

@@ -136,11 +136,11 @@ func (f *Fleet) restartMember(m *Member) {
 // The interval between two calls of Tend.
 const often = 5 * time.Millisecond
 
-// Until calls Tend repeatedly until the condition so holds.
-func (f *Fleet) Until(ctx context.Context, so func() bool) {
+// Until calls Tend repeatedly until condition returns true.
+func (f *Fleet) Until(ctx context.Context, condition func() bool) {
 	Until(ctx, often, func() bool {
 		f.Tend()
-		return so()
+		return condition()
 	})
 }
 

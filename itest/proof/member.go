@@ -76,16 +76,16 @@ func (m *Member) addDeliveries() {
 	m.terminal = nil
 }
 
-// Await waits until the condition so holds, for at most the time most. The process must not end during the wait.
-func (m *Member) Await(ctx context.Context, most time.Duration, so func() bool) {
-	within, cancel := context.WithTimeout(ctx, most)
+// Await waits until condition returns true, but at most for the time limit. The process must not end during the wait.
+func (m *Member) Await(ctx context.Context, limit time.Duration, condition func() bool) {
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	During(m.Name+", "+m.Policy, func() {
 		Until(within, 5*time.Millisecond, func() bool {
 			if !Must(m.Running()) {
 				Check(m.Failure())
 			}
-			return so()
+			return condition()
 		})
 	})
 }

@@ -85,8 +85,8 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 // Seconds is a number of seconds that JSON shows rounded to tenths.
 type Seconds float64
 
-// Since returns the seconds since the time then.
-func Since(then time.Time) Seconds { return Seconds(time.Since(then).Seconds()) }
+// Since returns the seconds since the time start.
+func Since(start time.Time) Seconds { return Seconds(time.Since(start).Seconds()) }
 
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(math.Round(float64(s)*10) / 10) }

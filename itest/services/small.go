@@ -15,9 +15,9 @@ const smallSize = "4m"
 // system disappears when the last process of the namespace ends.
 const mountAnd = `mount -t tmpfs -o size=` + smallSize + `,mode=700,uid=$1,gid=$2 semel "$3" && shift 3 && exec "$@"`
 
-// limitedCommand returns the first part of a command that runs a program as the owner of the server, with a small
-// file system at the folder. The result is nil if the machine does not allow to mount a file system: this needs root,
-// or a kernel with unprivileged namespaces.
+// limitedCommand returns the words that must precede a program on a command line. The program then runs as the user who
+// owns the server, and a small file system is mounted at the given folder. The result is nil if the machine does not
+// allow to mount a file system: this needs root, or a kernel with unprivileged namespaces.
 func (p programs) limitedCommand(t testing.TB, folder string) []string {
 	t.Helper()
 	p.makeFolder(t, folder)

@@ -159,7 +159,7 @@ func (r *run) start(ctx context.Context, m *member) {
 	})
 }
 
-// The time between two turns; see the method turns.
+// The pause between two calls of trickle; see the method publishUntil.
 const pause = 500 * time.Millisecond
 
 // runHealthy runs without a fault for a while.

@@ -129,10 +129,8 @@ func (r *run) prove(ctx context.Context) {
 	r.dismiss()
 }
 
-// log returns the path of the provider's log.
 func (r *run) log() string { return r.Path("provider.log") }
 
-// providerOrder returns the configuration of the provider.
 func (r *run) providerOrder() provider.Order {
 	return provider.Order{
 		Address: r.address, Log: r.log(), Window: r.keyRetention(), Hold: 10 * r.Timeout,

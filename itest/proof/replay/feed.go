@@ -81,8 +81,8 @@ func (p Proof) plan(first, end int) []place {
 	return all
 }
 
-// waitPublished waits until the current part is published without further faults, and until the group has
-// committed all of it.
+// waitPublished waits until the current part of the transfers is published without further faults, and until the group
+// has committed the offsets of the part.
 func (r *run) waitPublished(ctx context.Context) {
 	r.Published(ctx)
 	r.ledger.Records += int(r.Feed.Acknowledged())
