@@ -80,6 +80,9 @@ func inboxOnly(src source.Source) bool { return src == sources.None{Ends: true} 
 
 // checkSource checks that the source fits the policy, and prepares the store for the source.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
+	if info.Unordered && c.config.Lanes != LanesNone {
+		return fmt.Errorf("semel: consumer %q: Lanes is %v, and the messages of its source have no order that could be kept; write Lanes: consumer.LanesNone: %w", c.config.Name, c.config.Lanes, semel.ErrUnsupported)
+	}
 	keyed := c.config.mechanism == byKey
 	if keyed {
 		if err := c.config.coversKeys(ctx, info); err != nil {

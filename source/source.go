@@ -177,6 +177,9 @@ type Info struct {
 	// false, the consumer continues. The result left lists messages that cannot be delivered now, such as messages of
 	// paused lanes. An error means that the source does not know; the consumer then continues as after a failed Fetch.
 	Idle func(ctx context.Context) (idle bool, left []semel.Unfinished, err error)
+	// Unordered is true if the messages of a lane have no order, for example because several processes share the lane.
+	// A consumer of such a source does not start unless consumer.Config.Lanes is consumer.LanesNone.
+	Unordered bool
 	// Bounded is true if the source has an end, as far as that is known before the first read.
 	Bounded bool
 	// AtEnd is for a source that can reach its end while deliveries are not acked, such as a file. AtEnd reports
