@@ -72,7 +72,7 @@ type Counts struct {
 	// delivery.
 	InFlight int64 `json:"in_flight"`
 	// Retried counts further attempts after a failure. Rerun counts further runs of handlers that succeeded
-	// but were rolled back with their batch.
+	// but were rolled back with their batch, or on purpose (consumer.Config.Canary).
 	Retried int64 `json:"retried"`
 	Rerun   int64 `json:"rerun"`
 	// SameContent counts applied messages whose content is equal to the content of a recent message with another id. If

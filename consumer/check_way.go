@@ -32,6 +32,17 @@ func (c *Config) checkMechanism(n needs, f *faultList) {
 		"a wait of %s is longer than MaxInMemoryWait, %s, and cannot be kept: "+waits+"; write at most %[2]s, or raise MaxInMemoryWait", legible.Span(c.Retry.MaxDelay), legible.Span(c.MaxInMemoryWait))
 }
 
+// checkCanary reports a Canary whose rollback would not undo the first run of a handler.
+func (c *Config) checkCanary(w mechanism, f *faultList) {
+	if c.Canary == 0 {
+		return
+	}
+	switch {
+	case f.addIf(w != byTransaction, "Canary Strategy Handler", "it runs handlers twice, but these handlers call other systems, and a rollback cannot undo a call; remove it"):
+	case f.addIf(!c.Strategy.marks(), "Canary Strategy", "it runs handlers twice, but with the Strategy %v no marker protects the effect; remove it, or write Strategy: StrategyMarker", c.Strategy):
+	}
+}
+
 // checkCalls reports fields that do not fit a handler which makes calls, and a Provider that is not called.
 func (c *Config) checkCalls(w mechanism, f *faultList) {
 	p, claims := &c.Provider, w == byClaim || w == byAnswer

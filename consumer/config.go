@@ -87,6 +87,13 @@ type Config struct {
 	// OnParked says what happens to later messages of a key or partition while an earlier message of that key or
 	// partition waits or is parked in the inbox. The default of OnParked depends on the store.
 	OnParked OnParked
+	// Canary, if not 0, runs the handler of one message in Canary twice on purpose: the transaction of the first success
+	// is rolled back, and the handler runs again at once. An effect outside the transaction then happens twice, so that
+	// a unique key or a reconciliation shows it before a crash does. A hash of the identity's source and ID chooses the
+	// messages, so each process chooses the same messages. The rerun counts as no attempt; Counts.Rerun counts it. With
+	// NewBatch, the whole batch runs again. Canary is 1 (every message) to 1,000,000,000; the default 0 means no
+	// message. Canary needs StrategyMarker or StrategyInbox, and a handler that runs in a transaction.
+	Canary int
 	// Workers is the number of batches that run in parallel, 1 to 1,024; default 8.
 	Workers int
 	// Timeout is the maximum duration of a handler run; default 30 s. A handler that runs longer loses its

@@ -55,7 +55,7 @@ func (c *settings) engineConfig(info source.Info, byCalls, inbox bool) *engine.C
 		CallsOut: c.mechanism != byTransaction, Machine: c.machineConfig(info, byCalls, inbox), Lease: c.Inbox.Lease, Poll: c.Inbox.Poll,
 		Rules: &c.rules, Retention: c.retention, Lines: c.lines(), VersionStart: c.versionStart(), Working: c.generationUse(),
 		StepOutput: min(c.limits.StepOutput, steplimit.Output), MayEnd: c.MayEnd, OnDuplicate: c.OnDuplicate, ReEmit: c.ReEmitIntents,
-		SenderWindows: c.SenderWindows, AuditKey: c.AuditKey,
+		SenderWindows: c.SenderWindows, AuditKey: c.AuditKey, Canary: c.Canary,
 	}
 	if c.PreviousIdentity != nil {
 		out.StrictPrevious = !c.PreviousIdentity.TrustUnfingerprinted

@@ -103,6 +103,7 @@ func (w *world[Tx]) policy() consumer.Config {
 	}
 	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, w.replay, nil, nil
 	c.Owner, c.Exclusive, c.AckOnReceipt, c.ReEmitIntents, c.SenderWindows = "", false, false, false, nil
+	c.Canary = 0 // the subtests count the runs of the handler
 	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention, c.Provider = nil, 0, nil, consumer.RetentionPolicy{}, consumer.Provider{}
 	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
 	c.Batch = consumer.BatchLimits{MaxTime: time.Hour} // a slow handler must not split the messages of a subtest into several batches

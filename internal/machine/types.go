@@ -143,7 +143,8 @@ type Flight struct {
 type Failure struct {
 	// Class is ClassRetry or ClassPermanent if a message caused the failure, and ClassContended or ClassDown if no
 	// message caused the failure. Class is ClassAborted if an earlier message caused the failure, or if a handler of
-	// the whole batch failed.
+	// the whole batch failed. Class is ClassClaimLost if the whole batch must run again at once, without an attempt:
+	// because a claim is lost, or because the engine rolls back successful handlers on purpose.
 	Class    store.Class
 	Decision semel.Decision
 	After    time.Duration

@@ -41,6 +41,8 @@ type Config struct {
 	// Working is the generation of the consumer and its expected state. The store rejects batches while the
 	// generation has another state.
 	Working generations.Working
+	// Canary is consumer.Config.Canary.
+	Canary int
 	// StepOutput is the maximum number of bytes that a step may return.
 	StepOutput int
 	// NoResults is the reason why handlers cannot store results, or nil if they can.

@@ -71,7 +71,8 @@ type Engine[Tx any] struct {
 	took, skipping bool
 	left           []semel.Unfinished // guarded by mutex
 	// If lined is true, messages wait in the inbox until earlier messages of their key or lane have ended.
-	lined bool
+	lined    bool
+	canaries canaries
 }
 
 // Parts are the objects that an engine uses.
@@ -104,6 +105,7 @@ func New[Tx any](c *Config, parts Parts[Tx]) *Engine[Tx] {
 		events: make(chan machine.Event, 2*c.Machine.Workers+8),
 		gaveUp: make(chan struct{}), lined: parts.Inbox != nil && (c.Lines.ByKey || c.Lines.ByLane),
 	}
+	e.canaries.oneIn = uint64(c.Canary)
 	if e.Inbox != nil {
 		e.Inbox.Since = e.began
 	}

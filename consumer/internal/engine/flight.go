@@ -331,6 +331,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 			e.Inbox.Forget(over...)
 		}
 		p.reportCommitted(f, &result)
+		e.canaries.forgetEnded(f.Flight, e.machine.Ending)
 		e.config.At(faults.AfterCommit, len(f.Entries))
 	case store.CommitUnknown:
 		p.keepNothing(f) // the claims are reclaimed

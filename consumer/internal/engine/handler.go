@@ -68,6 +68,10 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
 			return
 		}
+		canary := p.engine.canaries.due(f.Flight, i)
+		if canary && n > 0 {
+			return // the messages before the canary are committed first, so that only the canary runs twice
+		}
 		q := f.Entries[i].Item.Handle.(*delivery.Delivery)
 		m := &q.Message
 		m.Attempt = f.Entries[i].Item.Attempt()
@@ -81,6 +85,10 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		out.Done++
 		if p.engine.Handler.hasFurtherSteps(inbox.RowOf(q)) {
 			out.Stepped = append(out.Stepped, i)
+		}
+		if canary && !f.stop.Load() {
+			p.rollBackCanary(f, out, i)
+			return
 		}
 	}
 }
@@ -122,6 +130,9 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		return
 	}
 	out.Done = len(a.Fresh)
+	if !f.stop.Load() && p.engine.canaries.due(f.Flight, a.Fresh...) {
+		p.rollBackCanary(f, out, a.Fresh...)
+	}
 }
 
 // call runs the job of the batch and returns the handler's error. call also returns an error if the handler

@@ -170,6 +170,12 @@ func (n *Reporter) reportMessage(level slog.Level, e semel.Event) {
 	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
 }
 
+// CanaryRerun logs that the first success of a message's handler is rolled back on purpose, and that the handler runs
+// again.
+func (n *Reporter) CanaryRerun(it *machine.Item) {
+	n.logger.Debug("canary rerun", "consumer", n.consumer, "id", it.Identity, "source", it.Source)
+}
+
 // Report reports the events of the machine.
 func (n *Reporter) Report(r machine.Report) {
 	switch r.Kind {
