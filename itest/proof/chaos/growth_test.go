@@ -11,12 +11,12 @@ import (
 // samples returns samples whose sizes are multiples of the given numbers.
 func samples(sizes ...int64) (all []sample) {
 	for _, n := range sizes {
-		all = append(all, sample{resident: 1000 * n, goroutines: n, connections: n, tables: 100 * n, indexes: 10 * n})
+		all = append(all, sample{"bytes": 1000 * n, "goroutines": n, "connections": n, "table_bytes": 100 * n, "index_bytes": 10 * n})
 	}
 	return all
 }
 
-func TestASizeMayGrowByATenthOfTheFirstHalfsMaximum(t *testing.T) {
+func TestTheMedianMayBeATenthAboveTheFirstHalfsMaximum(t *testing.T) {
 	for name, c := range map[string]struct {
 		all  []sample
 		grew bool
@@ -24,11 +24,12 @@ func TestASizeMayGrowByATenthOfTheFirstHalfsMaximum(t *testing.T) {
 		"constant":                  {samples(50, 50, 50, 50), false},
 		"grows in the first half":   {samples(10, 100, 100, 100), false},
 		"falls after a peak":        {samples(100, 50, 60, 70), false},
-		"grows by a tenth":          {samples(90, 100, 110, 100), false},
-		"grows by more":             {samples(90, 100, 111, 100), true},
-		"grows only at the end":     {samples(100, 100, 100, 112), true},
-		"an odd number of samples":  {samples(100, 100, 112), true},
-		"the middle is second half": {samples(100, 112, 100), true},
+		"grows by a tenth":          {samples(90, 100, 110, 110), false},
+		"grows by more":             {samples(90, 100, 111, 111), true},
+		"grows all the time":        {samples(100, 120, 140, 160, 180, 200), true},
+		"has a peak at the end":     {samples(100, 100, 100, 100, 100, 150), false},
+		"has peaks half the time":   {samples(100, 100, 100, 150), true},
+		"the middle is second half": {samples(100, 112, 112), true},
 	} {
 		if err := newGrowth(c.all).Wrong(); (err != nil) != c.grew {
 			t.Errorf("%s: %v", name, err)
@@ -37,19 +38,17 @@ func TestASizeMayGrowByATenthOfTheFirstHalfsMaximum(t *testing.T) {
 }
 
 func TestASoakIsAProofOnlyIfNothingGrewAndMarkersWereRemoved(t *testing.T) {
-	growth := newGrowth(samples(100, 100, 100, 100, 100, 100, 100, 100, 100, 100))
+	even := samples(100, 100, 100, 100, 100, 100, 100, 100, 100, 100)
 	l := goodLedger()
 	l.planned = nil
-	good := SoakLedger{Ledger: l, Growth: growth, Removed: 1}
+	good := SoakLedger{Ledger: l, Growth: newGrowth(even), Removed: 1}
 	proof.Spoil(t, good, map[string]func(*SoakLedger){
 		"lost":        func(l *SoakLedger) { l.Lost, l.Applied = 1, 9 },
-		"resident":    func(l *SoakLedger) { l.Resident.Second *= 2 },
-		"goroutines":  func(l *SoakLedger) { l.Goroutines.Second *= 2 },
-		"connections": func(l *SoakLedger) { l.Connections.Second *= 2 },
-		"tables":      func(l *SoakLedger) { l.Tables.Second *= 2 },
-		"indexes":     func(l *SoakLedger) { l.Indexes.Second *= 2 },
-		"unmeasured":  func(l *SoakLedger) { l.Indexes = Halves{} },
-		"few samples": func(l *SoakLedger) { l.Growth.Samples = 9 },
+		"grown":       func(l *SoakLedger) { l.Growth = newGrowth(append(even, samples(130, 130, 130, 130)...)) },
+		"few samples": func(l *SoakLedger) { l.Growth = newGrowth(even[1:]) },
+		"one sample":  func(l *SoakLedger) { l.Growth = newGrowth(even[:1]) },
+		"few sizes":   func(l *SoakLedger) { l.Sizes = map[string]Halves{"goroutines": {1, 1}} },
+		"unmeasured":  func(l *SoakLedger) { l.Growth = newGrowth(samples(make([]int64, 10)...)) },
 		"unreaped":    func(l *SoakLedger) { l.Removed = 0 },
 	})
 }

@@ -57,8 +57,7 @@ func (p Proof) RunSoak(ctx context.Context, s proof.Stage) (l SoakLedger) {
 	proof.Must(r.Kafka.Admin.CreateTopic(ctx, partitions, -1, map[string]*string{"segment.ms": &short, "retention.ms": &long, "message.timestamp.type": &appended}, topic))
 	r.prove(ctx, func(ctx context.Context) {
 		r.Feed.Rest() // the rate is the same until the end
-		l.Seeded = r.seed(ctx)
-		l.Growth = r.watch(ctx)
+		l.Seeded, l.Growth = r.seed(ctx), r.watch(ctx)
 	})
 	l.Ledger = r.ledger
 	l.Removed = l.Seeded + l.Applied - r.Count(ctx, `select count(*) from semel_markers`)
@@ -107,23 +106,25 @@ func (r *run) watch(ctx context.Context) Growth {
 	return newGrowth(all)
 }
 
-// sample measures the sizes.
-func (r *run) sample(ctx context.Context) (s sample) {
+// sample measures the memory and goroutines of all processes together, and the sizes in the database.
+func (r *run) sample(ctx context.Context) sample {
+	s := sample{}
 	for _, address := range r.addresses {
 		answer := proof.Must(http.Get("http://" + address + "/metrics"))
 		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 			name, value, _ := strings.Cut(lines.Text(), " ")
-			switch name {
-			case "process_resident_memory_bytes":
-				s.resident += int64(proof.Must(strconv.ParseFloat(value, 64)))
-			case "go_goroutines":
-				s.goroutines += int64(proof.Must(strconv.ParseFloat(value, 64)))
+			if name == "process_resident_memory_bytes" || name == "go_goroutines" {
+				s[name] += int64(proof.Must(strconv.ParseFloat(value, 64)))
 			}
 		}
 		proof.Check(answer.Body.Close())
 	}
-	s.connections = int64(r.Count(ctx, `select count(*) from pg_stat_activity where application_name like 'member-%'`))
-	proof.Check(r.Activity.DB.QueryRowContext(ctx, `select sum(pg_table_size(oid)), sum(pg_indexes_size(oid)) from pg_class
-		where relkind = 'r' and relname like 'semel\_%'`).Scan(&s.tables, &s.indexes))
+	for name, query := range map[string]string{
+		"connections": `select count(*) from pg_stat_activity where application_name like 'member-%'`,
+		"table_bytes": `select sum(pg_table_size(oid)) from pg_class where relkind = 'r' and relname like 'semel\_%'`,
+		"index_bytes": `select sum(pg_indexes_size(oid)) from pg_class where relkind = 'r' and relname like 'semel\_%'`,
+	} {
+		s[name] = int64(r.Count(ctx, query))
+	}
 	return s
 }
