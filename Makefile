@@ -118,6 +118,8 @@ other-proofs:
 	$(GO) run ./itest/cmd/proof kafka -order -quick
 	$(GO) run ./itest/cmd/proof kafka -keys -quick
 	$(GO) run ./itest/cmd/proof keyed -quick
+	$(GO) run ./itest/cmd/proof chaos -quick
+	$(GO) run ./itest/cmd/proof soak -quick
 	$(GO) run ./itest/cmd/proof replay -quick
 	$(GO) run ./itest/cmd/proof webhook -quick
 

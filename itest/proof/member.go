@@ -23,6 +23,7 @@ type Member struct {
 	Counted   bool
 	terminal  *terminal // terminal on which the current process displays its deliveries
 	delivered int64     // deliveries of the earlier processes of this member
+	restarted time.Time // when the fleet last restarted the member
 }
 
 // Start starts the process. The policy of the member must exist.

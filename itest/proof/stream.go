@@ -43,6 +43,12 @@ func (s *Stream) close() {
 	}
 }
 
+// ProducerOptions returns the options of producers that write to a topic.
+func (s *Stream) ProducerOptions(topic string) []kgo.Opt {
+	return []kgo.Opt{kgo.SeedBrokers(s.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerLinger(5 * time.Millisecond)}
+}
+
 // CloudEvent returns a record that is a CloudEvent in binary mode.
 func CloudEvent(partition int32, key, body []byte, id, source, kind string) *kgo.Record {
 	header := func(name, value string) kgo.RecordHeader {

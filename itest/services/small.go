@@ -47,4 +47,20 @@ func (s *Server) Small() string {
 	return s.small()
 }
 
+// ReportedDisk has statements that make PostgreSQL report a full disk for each insert into a table. A trigger raises the
+// error, so no disk is filled.
+type ReportedDisk struct {
+	// Setup creates the trigger, which is off until Fill turns it on. Empty turns it off again.
+	Setup, Fill, Empty string
+}
+
+// NewReportedDisk returns the statements for a table.
+func NewReportedDisk(table string) ReportedDisk {
+	empty := "alter table " + table + " disable trigger full_disk;\n"
+	return ReportedDisk{Setup: `create function full_disk() returns trigger language plpgsql as
+$$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+create trigger full_disk before insert on ` + table + ` for each row execute function full_disk();
+` + empty, Fill: "alter table " + table + " enable trigger full_disk", Empty: empty}
+}
+
 func (s *Server) small() string { return filepath.Join(s.folder, "small") }

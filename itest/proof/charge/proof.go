@@ -105,7 +105,7 @@ const setup = `create table effects (delivery text not null, cents bigint not nu
 // prepare starts servers and creates the topic and the tables.
 func (r *run) prepare(ctx context.Context) {
 	r.OnKafka(services.KafkaOptions{})
-	r.OnPostgres()
+	r.OnPostgres(services.Options{})
 	r.address = proof.Must(proof.FreeAddress())
 	r.pool = proof.Must(pgxpool.New(ctx, r.Server.DSN()))
 	r.store = proof.Must(pgxstore.New(r.pool, pgxstore.Options{}))

@@ -23,7 +23,7 @@ import (
 // version of a stream.
 func (p Proof) orderKeys() []string {
 	if p.Keys {
-		return slices.Concat([]string{"lanes: key"}, inboxKeys)
+		return slices.Concat([]string{"lanes: key"}, proof.InboxKeys())
 	}
 	return []string{
 		"lanes: key", `version: {stream: "header:stream", number: "header:version"}`, "inbox: {lease: 4s, poll: 200ms}",
