@@ -85,7 +85,7 @@ func deliveries() part {
 		{name: "semel_conflicts_total", kind: counter, help: "Messages with a known identity but other content: a producer uses an id twice, or the fingerprint covers a field that may change."},
 		{name: "semel_unapplied_total", kind: counter, labels: []string{byHow, byReason}, help: "Messages that ended without an effect, by ending and reason."},
 		{name: "semel_retries_total", kind: counter, help: "Attempts after a failure of the same message."},
-		{name: "semel_reruns_total", kind: counter, help: "Further runs of handlers that succeeded but were rolled back with their batch."},
+		{name: "semel_reruns_total", kind: counter, help: "Further runs of handlers that succeeded but were rolled back with their batch, or on purpose (`canary`)."},
 		{name: "semel_retry_budget_waits_total", kind: counter, help: "Times at which failures exceeded the retry budget, counted at most once a minute."},
 		{name: "semel_backstops_total", kind: counter, help: "Doubled effects that a unique constraint of your table prevented, because the message had no marker."},
 		{name: "semel_same_content_total", kind: counter, help: "Messages with a new id but the content of a recent message, whose effects happened: a producer may create a new id when it repeats a message. A residual risk."},

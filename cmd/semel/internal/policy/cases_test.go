@@ -94,7 +94,7 @@ func read(t *testing.T, name string) string {
 
 // acceptedPolicies returns valid policies. The field want of a test case has the expected warnings.
 func acceptedPolicies() []policyCase {
-	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedPrevious(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
+	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedPrevious(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks(), acceptedCanaries())
 }
 
 // withPostgres returns the edits that give the policy base a PostgreSQL store and add lines to its

@@ -33,6 +33,7 @@ func (c *Consumer) Config() consumer.Config {
 		ReEmitIntents:    c.ReEmitIntents,
 		Lanes:            c.Lanes,
 		OnParked:         c.OnParked,
+		Canary:           c.Canary,
 		Workers:          c.Workers,
 		Timeout:          c.Timeout,
 		Batch:            c.Batch,

@@ -113,6 +113,8 @@ func effectKeys() []shape.Field[Consumer] {
 			handlerShape(), func(c *Consumer) *Handler { return &c.Handler }),
 		shape.Key(shape.Meta{Name: "effect", Doc: "The kind of the business effect. A strategy that does not protect this kind is rejected."},
 			shape.Optional[Effect](effectShape()), func(c *Consumer) **Effect { return &c.Effect }),
+		shape.Key(shape.Meta{Name: "canary", Doc: "The share of messages whose statements run twice on purpose, such as `1/1000`: the transaction of the first success is rolled back, and the statements run again at once. An effect outside the transaction then happens twice, so that a unique key or a reconciliation shows it before a crash does. A hash of the identity chooses the messages. Without this key, no message runs twice. Needs a marker, and a handler that runs in its transaction. See [canary reruns](canary.md)."},
+			shape.OneIn{Most: 1_000_000_000}, func(c *Consumer) *int { return &c.Canary }),
 		shape.Group(shape.Meta{Name: "replay", Doc: "Whether messages may be replayed (`semel replay`), and whether a replay may have external effects. See [replay](replay.md)."},
 			replayShape(), func(c *Consumer) *Replay { return &c.Replay }),
 	}

@@ -161,6 +161,8 @@ type Consumer struct {
 	Inbox consumer.InboxPolicy
 	// Effect is the declared effect; nil if the policy declares none.
 	Effect *Effect
+	// Canary is the number of messages of which one runs twice; 0 for none.
+	Canary int
 	// Replay says whether messages may be replayed; see MayReplay.
 	Replay Replay
 	// Alerts are the alert thresholds of this consumer.

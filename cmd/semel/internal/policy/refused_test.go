@@ -7,7 +7,7 @@ import (
 
 // refusedPolicies returns policies with faults.
 func refusedPolicies() []policyCase {
-	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedPrevious(), refusedHTTP(), refusedPure(), refusedPublishing(), refusedSteps(), refusedEncryption(), refusedReplays(), refusedListens(), refusedTraces(), refusedWebhooks())
+	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedPrevious(), refusedHTTP(), refusedPure(), refusedPublishing(), refusedSteps(), refusedEncryption(), refusedReplays(), refusedListens(), refusedTraces(), refusedWebhooks(), refusedCanaries())
 }
 
 func refusedShapes() []policyCase {

@@ -81,7 +81,7 @@ func policyNames() *strings.Replacer {
 		"Type", "type", "Filter", "filter", "Exclusive", "exclusive", "Owner", "handler", "NaturalReason", "strategy", "Strategy", "strategy",
 		"OnConflict", "on_conflict", "OnBadIdentity", "on_bad_identity", "OnFiltered", "on_filtered", "OnParked", "on_parked", "ReEmitIntents", "on_duplicate",
 		"Lanes", "lanes", "Timeout", "timeout", "MaxInMemoryWait", "max_in_memory_wait", "AckOnReceipt", "ack", "Provider.Window", "handler.http.window",
-		"KeyPolicy.Keep", "retention", "Inbox.Lease", "inbox.lease", "Handler", "handler", "OnDuplicate", "on_duplicate",
+		"KeyPolicy.Keep", "retention", "Canary", "canary", "Inbox.Lease", "inbox.lease", "Handler", "handler", "OnDuplicate", "on_duplicate",
 		"Retry.InitialDelay", "retry.initial_delay", "Retry.MaxDelay", "retry.max_delay", "Retry.OnExhausted", "retry.on_exhausted",
 		"Retry.BreakerThreshold", "retry.breaker_threshold", "Retry.DisableBreaker", "retry.disable_breaker",
 		"Retention.Bodies", "retention.bodies", "Retention.DailyPartitions", "retention.daily_partitions", "Retention.Keep", "retention.keep", "Retention", "retention",

@@ -225,6 +225,32 @@ type Count64 struct{ Count }
 
 func (c Count64) Read(d *Decoder, p Place) (int64, bool) { return c.read64(d, p) }
 
+// OneIn reads a share such as 1/1000 and returns its denominator.
+type OneIn struct {
+	Leaf
+	Most uint64
+}
+
+func (s OneIn) Read(d *Decoder, p Place) (int, bool) {
+	text, ok := d.Text(&p, s.Words())
+	if !ok {
+		return 0, false
+	}
+	digits, found := strings.CutPrefix(text, "1/")
+	n, err := strconv.ParseUint(digits, 10, 63)
+	switch {
+	case !found || err != nil || digits[0] == '0':
+		d.Fault(p, p.Shown(text)+" is not a share", "write "+s.Words())
+		return 0, false
+	case n > s.Most:
+		d.Fault(p, p.Shown(text)+" is out of range", "write "+s.Words())
+		return 0, false
+	}
+	return int(n), true
+}
+
+func (s OneIn) Words() string { return fmt.Sprintf("1/N, N from 1 to %d", s.Most) }
+
 // Span reads a duration in a range.
 type Span struct {
 	Leaf

@@ -100,6 +100,10 @@ func (c Count) Schema() Schema {
 	return OrVariable(Schema{"type": "integer", "minimum": c.Least, "maximum": c.Most})
 }
 
+func (OneIn) Schema() Schema {
+	return OrVariable(Schema{"type": "string", "pattern": `^1/[1-9][0-9]*$`})
+}
+
 func (Span) Schema() Schema {
 	return OrVariable(Schema{"type": "string", "pattern": `^([0-9]+d)?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))*$`})
 }
