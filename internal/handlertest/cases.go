@@ -299,7 +299,7 @@ func replyLost[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
 		w.plan.set(func(q *plan) { q.crash, q.skip, q.recovers = atReply, i%(w.lastStep()+1), true })
-		return w.retried(i)
+		return w.deliverAndCheck(i, acks()...)
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package handlertest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -67,25 +68,30 @@ func (w *world[Tx]) runSteps(ctx context.Context, messages []*semel.Message) ([]
 	running, crash := context.WithCancel(ctx)
 	defer crash()
 	w.plan.set(func(p *plan) { p.onCrash = crash })
-	src := &list{messages: messages, settled: all}
-	err := w.newConsumer(src).Run(running)
-	switch {
-	case w.plan.crashed():
-		return all, errCrashed
-	case err != nil:
-		return all, err
-	case ctx.Err() != nil:
-		return all, ctx.Err()
+	err := w.newConsumer(&list{messages: messages, settled: all}).Run(running)
+	for err == nil && running.Err() == nil {
+		due, err := w.settleRows(ctx, messages, all)
+		if err != nil || !due {
+			return all, err
+		}
+		// A run ends early if the row was locked by a transaction of a crashed process, or if the reply of a COMMIT was lost.
+		if err := w.newConsumer(nil).Work(running); err != nil && !w.plan.crashed() {
+			return all, err
+		}
 	}
-	return all, w.settleRows(ctx, messages, all)
+	if w.plan.crashed() {
+		return all, errCrashed
+	}
+	return all, cmp.Or(err, ctx.Err())
 }
 
-// settleRows replaces the outcomes of messages that were stored in the inbox by the outcomes of their rows.
-func (w *world[Tx]) settleRows(ctx context.Context, messages []*semel.Message, all []consumer.Disposition) error {
+// settleRows replaces the outcomes of messages that were stored in the inbox by the outcomes of their rows. The result
+// due is true if a row can run now.
+func (w *world[Tx]) settleRows(ctx context.Context, messages []*semel.Message, all []consumer.Disposition) (due bool, err error) {
 	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
 	rows, err := wrapped.(store.Inbox).Rows(ctx, store.RowFilter{Consumer: w.policy().Name})
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i, m := range messages {
 		from, id, err := w.policy().Identity.Identify(clone(m))
@@ -96,7 +102,9 @@ func (w *world[Tx]) settleRows(ctx context.Context, messages []*semel.Message, a
 		}
 		received := d.Ending == source.EndReceived
 		switch r := rows[n]; r.State {
-		case store.StateReceived, store.StateInProgress, store.StateFailedRetryable:
+		case store.StateReceived:
+			due = true
+		case store.StateInProgress, store.StateFailedRetryable:
 			*d = consumer.Disposition{Kind: semel.Nack, Reason: r.Reason, Charged: r.State == store.StateFailedRetryable}
 		case store.StateCompleted:
 			if received {
@@ -112,7 +120,7 @@ func (w *world[Tx]) settleRows(ctx context.Context, messages []*semel.Message, a
 			}
 		}
 	}
-	return nil
+	return due, nil
 }
 
 // list is a source that delivers messages once and records how they were settled.
@@ -143,7 +151,7 @@ func (s *list) Settle(_ context.Context, all []source.Settlement) ([]int, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range all {
-		s.settled[x.Delivery.Handle.(int)] = consumer.Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
+		s.settled[x.Delivery.Handle.(int)] = consumer.Disposition{Kind: x.Kind, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
 	}
 	return nil, nil
 }

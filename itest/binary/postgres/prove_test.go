@@ -47,6 +47,30 @@ consumers:
     handler: {http: {url: "http://127.0.0.1:1/mail"}}
 `
 
+// inSteps is a policy whose consumer has steps that write a generation.
+const inSteps = `version: 1
+stores:
+  shop: {postgres: {url: "${DATABASE_URL}"}, setup: stock.sql}
+sources:
+  payments: {file: {path: payments.jsonl, format: cloudevents}}
+consumers:
+  fulfilment:
+    from: payments
+    store: shop
+    strategy: inbox
+    ack: after_receipt
+    alerts: {pending_age: 60s}
+    identity: {id: id, source: source}
+    retention: forever
+    effect: {kind: ledger, says: a second one ships twice}
+    handler:
+      sql:
+        params: {id: id}
+        steps:
+          - {name: reserve, statements: [{sql: "insert into stock values (:generation, 1) on conflict (generation) do update set sold = stock.sold + 1", rows: 1}]}
+          - {name: ship, statements: ["insert into shipments (generation, id) values (:generation, :id)"]}
+`
+
 func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 	const names = "select string_agg(nspname, ' ' order by nspname) from pg_catalog.pg_namespace"
 	s := example(t, services.Postgres(t))
@@ -112,4 +136,23 @@ func TestHandlersAreTestedInSchemasOfTheirOwn(t *testing.T) {
 	if after := queryOne[string](t, s.dsn, names); after != before || strings.Contains(after, "semel_prove") {
 		t.Errorf("schemas %s are left, before %s", after, before)
 	}
+}
+
+func TestStepsAreTestedInSchemasOfTheirOwn(t *testing.T) {
+	s := example(t, services.Postgres(t))
+	s.write(t, "steps.yaml", inSteps)
+	s.write(t, "turns.yaml", strings.ReplaceAll(inSteps, `(generation, id) values (:generation, :id)`, `select cast(:generation as bigint), cast(:id as text), sold from stock`))
+	s.write(t, "stock.sql", `create table stock (generation bigint primary key, sold bigint);
+create table shipments (generation bigint, id text, number bigint, primary key (generation, id))`)
+	t.Run("K3_the_sound_handler_passes", func(t *testing.T) {
+		r := s.semel(t, "check", "--prove", "--config", "steps.yaml")
+		if r.code != 0 || !strings.Contains(r.out, "consumer fulfilment: tested with 5 messages on PostgreSQL\n") {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("K3_a_step_that_reads_the_rows_of_other_messages_is_found", func(t *testing.T) {
+		if r := s.semel(t, "check", "--prove", "--config", "turns.yaml"); r.code != 4 || !strings.Contains(r.out, "a step reads what") {
+			t.Errorf("%+v", r)
+		}
+	})
 }
