@@ -104,7 +104,8 @@ func (r *run) freeze(ctx context.Context) bool {
 	return true
 }
 
-// rebalance stops a member, so that its partitions move to the others, and starts it again.
+// rebalance drains and stops a member, so that its partitions move to the others, and starts it again. A member that is
+// still starting would have nothing to drain.
 func (r *run) rebalance(ctx context.Context) bool {
 	m := r.Next()
 	r.Patiently(ctx, outage, 0, func(context.Context) bool { return r.ready(m) })

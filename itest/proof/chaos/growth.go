@@ -58,7 +58,7 @@ func (g Growth) Wrong() error {
 
 // Fault returns the error of Wrong, or an error if too little was measured.
 func (g Growth) Fault() error {
-	err := cmp.Or(g.Wrong(), ledger.AtLeast(10, g.Samples, "samples"), ledger.AtLeast(5, len(g.Sizes), "sizes"))
+	err := cmp.Or(g.Wrong(), ledger.AtLeast(6, g.Samples, "samples"), ledger.AtLeast(5, len(g.Sizes), "sizes"))
 	for name, h := range g.Sizes {
 		err = cmp.Or(err, ledger.AtLeast(1, int(h.Second), name))
 	}

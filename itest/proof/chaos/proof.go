@@ -43,8 +43,8 @@ const (
 	receiver = "receiver"
 	// The session timeout of the groups.
 	session = 6 * time.Second
-	// The time for which the fault test waits for the remaining messages. The ledger reports messages that are not
-	// processed in time.
+	// The time for which the fault test waits for the start of a member and, at the end, for the remaining messages. The
+	// ledger reports messages that are not processed in time.
 	patience   = 3 * time.Minute
 	policyFile = "semel.yaml"
 )
@@ -98,7 +98,7 @@ func (r *run) prove(ctx context.Context, work func(context.Context)) {
 		r.add()
 	}
 	for _, m := range r.Members {
-		m.Await(ctx, time.Minute, func() bool { return r.ready(m) })
+		m.Await(ctx, patience, func() bool { return r.ready(m) })
 	}
 	r.Watch = proof.WatchOffsets(r.Kafka, proof.Consumer, topic)
 	r.received = proof.WatchOffsets(r.Kafka, receiver, topic)
