@@ -54,26 +54,24 @@ func (c Config) withDefaults() Config {
 
 func (c *Config) validate() error {
 	var faults []error
+	add := func(format string, values ...any) { faults = append(faults, fmt.Errorf("nats: "+format, values...)) }
 	if len(c.Servers) == 0 {
-		faults = append(faults, errors.New("Servers is empty; name at least one server, such as nats://127.0.0.1:4222"))
+		add("Servers is empty; name at least one server, such as nats://127.0.0.1:4222")
 	}
 	for i, server := range c.Servers {
 		if u, err := url.Parse(server); err != nil || u.Host == "" {
-			faults = append(faults, fmt.Errorf("Servers[%d] is no URL of a server; write it as nats://127.0.0.1:4222", i))
+			add("Servers[%d] is no URL of a server; write it as nats://127.0.0.1:4222", i)
 		}
 	}
 	for _, name := range []struct{ field, value, example string }{{"Stream", c.Stream, "ORDERS"}, {"Consumer", c.Consumer, "billing"}} {
 		switch {
 		case name.value == "":
-			faults = append(faults, fmt.Errorf("%s is empty; name it, such as %s", name.field, name.example))
+			add("%s is empty; name it, such as %s", name.field, name.example)
 		case strings.ContainsAny(name.value, " \t\r\n.*>/\\"):
-			faults = append(faults, fmt.Errorf("%s is %q; a name has no space, dot, star, > or slash", name.field, name.value))
+			add("%s is %q; a name has no space, dot, star, > or slash", name.field, name.value)
 		}
 	}
-	if err := errors.Join(faults...); err != nil {
-		return fmt.Errorf("nats: %w", err)
-	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // servers returns the URLs of the servers without passwords.

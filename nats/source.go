@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/source"
 )
@@ -138,6 +139,9 @@ func (s *Source) Flow(which source.Lane, on bool) {
 	s.rouse()
 }
 
+// countLag is the time within which a consumer of the server counts a message that was just published.
+const countLag = 200 * time.Millisecond
+
 // isIdle implements source.Info.Idle. Messages that other processes hold may come again, so the source is not idle
 // before they are acked.
 func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
@@ -145,10 +149,20 @@ func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if current == nil {
 		return false, nil, fmt.Errorf("nats: consumer %s of stream %s is not known yet", s.config.Consumer, s.config.Stream)
 	}
-	info, err := current.consumer.Info(ctx)
+	js, err := s.connect()
 	if err != nil {
-		return false, nil, s.explain(err)
+		return false, nil, err
 	}
+	now, err := s.look(ctx, js)
+	if err != nil {
+		return false, nil, err
+	}
+	if now.info.NumPending == 0 && now.info.Delivered.Stream < now.stream.State.LastSeq && timing.Wait(ctx, countLag) {
+		if now, err = s.look(ctx, js); err != nil {
+			return false, nil, err
+		}
+	}
+	info := now.info
 	paused, open, queued := s.ledger.state(time.Now())
 	if paused && (info.NumPending > 0 || queued > 0) {
 		return true, []semel.Unfinished{{Lane: current.lane.ID, Messages: int64(info.NumPending) + int64(queued), Reason: "its lane is paused"}}, nil

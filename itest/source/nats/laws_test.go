@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -89,5 +90,30 @@ func TestAMessageArrivesWithSubjectAndHeaders(t *testing.T) {
 	}
 	if o := m.Origin; o.Partition != -1 || o.Offset != 1 || o.BrokerID != "ORDERS/1" || o.Time().Before(began) {
 		t.Errorf("origin %+v", o)
+	}
+}
+
+func TestAfterCloseAnotherProcessGetsTheMessagesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	js := connect(t, s)
+	stream(t, js)
+	durable(t, js, func(c *jetstream.ConsumerConfig) { c.AckWait = time.Hour })
+	publish(t, js, 5)
+	first, other := open(t, config(s)), open(t, config(s))
+	for got := 0; got < 5; {
+		got += len(fetch(t, first, 10))
+	}
+	must.OK(t, first.Close(t.Context()))
+	for got := 0; got < 5; {
+		for _, d := range fetch(t, other, 10) {
+			if d.Before != 1 {
+				t.Errorf("a message was delivered %d times before", d.Before)
+			}
+			got++
+		}
+	}
+	if _, err := first.Fetch(t.Context(), source.Bound{Messages: 1, Bytes: 1}); !errors.Is(err, semel.ErrClosed) {
+		t.Errorf("Fetch after Close: %v", err)
 	}
 }

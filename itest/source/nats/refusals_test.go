@@ -138,3 +138,14 @@ func TestAServerThatDoesNotRunIsNamed(t *testing.T) {
 		t.Errorf("the error does not name the server: %v", err)
 	}
 }
+
+func TestAMessageThatIsLargerThanAPullRequestMayBeIsNamed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	js := connect(t, s)
+	stream(t, js)
+	durable(t, js, func(c *jetstream.ConsumerConfig) { c.MaxRequestMaxBytes = 1000 })
+	_, err := js.Publish(t.Context(), subject, make([]byte, 5000))
+	must.OK(t, err)
+	refused(t, config(s), "consumer billing of stream ORDERS", "nats consumer edit ORDERS billing --max-pull-bytes")
+}
