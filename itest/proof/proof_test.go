@@ -77,6 +77,13 @@ func TestAReportHasTheSameNamesAsATableAndAsJSON(t *testing.T) {
 	}
 }
 
+func TestATableListsTheFieldsOfAnObjectUnderItsName(t *testing.T) {
+	fields := must.Get(fieldsOf([]byte(`{"lost_ones": 0, "faults": {"a_kill": 2, "halves": {"first": 1}}}`)))(t)
+	if want := [][2]string{{"lost ones", "0"}, {"faults: a kill", "2"}, {"faults: halves: first", "1"}}; !slices.Equal(fields, want) {
+		t.Errorf("%q, want %q", fields, want)
+	}
+}
+
 func TestAPlantedFaultMustBeFound(t *testing.T) {
 	if out, err := runSmall(t, "-plant", "double"); err != nil || !strings.Contains(out, "the planted fault is found: lost 0, doubled 1") {
 		t.Errorf("%v: %s", err, out)
