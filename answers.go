@@ -128,7 +128,8 @@ func PreconditionFailed(what string) error {
 
 // OneRow converts the result of a guarded statement, such as a sql.Result, to the error that the handler returns. If
 // err is not nil, OneRow returns err. If the statement did not change exactly one row, OneRow returns
-// PreconditionFailed. Otherwise OneRow returns nil. With pgx, use pgxstore.OneRow in place of semel.OneRow.
+// PreconditionFailed. If the statement changed one row, OneRow returns nil. With pgx, use pgxstore.OneRow in place of
+// semel.OneRow.
 //
 //	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
 func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {

@@ -14,8 +14,8 @@ var correlationHeaders = [...]string{semelheader.Correlation, "ce-correlationid"
 // Causation returns the headers for a message that is sent because of m:
 //   - semel-causation-id: the id of m;
 //   - semel-correlation-id: the correlation id of m. This is the value of the first existing header of
-//     semel-correlation-id, ce-correlationid, correlation-id and x-correlation-id. If none exists, it is the id
-//     of m;
+//     semel-correlation-id, ce-correlationid, correlation-id and x-correlation-id. If m has none of these headers, the
+//     correlation id is the id of m;
 //   - traceparent and tracestate: the trace context of m, from its headers or, if the transport has none, from
 //     its CloudEvents attributes (ce-traceparent, ce-tracestate).
 //

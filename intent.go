@@ -36,9 +36,9 @@ type Intent struct {
 // data than the message, such as the current time.
 var ErrIntent = errors.New("semel: an intent of this id was written before with another content")
 
-// IntentKey returns the idempotency key of an intent for the other system: Intent.Key if it was set,
-// otherwise IdempotencyKey of the step. Call IntentKey only in senders, whose messages are all intents.
-// IntentKey reads the key from a header, and in any other message the producer could have set that header.
+// IntentKey returns the idempotency key of an intent for the other system: Intent.Key or, if Intent.Key was not set,
+// IdempotencyKey of the step. Call IntentKey only in senders, whose messages are all intents. IntentKey reads the key
+// from a header, and in any other message the producer could have set that header.
 func (m *Message) IntentKey(step string) string {
 	if key, ok := m.Headers.Get(semelheader.IntentKey); ok && len(key) > 0 {
 		return string(key)

@@ -93,8 +93,9 @@ func isTrace(name string) bool {
 	return strings.EqualFold(name, headerTraceparent) || strings.EqualFold(name, headerTracestate)
 }
 
-// traceparent returns the valid traceparent and the prefix of its name. The header of the transport is
-// preferred to the CloudEvents attribute, because the header is newer. If there is neither, parent is nil.
+// traceparent returns the valid traceparent and the prefix of its name. The header of the transport is preferred to the
+// CloudEvents attribute, because the header is newer. If m has neither the header nor the attribute, the result parent
+// is nil.
 func (m *Message) traceparent() (of string, parent []byte) {
 	var inside []byte
 	for i := range m.Headers {

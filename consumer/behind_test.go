@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// finite is a listSource that waits after its last message. atEnd reports whether the source waits there.
+// finite is a listSource that waits after its last message. The function atEnd reports whether the source waits after
+// its last message.
 type finite struct {
 	*listSource
 	atEnd func() bool

@@ -40,7 +40,7 @@ func benchMessages(n int, of ...[]byte) []*semel.Message {
 // touch is the effect of the benchmarks: it increments a counter of the message's account.
 func touch(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return tx.Add("account", 1) }
 
-// perMessage runs f, which handles n messages, and reports time and allocations per message.
+// perMessage runs the function f, which handles n messages, and reports time and allocations per message.
 func perMessage(b *testing.B, n int, f func()) {
 	var before, after runtime.MemStats
 	runtime.GC()

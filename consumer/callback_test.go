@@ -19,7 +19,7 @@ import (
 type calling struct {
 	*memstore.Store
 	back func(mark store.Mark) // called for each message
-	// contended is a number of commits. The next contended commits fail because of another batch.
+	// The field contended is the number of the next commits that fail because of another batch.
 	contended atomic.Int32
 	cut       chan struct{} // receives when a batch is killed
 }

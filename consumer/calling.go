@@ -25,10 +25,10 @@ import (
 // commits counts. The transaction of a later answer is rejected, because its claim is lost; semel.Counts counts later
 // answers (Inbox.Lost).
 //
-// Errors of call and of apply are treated like errors of any handler. After an error of apply the transaction is rolled
-// back and the call is made again. The call is not made again if the transaction failed because of contention or
-// because the store was down, and the claim is still valid: then the same answer is applied again. Config.Timeout
-// limits call and apply together. For a message without an effect, apply returns nil.
+// Errors of the functions call and apply are treated like errors of any handler. After an error of apply, the
+// transaction is rolled back and the call is made again. If the transaction failed because of contention or because the
+// store was down, and the claim is still valid, the call is not made again, and the same answer is applied again.
+// Config.Timeout limits call and apply together. For a message without an effect, apply returns nil.
 //
 // The outcome of a call is recorded when its answer is applied. Config.Provider has the same meaning as with
 // NewLeased, but Provider.Lookup must be nil.
@@ -109,8 +109,8 @@ type KeyPolicy struct {
 	// does no harm. If FailOpen is set, handlers run without a key while the key store is down (fail open). Calls
 	// without a key are logged, reported to observers (event "applied without a key") and counted
 	// (semel.Counts.WithoutKey). After a call without a key, a duplicate of the message causes another call. The
-	// consumer stays ready, and Ready returns a reason. If FailOpen is empty, then while the store is down no calls are
-	// made, nothing is acked, and the consumer is not ready (fail closed).
+	// consumer stays ready, and Ready returns a reason. If FailOpen is empty, while the store is down no calls are
+	// made, no message is acked, and the consumer is not ready (fail closed).
 	FailOpen string
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// The calls of faultList.when in this file and in check_way.go are the table of the rules about settings. A policy is
+// The calls of faultList.addIf in this file and in check_way.go are the table of the rules about settings. A policy is
 // checked by the same table.
 
 // check returns all faults of the policy that do not depend on the store.
@@ -86,7 +86,7 @@ func (c *Config) checkIdentity(f *faultList) {
 // ignoresContent reports whether the contents of messages are not compared.
 func (c *Config) ignoresContent() bool { return c.Fingerprint == identity.FingerprintNone() }
 
-// usesType reports whether Version uses the selector of the type.
+// usesType reports whether Version finds the stream or the version of a message by the selector `type`.
 func (c *Config) usesType() bool {
 	if c.Version == nil {
 		return false

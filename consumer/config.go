@@ -15,8 +15,8 @@ type Config struct {
 	// Name identifies the consumer's records in the store. Required, 1 to 255 bytes of printable UTF-8. After
 	// a consumer was renamed, it processes every message again.
 	Name string
-	// Source delivers messages. Run needs a Source, except with StrategyInbox: without a Source, Run then
-	// processes only the inbox. Process needs no Source.
+	// Source delivers messages. Run needs a Source, except with StrategyInbox: a run with StrategyInbox and without a
+	// Source processes only the inbox. Process needs no Source.
 	Source source.Source
 	// Identity determines the identity of a message. Required with StrategyMarker and StrategyInbox.
 	Identity identity.Identity
@@ -63,13 +63,13 @@ type Config struct {
 	// OnPrecondition is the action for a message whose handler returned semel.PreconditionFailed: ActionPark,
 	// ActionDeadLetter, ActionDiscard, or ActionRetry.
 	OnPrecondition Action
-	// OnDuplicate, if set, is called for each duplicate before the duplicate is acked. result is the result that
-	// KeepResult stored for the message, so that a repeated request gets the original answer. result is nil if no
-	// result is stored yet. The function must not change result or m. If the function returns an error, the delivery is
-	// not acked and the function is called again after a delay, until it returns nil or the delivery is lost.
-	// OnDuplicate is also called for each redelivery. OnDuplicate is never called concurrently, and no message is acked
-	// while OnDuplicate runs. ctx ends after 30 s. OnDuplicate needs StrategyMarker or StrategyInbox, and a store that
-	// keeps results.
+	// OnDuplicate, if set, is called for each duplicate before the duplicate is acked. The parameter result is the
+	// result that KeepResult stored for the message, so that a repeated request gets the original answer. The parameter
+	// result is nil if no result is stored yet. The function must not change result or m. If the function returns an
+	// error, the delivery is not acked and the function is called again after a delay, until it returns nil or the
+	// delivery is lost. OnDuplicate is also called for each redelivery. OnDuplicate is never called concurrently, and
+	// no message is acked while OnDuplicate runs. ctx ends after 30 s. OnDuplicate needs StrategyMarker or
+	// StrategyInbox, and a store that keeps results.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
 	// ReEmitIntents sends the intents of a message again when a duplicate of the message arrives. Each intent
 	// keeps its identity and idempotency key, and is sent again at most once a minute (admin.EmitInterval).
@@ -77,9 +77,10 @@ type Config struct {
 	// tries again after a delay, and the duplicate is not acked. ReEmitIntents needs StrategyMarker or
 	// StrategyInbox, and a store with admin.Emitter.
 	ReEmitIntents bool
-	// SenderWindows, with ReEmitIntents, contains the Provider.Window of each sender by the sender's name. If the first
-	// call of an intent is longer ago than the window, the intent is not sent again, and is counted. If a sender is not
-	// listed in SenderWindows, the sender itself checks the window and ends an intent that is too old without a call.
+	// SenderWindows is used with ReEmitIntents, and contains, by the sender's name, the Provider.Window of each sender.
+	// If the first call of an intent is longer ago than the window, the intent is not sent again, and is counted. If a
+	// sender is not listed in SenderWindows, the sender itself checks the window and ends an intent that is too old
+	// without a call.
 	SenderWindows map[string]time.Duration
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
@@ -117,14 +118,14 @@ type Config struct {
 	Drain time.Duration
 	// Retry configures retries and their limits.
 	Retry RetryPolicy
-	// AckOnReceipt, with StrategyInbox, acks a message as soon as the message is stored in the inbox. A
-	// worker applies the message later, so the backlog is in the inbox and not in the broker. Without
-	// AckOnReceipt, a message is acked when its effect is committed or the message is parked.
+	// AckOnReceipt is used with StrategyInbox. If AckOnReceipt is true, a message is acked as soon as the message is
+	// stored in the inbox. A worker applies the message later, so the backlog is in the inbox and not in the broker.
+	// Without AckOnReceipt, a message is acked when its effect is committed or the message is parked.
 	AckOnReceipt bool
 	// Inbox configures the processing of messages that wait in the store's inbox: messages received there, and
 	// retries with a delay longer than MaxInMemoryWait.
 	Inbox InboxPolicy
-	// Provider, with NewLeased, NewKeyed and NewCalling, describes the system that handlers call.
+	// Provider is used with NewLeased, NewKeyed and NewCalling, and describes the system that handlers call.
 	Provider Provider
 	// Replay, if set, means that the messages from the source are a replay. semel.Message.Replay returns the
 	// replay of each message, also for messages that wait in the inbox. A message that was in the inbox

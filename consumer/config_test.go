@@ -15,7 +15,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// faultyConfigs are invalid configurations. Each error must name the field of Config in field.
+// faultyConfigs are invalid configurations. Each error must contain the name of the faulty field of Config, which is
+// the value of field.
 var faultyConfigs = []struct {
 	field string
 	set   func(c *consumer.Config)

@@ -88,7 +88,8 @@ func TestCopiesInsideOneProcess(t *testing.T) {
 }
 
 // pairOf runs two consumers with the same name. The handler of the first consumer runs for 3 s for message "1" and then
-// returns the error says. The second consumer gets message "1" together with other messages.
+// returns the error that the parameter says contains. The second consumer gets message "1" together with other
+// messages.
 func pairOf(t *testing.T, says error) (store *memstore.Store, second semel.Counts, ranAt time.Duration, attempts, entries int, settledAt time.Duration) {
 	store = memstore.New()
 	began := time.Now()

@@ -19,7 +19,7 @@ import (
 )
 
 // grave is a broker with a dead-letter topic. The broker stops working when dead is set, and rejects the first copies
-// that it gets, as many as refuses says.
+// that it gets, as many as the field refuses says.
 type grave struct {
 	*sourcetest.Memory
 	dead    *atomic.Bool

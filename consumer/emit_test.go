@@ -38,7 +38,7 @@ func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Me
 	return add(ctx, tx, message)
 }
 
-// comes runs the first consumer with ReEmitIntents; the source delivers messages.
+// comes runs the first consumer with ReEmitIntents and a source that delivers the given messages.
 func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Message) semel.Counts {
 	m.t.Helper()
 	c := config(newListSource(messages...))

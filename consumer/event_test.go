@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// inHeaders returns an event in binary mode. attributes contains names and values in turn.
+// inHeaders returns an event in binary mode. The parameter attributes contains names and values in turn.
 func inHeaders(attributes ...string) *semel.Message {
 	m := &semel.Message{Body: []byte("{}"), Origin: semel.Origin{Partition: -1, Offset: -1}}
 	for i := 0; i < len(attributes); i += 2 {

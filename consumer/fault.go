@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The type fault is a fault of a Config. The command semel finds faults in the errors of constructors, and reports each fault
-// with the keys of a policy in place of the names of Go. So a rule about settings exists once, in this package.
+// The type fault is a fault of a Config. The command semel finds faults in the errors of constructors, and reports each
+// fault with the keys of a policy in place of the names of Go. So a rule about settings exists once, in this package.
 type fault struct {
 	settings []string
 	format   string
@@ -26,8 +26,9 @@ func (f *fault) Error() string { return f.settings[0] + ": " + f.In(strings.NewR
 // faultList is the list of faults of a Config.
 type faultList []error
 
-// addIf adds a fault if broken is true, and returns broken. The parameter settings contains the fields that
-// the rule reads, separated by spaces; the first field has the fault. The text after "; " is the remedy.
+// addIf adds a fault if the parameter broken is true, and returns the value of broken. The parameter settings contains
+// the fields that the rule reads, separated by spaces; the first field has the fault. The text after "; " is the
+// remedy.
 func (f *faultList) addIf(broken bool, settings, format string, a ...any) bool {
 	if broken {
 		*f = append(*f, &fault{strings.Fields(settings), format, a})

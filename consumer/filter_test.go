@@ -20,7 +20,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// newTypedMessage returns a message of the type kind. If kind is "", the message has no type.
+// newTypedMessage returns a message with the given type, or without a type if kind is "".
 func newTypedMessage(kind, id string, more ...semel.Header) *semel.Message {
 	m := message(id, "{}")
 	if id == "" {
@@ -222,7 +222,7 @@ func TestConditionsThatNothingMeetsAreRefused(t *testing.T) {
 	}
 }
 
-// tellOnce returns an observer that calls f at the first event of the given kind.
+// tellOnce returns an observer that calls the function f at the first event of the given kind.
 func tellOnce(kind semel.EventKind, f func()) semel.Observer { return &teller{kind: kind, tell: f} }
 
 type teller struct {

@@ -48,11 +48,11 @@ const unfencedAgain = 100 * time.Millisecond
 // errTurned means that the consumer may no longer work in its generation.
 var errTurned = errors.New("semel: the generation was switched, or is about to be")
 
-// InGenerations runs a consumer in its active generation. InGenerations calls run with the active generation. The
-// function run must create the consumer with Config.Generation and a new source, and run the consumer until ctx ends.
-// When a switch to another generation begins, InGenerations cancels the ctx of run, and run drains. After the switch,
-// InGenerations calls run again with the new active generation. If the store does not respond during a switch,
-// InGenerations asks the store again.
+// InGenerations runs a consumer in its active generation. InGenerations calls the function run with the active
+// generation. This function must create the consumer with Config.Generation and a new source, and run the consumer
+// until ctx ends. When a switch to another generation begins, InGenerations cancels the ctx of run, and run drains.
+// After the switch, InGenerations calls run again with the new active generation. If the store does not respond during
+// a switch, InGenerations asks the store again.
 //
 // InGenerations returns the result of run if run ended for a reason other than a switch, or nil if ctx has
 // ended between two runs. An error before the first call of run means that the generations could not be read.
@@ -78,9 +78,10 @@ func InGenerations(ctx context.Context, st admin.Generations, name string, run f
 	}
 }
 
-// Rebuild runs the rebuild of a generation. Rebuild calls run as InGenerations does, and cancels the ctx of run when
-// the generation becomes the active one or is dropped. Rebuild returns the last state of the generation. The state is
-// generations.Building if run ended by itself or ctx ended. The field Building of g must be set.
+// Rebuild runs the rebuild of a generation. Rebuild calls the function run with the generation, as InGenerations does,
+// and cancels the ctx of run when the generation becomes the active one or is dropped. Rebuild returns the last state
+// of the generation. The state is generations.Building if run ended by itself or ctx ended. The field Building of g
+// must be set.
 func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (generations.State, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
 		all, err := st.Generations(ctx, name)
@@ -100,12 +101,13 @@ func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name stri
 	return generations.Building, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
-// mayWork reports whether the generation with the given number has the state in. If unfenced is set, the generation
-// must also have no fence.
-func mayWork(all []admin.StoredGeneration, number int64, in generations.State, unfenced bool) bool {
+// mayWork reports whether the generation with the given number is in the state wanted. If the parameter unfenced is
+// set, the result is true only if no process has announced a switch from this generation
+// (admin.StoredGeneration.Fenced).
+func mayWork(all []admin.StoredGeneration, number int64, wanted generations.State, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {
-			return g.State == in && (!unfenced || g.Fenced == 0)
+			return g.State == wanted && (!unfenced || g.Fenced == 0)
 		}
 	}
 	return false
@@ -129,8 +131,8 @@ func awaitActive(ctx context.Context, st admin.Generations, name string) (int64,
 	}
 }
 
-// watched calls run. While run works, watched calls turned every few seconds. When turned returns true, watched cancels
-// the context of run. The result is true if watched cancelled the context of run.
+// watched calls the function run. Until run returns, watched calls the function turned every few seconds. When turned
+// returns true, watched cancels the context of run. The first result is true if watched cancelled this context.
 func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -18,7 +18,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// turn switches from the first generation to the second, with fences.
+// turn switches from the first generation to the second. First, turn fences the generations, so that no batch can begin
+// in them during the switch.
 func turn(t *testing.T, s *memstore.Store) {
 	t.Helper()
 	by := store.Act{Verb: "switch", Who: "ana", Why: "x"}

@@ -14,7 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// failing is a handler that fails times times for each message before it adds 1.
+// failing returns a handler that adds 1 in each run, and fails in the first runs for each message, as many as the
+// parameter times says. The writes of a failed run are rolled back.
 func failing(times int, with func() error) func(context.Context, *memstore.Tx, *semel.Message) error {
 	failed := map[string]int{}
 	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

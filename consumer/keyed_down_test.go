@@ -232,7 +232,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	})
 }
 
-// replaced is a store in which another program has replaced the values of the keys before the keys end.
+// replaced is a store of leased keys in which another program overwrites the value of key m1 before EndKey.
 type replaced struct{ *odd }
 
 func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token, e keystore.Ending) error {

@@ -32,7 +32,8 @@ func byKey(source *listSource) consumer.Config {
 	return c
 }
 
-// stumbles returns the handler follows, except that messages fail as fails says.
+// stumbles returns a handler that first calls the function fails. If fails returns nil, the handler does the same as
+// the handler follows.
 func stumbles(fails func(id string) error) func(context.Context, *memstore.Tx, *semel.Message) error {
 	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		if err := fails(m.Identity.ID); err != nil {

@@ -64,8 +64,8 @@ func TestAnswersThatShareATransaction(t *testing.T) {
 }
 
 func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
-	// slowly returns a function that takes d to apply the answer of m1, and no time for the answers of other
-	// messages.
+	// slowly returns a function that takes the duration d to apply the answer of m1, and no time for the answers of
+	// other messages.
 	slowly := func(d time.Duration) func(context.Context, *memstore.Tx, int64, *semel.Message) error {
 		return func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID == "m1" {

@@ -43,7 +43,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			down.Store(true)
 			store, seen := newFailingStore(op, &down, &calls), &witness{}
 			src := newListSource(append(numbered("a", 6000), numbered("b", 6000)...)...)
-			src.endless, src.takes = true, time.Millisecond // otherwise all messages would be fetched before the first batch
+			src.endless, src.takes = true, time.Millisecond // so that not all messages are fetched before the first batch
 			c := config(src)
 			c.MaxUnacked.Messages = 20000 // large enough not to pause fetching
 			c.Observers, c.Retry.MaxAttempts, c.Batch.MaxSize = []semel.Observer{seen}, 2, 20

@@ -14,9 +14,9 @@ import (
 
 // Preview predicts how deliveries would end if the consumer received them now. The predictions for deliveries are
 // independent: if two deliveries of one new message are passed, Preview predicts for each of the two that it would be
-// applied. The caller must find such pairs of deliveries by comparing keys and fingerprints. Preview reads the store
-// and changes nothing. The predictions are valid until the store changes, and only if the handler does not fail.
-// semel.ErrUnsupported means that the store cannot predict (admin.Previewer).
+// applied. The caller must find pairs of deliveries of one message by comparing keys and fingerprints. Preview reads
+// the store and changes nothing. The predictions are valid until the store changes, and only if the handler does not
+// fail. semel.ErrUnsupported means that the store cannot predict (admin.Previewer).
 func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	read := make([]*delivery.Delivery, len(all))
 	out := make([]admin.Prediction, len(all))
@@ -78,7 +78,7 @@ func endOf(then Action) source.End {
 }
 
 // previewMarks predicts what the store would answer for the marker of each delivery (new, duplicate, conflict), and
-// writes the predictions into the slice out. If the parameter former is set, foretellMarks also asks the store about
+// writes the predictions into the slice out. If the parameter former is set, previewMarks also asks the store about
 // the previous identities of deliveries that would be applied or received.
 func (c *Consumer[Tx]) previewMarks(ctx context.Context, generation int64, read []*delivery.Delivery, out []admin.Prediction, former bool) error {
 	teller, able := c.store.(admin.Previewer)

@@ -15,9 +15,9 @@ import (
 // message is lost. The row of a conflict with a former identity can be retried; the message is then marked only under
 // Config.Identity. A message in which no previous identity is found is marked only under Config.Identity.
 //
-// The store records how the consumer determines identities. A start fails with semel.ErrIdentityChanged if the consumer
-// determines identities in another way and PreviousIdentity is not the recorded way. Keep PreviousIdentity until no
-// message that was processed before the change can arrive any more. After that time, retire the previous identity
+// The store records how the consumer determines identities. A start fails with semel.ErrIdentityChanged if neither
+// Config.Identity nor PreviousIdentity determines identities as recorded. Keep PreviousIdentity until no message that
+// was processed before the change can arrive any more. When no such message can arrive, retire the previous identity
 // (semel consumers identity retire, admin.Derivations).
 type PreviousIdentity struct {
 	// Identity is the earlier value of Config.Identity. Required. The type of Identity needs a method

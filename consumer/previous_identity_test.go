@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// release is a consumer of one of two versions of a service, whose identities differ.
+// release is a consumer in one of two versions of a service. The two versions determine identities differently.
 type release struct {
 	t        *testing.T
 	store    *memstore.Store

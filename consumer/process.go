@@ -31,9 +31,9 @@ type Disposition struct {
 	// a newer release"), another transaction holds a lock, or an operator has paused the consumer (semel.ReasonPaused).
 	//
 	// Message.Attempt should count attempts, but many brokers count deliveries, including deliveries that were returned
-	// without an attempt. If the broker has a way to return a message without counting the delivery, return messages in
-	// this way. For example, AMQP 1.0 has the modified outcome without delivery-failed, and some brokers let you extend
-	// a lock or visibility timeout. SQS's receive count, NATS's NumDelivered, and nack or reject on RabbitMQ's quorum
+	// without an attempt. If the broker can take a message back without counting the delivery, return messages in this
+	// way. For example, AMQP 1.0 has the modified outcome without delivery-failed, and some brokers let you extend a
+	// lock or visibility timeout. SQS's receive count, NATS's NumDelivered, and nack or reject on RabbitMQ's quorum
 	// queues count every delivery. With brokers that count every delivery, count the results with Charged yourself, for
 	// example by the message's id, and pass that count plus one as Message.Attempt. Also set the broker's own limit of
 	// deliveries so high that an outage does not reach the limit. Kafka does not count deliveries.
@@ -84,7 +84,7 @@ func dispositionOf(x *source.Settlement) Disposition {
 // is paused.
 const processAgain = 30 * time.Second
 
-// processSource returns the message source that Process uses. The first call of looping starts the engine.
+// processSource returns the message source that Process uses. The first call of processSource starts the engine.
 func (c *Consumer[Tx]) processSource(ctx context.Context) (*sources.Calls[Disposition], error) {
 	c.mutex.Lock()
 	loop := c.loop

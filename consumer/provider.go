@@ -42,7 +42,6 @@ const (
 	WindowNever  = calls.Never
 )
 
-// defaultWindow is the default of Provider.Window.
 const defaultWindow = 24 * time.Hour
 
 // LookupResult is the result of Provider.Lookup.

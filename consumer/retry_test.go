@@ -23,7 +23,7 @@ func parked(t *testing.T) (*memstore.Store, store.StoredRow) {
 	return st, row(t, st, "1")
 }
 
-// retried retries a row and runs a consumer on that row. inner is the memstore that st wraps.
+// retried retries a row and runs a consumer on that row. The parameter inner is the memstore that st wraps.
 func retried(t *testing.T, st store.TxStore[*memstore.Tx], inner *memstore.Store, r store.StoredRow, handle func(context.Context, *memstore.Tx, *semel.Message) error) *consumer.Consumer[*memstore.Tx] {
 	t.Helper()
 	if err := errors.Join(inner.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// secretText is part of every body and header of the test messages. hidden must not appear in anything that
+// secretText is part of every body and header of the test messages. secretText must not appear in anything that
 // the consumer reports.
 const secretText = "4915162342"
 

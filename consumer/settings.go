@@ -55,8 +55,8 @@ type needs struct {
 	steps []string
 }
 
-// needsOf returns the needs for a handler, a way and a store. If the handler is incomplete, noHandler of the result is
-// the error.
+// needsOf returns the needs for a handler, a mechanism and a store. If the handler is incomplete, the field noHandler
+// of the result is the error.
 func needsOf[Tx any](h *engine.Handler[Tx], w mechanism, store any) needs {
 	n := needs{mechanism: w, store: store}
 	if h.One == nil && h.All == nil && len(h.Steps) == 0 {
@@ -125,8 +125,8 @@ func (c *settings) resolve(st any) {
 	c.run = c.runOptions()
 }
 
-// mechanism is the method by which each effect of a consumer happens once. Each constructor has its own way. The way
-// determines how the runner processes a batch.
+// mechanism is the method by which each effect of a consumer happens once. Each constructor has its own mechanism. The
+// mechanism determines how the runner processes a batch.
 type mechanism uint8
 
 const (

@@ -10,12 +10,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Check makes the checks that each start makes before the first fetch. Check returns an error if the store's
-// schema does not fit this release, if identities are determined in another way than the store has recorded
-// (semel.ErrIdentityChanged), or if the name belongs to another consumer (semel.ErrForeignOwner). Check also
-// records how identities are determined, and the owner of the name. TryMark and Accept record these two facts
-// with their first call. On a store with a single writer, such as SQLite, call Check before the first transaction.
-// Otherwise the caller's transaction would wait for a transaction of the store itself.
+// Check makes the checks that each start makes before the first fetch. Check returns an error if the store's schema
+// does not fit this release, if identities are determined in another way than the store has recorded
+// (semel.ErrIdentityChanged), or if the name belongs to another consumer (semel.ErrForeignOwner). Check also records
+// how identities are determined, and the owner of the name. TryMark and Accept record these two facts with their first
+// call. On a store with a single writer, such as SQLite, call Check before the first transaction. Without this call of
+// Check, the caller's transaction would wait for a transaction of the store itself.
 func (c *Consumer[Tx]) Check(ctx context.Context) error { return c.checkStore(ctx) }
 
 // check checks that store and source fit the policy, and returns the Info of the source.
@@ -80,6 +80,9 @@ func inboxOnly(src source.Source) bool { return src == sources.None{Ends: true} 
 
 // checkSource checks that the source fits the policy, and prepares the store for the source.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
+	if info.Unordered && c.config.Lanes != LanesNone {
+		return fmt.Errorf("semel: consumer %q: Lanes is %v, and the messages of its source have no order that could be kept; write Lanes: consumer.LanesNone: %w", c.config.Name, c.config.Lanes, semel.ErrUnsupported)
+	}
 	keyed := c.config.mechanism == byKey
 	if keyed {
 		if err := c.config.coversKeys(ctx, info); err != nil {

@@ -21,7 +21,7 @@ import (
 // run is the function of a step in a test. A step also counts its runs.
 type run = func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error)
 
-// countedStep returns a step that counts its effect and then calls then.
+// countedStep returns a step that counts its effect and calls the function then.
 func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
 	return consumer.Step[*memstore.Tx]{Name: name, Run: func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
 		if err := tx.Add(name+" "+m.Identity.ID, 1); err != nil {

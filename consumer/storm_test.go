@@ -43,7 +43,7 @@ func (p *partner) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message)
 	return add(ctx, tx, m)
 }
 
-// before returns how many of the times in all are before at.
+// before returns how many of the given times are before the time at.
 func before(at time.Time, all []time.Time) (n int) {
 	for _, c := range all {
 		if c.Before(at) {

@@ -74,7 +74,8 @@ func (s scribesMessage) End(e measure.MessageEnd) {
 	s.write("%d %s %s %t", s.at.SpanID[0], e.Ending, measure.ReasonClass(e.Reason), e.Failed)
 }
 
-// newSampledMessage returns a message whose trace is sampled. unsampled returns a message whose trace is not sampled.
+// newSampledMessage returns a message whose trace is sampled. newUnsampledMessage returns a message whose trace is not
+// sampled.
 func newSampledMessage(id string) *semel.Message   { return withParent(id, "01") }
 func newUnsampledMessage(id string) *semel.Message { return withParent(id, "00") }
 

@@ -52,7 +52,7 @@ func follows(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Set("stream "+of.Order, fmt.Appendf(before, "%d ", of.Version))
 }
 
-// upTo returns the text that follows records for a stream up to version n.
+// upTo returns the text that the handler follows records for a stream up to version n.
 func upTo(n int) string {
 	var text strings.Builder
 	for i := range n {

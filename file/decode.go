@@ -13,15 +13,15 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// deliveryHandle is a message with the data that Settle needs. A delivered is the Handle of its delivery, and also the
-// decoder of that delivery.
+// deliveryHandle is a message with the data that Settle needs. A deliveryHandle is the Handle of its delivery, and also
+// the decoder of that delivery.
 type deliveryHandle struct {
 	message    semel.Message
 	generation *generation
 	start, end int64
 	format     Format
-	// The mutex decoding guards the result of decoding. A source that wraps this source may deliver the same delivery
-	// twice; both copies are then decoded concurrently.
+	// The mutex decoding guards the result of decoding. A source that wraps this source may deliver one delivery twice,
+	// and the two copies are decoded concurrently.
 	decoding sync.Mutex
 	// The field undecoded is true as long as the body is the undecoded line. The field refused is the reason if the
 	// line could not be decoded.

@@ -1,10 +1,10 @@
 // Package file reads messages from files and from standard input, one JSON text per line. The package needs
 // only the standard library.
 //
-// A [Source] reads one regular file to its end. With [Options.Follow] it then waits for further lines. A Source has one
-// lane. The position of a Source is kept in the consumer's store: a consumer that restarts continues after the last
-// line up to which all lines are acked. If the position is lost, lines are delivered again as duplicates; no message is
-// lost.
+// A [Source] reads one regular file to its end. With [Options.Follow], the Source waits at the end for further lines. A
+// Source has one lane. The position of a Source is kept in the consumer's store: a consumer that restarts continues
+// after the last line up to which all lines are acked. If the position is lost, lines are delivered again as
+// duplicates; no message is lost.
 //
 // A [Stream] reads standard input or any other io.Reader. A Stream has no position: lines that were not acked when the
 // process ended are lost, unless their writer sends them again.

@@ -29,8 +29,8 @@ func (s *Source) atEnd() (bool, error) {
 	return s.checkReplaced()
 }
 
-// checkReplaced checks whether the path now belongs to another file. If the path belongs to another file, the old file is read
-// once more, because its writer may have written until the file was replaced.
+// checkReplaced checks whether the path now belongs to another file. If the path belongs to another file, the old file
+// is read once more, because its writer may have written until the file was replaced.
 func (s *Source) checkReplaced() (bool, error) {
 	s.tail.take(s.current.file, s.scan.readOffset())
 	there, err := os.Stat(s.path)

@@ -32,10 +32,10 @@ type input interface {
 	fill() (bool, error)
 	// reread reads a nacked line once more.
 	reread(b *nackedLine) (line, error)
-	// The lane calls idle if there was nothing to read. idle returns the time of the next check, or the zero time if
-	// the caller must wait for a wake-up.
+	// The lane calls nextCheck if there was nothing to read. nextCheck returns the time of the next check, or the zero
+	// time if the caller must wait for a wake-up.
 	nextCheck(ctx context.Context) time.Time
-	// Each Fetch at the end of the data calls ended after all lines are acked.
+	// Each Fetch at the end of the data calls onEnd after all lines are acked.
 	onEnd(ctx context.Context)
 }
 
@@ -210,7 +210,7 @@ func (l *lane) checkForMore() (more bool, err error) {
 	return more, err
 }
 
-// nextLine returns the next line that has a line end. At the end of the data it also returns a complete line
+// nextLine returns the next line that has a line end. At the end of the data, nextLine also returns a complete line
 // without a line end.
 func (l *lane) nextLine() (line, bool) {
 	found, ok := l.scan.nextLine(false)
@@ -249,7 +249,8 @@ func (l *lane) delivery(d *deliveryHandle) source.Delivery {
 	return out
 }
 
-// addOrHold adds a delivery to the batch. If the delivery does not fit, put keeps it for the next batch.
+// addOrHold adds a delivery to the batch. If the delivery does not fit, addOrHold keeps the delivery for the next
+// batch.
 func (l *lane) addOrHold(b *batch, d source.Delivery) {
 	if !l.add(b, d) {
 		l.held = &d

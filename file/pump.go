@@ -41,8 +41,8 @@ func (p *pump) run() {
 	}
 }
 
-// nextPiece returns a piece of data if one is available. If no piece is available, next requests one. A piece is
-// valid until the following call of next.
+// nextPiece returns a piece of data if one is available. If no piece is available, nextPiece requests one. A piece is
+// valid until the following call of nextPiece.
 func (p *pump) nextPiece() (piece, bool) {
 	if !p.requested {
 		p.requested = true

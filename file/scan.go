@@ -15,8 +15,9 @@ type line struct {
 	length int64
 }
 
-// scanner splits bytes into lines. A scanner does no I/O: the caller writes bytes into the slice that space returns,
-// and then calls filled. If a line is longer than limit, scanner keeps its beginning and counts the other bytes.
+// scanner splits bytes into lines. A scanner does no I/O: the caller writes bytes into the slice that freeSpace
+// returns, and calls addFilled after the write. If a line is longer than limit, scanner keeps its beginning and counts
+// the other bytes.
 type scanner struct {
 	limit int
 	// The smallest size of a new buffer. freeSpace makes room for at least half of the field piece.
@@ -57,7 +58,7 @@ func (s *scanner) freeSpace() []byte {
 	return s.buffer[s.to:min(len(s.buffer), s.to+chunk)]
 }
 
-// addFilled must be called after the caller has written n bytes into the slice that space returned.
+// addFilled must be called after the caller has written n bytes into the slice that freeSpace returned.
 func (s *scanner) addFilled(n int) { s.to += n }
 
 // nextLine returns the next line that has a line end. If the parameter final is true, the bytes after the last

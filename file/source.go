@@ -26,8 +26,8 @@ type Source struct {
 	// The offset at which reading of the first file began; nil until the file is open. The mutex ledger.mu guards this
 	// field.
 	startOffset *int64
-	// The field replaced is true if the path now belongs to another file. Reading then first continues to the end of
-	// the current file.
+	// The field replaced is true if the path now belongs to another file. In this case, the current file is read to its
+	// end before the other file.
 	replaced bool
 	tail     tail
 }

@@ -101,7 +101,7 @@ func (s *Stream) fill() (bool, error) {
 	return true, nil
 }
 
-// reread would read a nacked line a second time. again is never called, because a Stream keeps nacked lines in memory.
+// reread would read a nacked line a second time. reread is never called, because a Stream keeps nacked lines in memory.
 func (s *Stream) reread(*nackedLine) (line, error) { return line{}, io.ErrUnexpectedEOF }
 
 func (s *Stream) nextCheck(context.Context) time.Time { return time.Time{} }

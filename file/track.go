@@ -110,8 +110,8 @@ const mostBack = 10_000
 
 // ledger is the state that Fetch, Settle, Flow and Close share.
 type ledger struct {
-	// mu guards the fields below, the trackers of all generations and their field gone. No blocking call is
-	// made while mu is held.
+	// mu guards the fields below, the trackers of all generations, and the field abandoned of each generation. No
+	// blocking call is made while mu is held.
 	mu          sync.Mutex
 	nackedLines nackHeap
 	paused      bool

@@ -30,7 +30,7 @@ var errNewer = errors.New("httpkey: the answer is kept in a form of a newer rele
 // errCut means that the kept bytes are not an answer.
 var errCut = errors.New("httpkey: what is kept is no answer")
 
-// encode encodes the answer with the allowed headers only. If the result is too large, keep returns
+// encode encodes the answer with the allowed headers only. If the result is too large, encode returns
 // ErrAnswerTooLarge.
 func (a *answer) encode(allowed []string) ([]byte, error) {
 	b := binary.AppendUvarint([]byte{form}, uint64(a.status))
@@ -44,7 +44,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// decodeAnswer decodes an answer that keep encoded.
+// decodeAnswer decodes an answer that the method encode has encoded.
 func decodeAnswer(b []byte) (*answer, error) {
 	switch {
 	case len(b) == 0:
@@ -116,7 +116,7 @@ func allowsBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// filterHeaders returns the answer with only the headers that keep would keep.
+// filterHeaders returns the answer with only the headers that the method encode would keep.
 func (a *answer) filterHeaders(allowed []string) *answer {
 	header := http.Header{}
 	for _, name := range allowed {

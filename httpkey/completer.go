@@ -84,7 +84,7 @@ type Completer struct {
 	guard   *Guard
 	notes   admin.RequestStore
 	handler http.Handler
-	nextKey []byte // where the next call of look starts reading
+	nextKey []byte // where the next call of readAbandoned starts reading
 }
 
 // Completer returns a Completer that runs abandoned requests through handler. The parameter handler must be the handler

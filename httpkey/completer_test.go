@@ -21,8 +21,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// newAbandoned returns a test server and its store with an abandoned request "k", whose process died. All later requests
-// are handled by the function handler.
+// newAbandoned returns a test server and its store with an abandoned request "k", whose process died. All later
+// requests are handled by the function handler.
 func newAbandoned(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *fixture {
 	t.Helper()
 	keys := memstore.NewKeys()

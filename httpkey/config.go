@@ -78,10 +78,10 @@ type Config struct {
 	// MostOpen applies to one guard and all its routes. If several guards share a pool, the sum of their
 	// MostOpen should be at most half of the pool.
 	MostOpen int
-	// MostOfCaller limits the requests of one caller in the same way, so that a caller with slow requests does not
-	// block other callers; default half of MostOpen. If a request waits longer than a second because of MostOfCaller,
-	// it gets 429 too-many-requests-of-caller. With OneTenant, MostOfCaller must be 0, because the only caller may use
-	// all of MostOpen.
+	// MostOfCaller limits the requests of one caller as MostOpen limits the requests of all callers, so that a caller
+	// with slow requests does not block other callers; default half of MostOpen. If a request waits longer than a
+	// second because of MostOfCaller, it gets 429 too-many-requests-of-caller. With OneTenant, MostOfCaller must be 0,
+	// because the only caller may use all of MostOpen.
 	MostOfCaller int
 	// MostBytes limits the memory for request bodies in this process: bodies that are being read, that wait,
 	// or that belong to a running handler. One caller may use half of MostBytes. MostBytes must be at least

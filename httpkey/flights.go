@@ -28,7 +28,7 @@ type flight struct {
 func (f *flight) tooLate() { f.once.Do(func() { close(f.late) }) }
 
 // join returns the request in progress with this key, and whether that request is new. After a new request has ended,
-// the caller must call land.
+// the caller must call complete.
 func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -43,7 +43,7 @@ func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first boo
 	return is, true
 }
 
-// complete ends a request. After land, the next request with the same key uses the store again.
+// complete ends a request. After complete, the next request with the same key uses the store again.
 func (f *flights) complete(id string, is *flight) {
 	f.mutex.Lock()
 	delete(f.byID, id)
@@ -62,7 +62,7 @@ func (f *flights) count() int {
 	return len(f.byID)
 }
 
-// waitIdle waits until no request is in progress. If ctx ends first, ended returns false.
+// waitIdle waits until no request is in progress. If ctx ends first, waitIdle returns false.
 func (f *flights) waitIdle(ctx context.Context) bool {
 	f.mutex.Lock()
 	if len(f.byID) == 0 {

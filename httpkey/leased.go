@@ -78,7 +78,7 @@ func NewLeased(st keystore.Store, c Config, l LeaseConfig) (*Guard, error) {
 // poll is the interval at which a repeated request asks the store for the answer of another process.
 const poll = 200 * time.Millisecond
 
-// attempt implements door.
+// attempt implements strategy.
 func (l *leased) attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
 	for until := time.Now().Add(l.guard.config.Wait); ; {
 		o := l.attemptOnce(ctx, f, q, next)
@@ -177,7 +177,7 @@ func (l *leased) runUnprotected(ctx context.Context, f *flight, q *request, next
 
 // Resolve records what a person found out about a request of NewLeased with an unknown outcome. After
 // leasedkey.Happened, the client gets the code "answer-gone". After leasedkey.DidNotHappen, the request may
-// run again. If the outcome is not unknown or the request is in progress, the error wraps semel.ErrState. If
+// run again. If the outcome is already known, or if the request is in progress, the error wraps semel.ErrState. If
 // the guard is from New, the error wraps semel.ErrUnsupported. After an error, nothing is recorded.
 func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Finding) error {
 	l, is := g.strategy.(*leased)

@@ -10,8 +10,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// retryingStore is a store of idempotency keys with a timeout for claims. If the response to a claim is lost, patient repeats
-// the claim once with the same token. Without the repetition, the first claim would block the key until its lease ends.
+// retryingStore is a store of idempotency keys with a timeout for claims. If the response to a claim is lost,
+// retryingStore repeats the claim once with the same token. Without the repetition, the first claim would block the key
+// until its lease ends.
 type retryingStore struct{ keystore.Store }
 
 // The delay before a claim is repeated.
@@ -28,7 +29,7 @@ func (p retryingStore) ClaimKey(ctx context.Context, c keystore.Claim) (keystore
 	return a, err
 }
 
-// retryingRequestStore is like patient, for a store that implements admin.RequestStore.
+// retryingRequestStore is like retryingStore, for a store that implements admin.RequestStore.
 type retryingRequestStore struct {
 	retryingStore
 	admin.RequestStore

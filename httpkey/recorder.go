@@ -77,8 +77,8 @@ func (r *recorder) FlushError() error { return ErrHeldBack }
 // errWrittenLate is returned by Write after the handler has returned.
 var errWrittenLate = errors.New("httpkey: the handler has returned, and its answer may be kept already")
 
-// closeWrites makes later writes fail. Without end, the sent answer could contain bytes that the kept answer does
-// not contain. The result is true if the handler has written anything.
+// closeWrites makes later writes fail. Without closeWrites, the sent answer could contain bytes that the kept answer
+// does not contain. The result is true if the handler has written anything.
 func (r *recorder) closeWrites() (begun bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -44,7 +44,7 @@ func (q *request) reserveBytes(of *shares, most int64) *problem {
 	return nil
 }
 
-// release releases the bytes that hold reserved.
+// release releases the bytes that reserveBytes has reserved.
 func (q *request) release(of *shares) {
 	if q.reserved > 0 {
 		of.free(q.caller, q.reserved)

@@ -19,7 +19,7 @@ const (
 	sweepTime = sweepEvery
 )
 
-// sweeper is a way to store keys (see door) whose expired keys Sweep removes.
+// sweeper is implemented by a strategy (a way to store keys) whose expired keys Sweep removes.
 type sweeper interface {
 	sweep(ctx context.Context) error
 }

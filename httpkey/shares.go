@@ -31,7 +31,7 @@ type waiter struct {
 type sharer struct {
 	name  string
 	taken int64
-	queue list.List     // of *waiting
+	queue list.List     // of *waiter
 	turn  *list.Element // in shares.inTurn; nil if none of its requests waits
 }
 

@@ -50,7 +50,7 @@ type process struct {
 
 var errDead = errors.New("the process is dead")
 
-// countPoint counts a point. If the process dies at this point, or died earlier, passes returns an error.
+// countPoint counts a point. If the process dies at this point, or died earlier, countPoint returns an error.
 func (p *process) countPoint() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

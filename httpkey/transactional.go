@@ -59,7 +59,7 @@ const (
 	idleGrace = storeTime
 )
 
-// attempt implements door.
+// attempt implements strategy.
 func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
 	for until := time.Now().Add(t.guard.config.Wait); ; {
 		b, o := t.begin(ctx, q)

@@ -23,7 +23,6 @@ func failOnce(op string) memstore.Option {
 	})
 }
 
-// countEffects returns the number of effects.
 func (s *fixture) countEffects() string {
 	if n := s.store.Get("orders"); n != nil {
 		return string(n)

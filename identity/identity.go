@@ -260,9 +260,9 @@ func absenceText(s *selectors.Selector, m *semel.Message) string {
 	return " is missing"
 }
 
-// Func returns an identity that calls find. If find panics, or returns an error that is no *Error, the message has no
-// usable identity, with the reason semel.ReasonBadIdentity. The result of find must follow the rules of Identity: an id
-// of 1 to semel.MaxID bytes, and a source that does not begin with "semel:".
+// Func returns an identity that calls the function find. If find panics, or returns an error that is no *Error, the
+// message has no usable identity, with the reason semel.ReasonBadIdentity. The result of find must follow the rules of
+// Identity: an id of 1 to semel.MaxID bytes, and a source that does not begin with "semel:".
 func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
 	return identityFunc(find)
 }
@@ -285,8 +285,8 @@ func (s *Selected) FindIn(room *reading.Room, m *semel.Message) (source, id stri
 	return checkResult(source, id, err)
 }
 
-// callGuarded calls find and checks the result by the rules of identities. If find panics, guarded returns an
-// error, so that other messages are not affected.
+// callGuarded calls the function find and checks the result by the rules of identities. If find panics, callGuarded
+// returns an error, so that other messages are not affected.
 func callGuarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
 	defer notPanicking(&source, &id, &err)
 	source, id, err = find(m)

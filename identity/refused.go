@@ -10,7 +10,8 @@ import (
 
 const useInstead = "use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields"
 
-// checkSelector returns an error if a selector must not be part of an identity. Otherwise it returns nil.
+// checkSelector returns an error if a selector must not be part of an identity, and nil if the selector may be part of
+// one.
 func checkSelector(s selectors.Selector) error {
 	why := ""
 	switch {

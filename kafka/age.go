@@ -24,14 +24,15 @@ const endKnown = 4 * askEvery
 //   - If an answer of the brokers in the last minute said that the lane is at the end of its log: zero.
 //   - In all other cases: the time of the first unread record. Until the source knows the time of the first unread
 //     record: the time of the last fetched records. With the brokers' times (LogAppendTime) no later record is older
-//     than those; with producers' times (CreateTime), a producer with a slow clock may write older records.
+//     than the last fetched records; with producers' times (CreateTime), a producer with a slow clock may write older
+//     records.
 //
 // A stopped lane never counts as finished. A lane is missing in the result if one of its records has no time.
 // A lane is also missing if nothing was read since the lane was assigned and the brokers have not yet answered
 // a request for its unread records.
 //
-// The result all is false while the group has not assigned lanes, and when no broker has answered for a minute, because
-// a disconnected process may have lost lanes.
+// The result complete is false while the group has not assigned lanes, and when no broker has answered for a minute,
+// because a disconnected process may have lost lanes.
 func (s *Source) laneAges() (lanes []source.LaneAge, complete bool) {
 	now, before := time.Now(), s.assignment()
 	lanes, complete = s.progress.laneAges(now)
@@ -54,8 +55,8 @@ func (p *progress) laneAges(now time.Time) (ages []source.LaneAge, all bool) {
 	return ages, all
 }
 
-// oldestRecordTime returns the time of the lane's oldest record that is not acked or not read. The time is zero if all
-// records of the lane are read and acked. The result known is false if the source does not know the time.
+// oldestRecordTime returns the time of the oldest record of the lane that is unread or not acked yet. The time is zero
+// if all records of the lane are read and acked. The result known is false if the source does not know the time.
 func (l *lane) oldestRecordTime(now time.Time) (oldest time.Time, known bool) {
 	oldest = minTime(l.oldestUncommitted, l.oldestUnconfirmed)
 	held := false
@@ -77,7 +78,6 @@ func (l *lane) oldestRecordTime(now time.Time) (oldest time.Time, known bool) {
 	return minTime(oldest, unread), known
 }
 
-// firstUnreadTime returns the time of the first unread record.
 func (l *lane) firstUnreadTime(now time.Time) (oldest time.Time, known bool) {
 	switch {
 	case l.broken == nil && l.atEnd(now):
@@ -98,8 +98,8 @@ func (l *lane) atEnd(now time.Time) bool {
 	return at == l.end || l.firstUnread.noRecord && l.firstUnread.offset == at && l.firstUnread.end == l.end
 }
 
-// brokerTime returns the broker's time of a record that is not acked yet, but not a time after the delivery of the
-// record. The result is zero if the record has no time.
+// brokerTime returns the time that the broker stored for a record that is not acked yet, or the time of the delivery,
+// if the delivery was earlier. The result is zero if the record has no time.
 func (r *record) brokerTime() time.Time {
 	if r.written.IsZero() || r.deliveryTime.IsZero() {
 		return r.written

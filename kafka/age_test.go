@@ -45,21 +45,21 @@ func reportedAges(s *Source) (map[string]time.Time, bool) {
 	return told, all
 }
 
-// expectAges fails the test unless a source reports exactly the lanes of the parameter want.
-func (w *world) expectAges(s *Source, all bool, want map[string]time.Time) {
+// expectAges fails the test unless a source reports exactly the expected lanes.
+func (w *world) expectAges(s *Source, all bool, expected map[string]time.Time) {
 	w.t.Helper()
 	told, known := reportedAges(s)
-	if known != all || !maps.EqualFunc(told, want, time.Time.Equal) {
-		w.t.Errorf("the source reports %v, all %t; not %v, all %t", told, known, want, all)
+	if known != all || !maps.EqualFunc(told, expected, time.Time.Equal) {
+		w.t.Errorf("the source reports %v, all %t; not %v, all %t", told, known, expected, all)
 	}
 }
 
-// awaitAges waits until a source reports exactly the lanes of the parameter want and reports that the list is complete.
-func (w *world) awaitAges(s *Source, want map[string]time.Time) {
+// awaitAges waits until a source reports exactly the expected lanes, and reports that the list is complete.
+func (w *world) awaitAges(s *Source, expected map[string]time.Time) {
 	w.t.Helper()
 	w.waitUntil(3*time.Minute, "the source reports the ages", func() bool {
 		told, all := reportedAges(s)
-		return all && maps.EqualFunc(told, want, time.Time.Equal)
+		return all && maps.EqualFunc(told, expected, time.Time.Equal)
 	})
 }
 

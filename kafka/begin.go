@@ -37,7 +37,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-// lanesWithOffset returns the lanes for which found has an offset, with the topic ids of the lanes.
+// lanesWithOffset returns the lanes that have an offset in the parameter found, with the topic ids of the lanes.
 func (c *commits) lanesWithOffset(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
 	for l := range c.lanes.each {
@@ -89,7 +89,7 @@ func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartitio
 	return found, b.clamp(ctx, found, old)
 }
 
-// mayHaveStarts reports whether Start applied to any partition of the topics in missing.
+// mayHaveStarts reports whether Start applied to any topic of the given partitions.
 func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,8 +176,8 @@ func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 	logPartitions(g.config, "partitions assigned", all)
 }
 
-// beginsToCommit returns the positions at which reading begins: the positions in found that belong to lanes which this
-// process still has, by the owner of the lane.
+// beginsToCommit returns the positions at which reading begins: those of the given positions that belong to a lane of
+// this process. The key of the result is the owner of the lane.
 func (c *commits) beginsToCommit(found map[topicPartition]int64) map[owner]map[topicPartition]pendingCommit {
 	all := map[owner]map[topicPartition]pendingCommit{}
 	for l := range c.lanes.each {

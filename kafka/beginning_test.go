@@ -37,10 +37,10 @@ func (w *world) expectNoEffect(ids ...string) {
 	}
 }
 
-// waitForOffset waits until the group has the offset at for partition 0.
-func (w *world) waitForOffset(at int64) {
+// waitForOffset waits until the group has the given offset for partition 0.
+func (w *world) waitForOffset(offset int64) {
 	w.t.Helper()
-	w.waitUntil(time.Minute, "the group has begun", func() bool { return w.committedOffset(0) == at })
+	w.waitUntil(time.Minute, "the group has begun", func() bool { return w.committedOffset(0) == offset })
 }
 
 func TestWhereAGroupBeganIsDecidedOnce(t *testing.T) {
@@ -151,8 +151,8 @@ func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 	return f.Store.KeepPosition(ctx, consumer, lane, p)
 }
 
-// fetchUntilOffset fetches until the group has the offset want for partition 0. The test fails if a delivery arrives.
-func (r *reader) fetchUntilOffset(c *kgo.Client, want int64) {
+// fetchUntilOffset fetches until the group has the given offset for partition 0. The test fails if a delivery arrives.
+func (r *reader) fetchUntilOffset(c *kgo.Client, offset int64) {
 	r.t.Helper()
 	stop := r.keepFetching(func(got []source.Delivery) {
 		if len(got) > 0 {
@@ -160,7 +160,7 @@ func (r *reader) fetchUntilOffset(c *kgo.Client, want int64) {
 		}
 	})
 	defer stop()
-	awaitOffset(r.t, c, r.config.Group, "orders", 0, want)
+	awaitOffset(r.t, c, r.config.Group, "orders", 0, offset)
 }
 
 func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {

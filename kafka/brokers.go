@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The time without any answer of a broker after which the brokers count as unreachable. The time silence is longer than
-// the interval of heartbeats, because heartbeats are the only requests while all lanes are paused.
+// The brokers count as unreachable after no broker has answered for the time silence. silence is longer than the
+// interval of heartbeats, because heartbeats are the only requests while all lanes are paused.
 const silence = heartbeat + 2*time.Second
 
 // brokers is the client for requests and commits. The client of the type brokers is not a member of the group, and
@@ -37,7 +37,7 @@ type brokers struct {
 	closed bool
 }
 
-// openClient creates the client if no client exists, and then calls the function begun. open returns false if the
+// openClient creates the client if no client exists, and then calls the function begun. openClient returns false if the
 // source is closed.
 func (b *brokers) openClient(begun func()) (bool, error) {
 	b.mu.Lock()
@@ -60,7 +60,7 @@ func (b *brokers) client() *kgo.Client {
 	return b.asking
 }
 
-// markClosed prevents the creation of clients. shut reports whether a client exists.
+// markClosed prevents the creation of clients. markClosed reports whether a client exists.
 func (b *brokers) markClosed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,8 +106,8 @@ func (b *brokers) unreachableError(err error) error {
 	return fmt.Errorf("kafka: none of the brokers %v can be reached; check that they run, that the addresses are right, and that TLS and SASL match their listener: %w", b.config.Brokers, connectionError{b.lastDial.Err(), err})
 }
 
-// connectionError is the reason why no broker answered a request: the field dialed is the error of the connection, and
-// the field asked is the error of the request. The text of a connectionError is the more specific of the two errors;
+// connectionError is the reason why no broker answered a request: the error of the connection (the field dialed), and
+// the error of the request (the field asked). The text of a connectionError is the more specific of the two errors;
 // errors.Is finds both errors.
 type connectionError struct{ dialed, asked error }
 
@@ -222,7 +222,6 @@ func (e noLeaderError) Error() string { return "no broker is its leader: " + e.e
 
 func (e noLeaderError) Unwrap() error { return e.err }
 
-// leader returns the broker that leads a partition.
 func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, error) {
 	known, err := kadm.NewClient(b.client()).Metadata(ctx, p.topic)
 	if err != nil {
@@ -241,7 +240,7 @@ func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, er
 	return b.client().Broker(int(partition.Leader)), nil
 }
 
-// allListed returns offsets, or an error if the offsets of a partition could not be listed.
+// allListed returns the given offsets, or an error if the offsets of a partition could not be listed.
 func allListed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error) {
 	if err == nil {
 		err = offsets.Error()
@@ -261,8 +260,8 @@ func metadataOf(topics ...string) *kmsg.MetadataRequest {
 	return request
 }
 
-// untilKnown repeats the function ask for a short time while the answer is that a topic is unknown, because brokers may
-// give this answer for a topic that was just created.
+// untilKnown calls the function ask again, for a short time, while the error says that a topic is unknown, because
+// brokers may give this answer for a topic that was just created.
 func untilKnown(ctx context.Context, err error, ask func(context.Context) error) error {
 	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		timing.Wait(ctx, newTopic/10)

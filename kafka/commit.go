@@ -20,9 +20,9 @@ import (
 // broker in the wrong order.
 //
 // If acks follow a commit within the commit interval, the next commit contains all these acks, and no caller waits for
-// this commit; otherwise, with few messages, each message would cause a commit. The price is that the group learns of
-// acks later, and that after a crash the acked records are delivered again. While commits fail, each call of Settle
-// waits for a commit and returns its error.
+// this commit. Without this rule, a source with few messages would send a commit for each message. The price is that
+// the group learns of acks later, and that after a crash the acked records are delivered again. While commits fail,
+// each call of Settle waits for a commit and returns its error.
 type commits struct {
 	config  *Config
 	brokers *brokers
@@ -59,8 +59,8 @@ func (c *commits) isDue(now time.Time) bool {
 	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
 }
 
-// finishRound stores the result of a round. The result is true if a failure must be reported now, because possibly
-// no caller waits for a round.
+// finishRound stores the result of a round. The result tell is true if the source must report a failure now, because
+// possibly no caller of Settle waits for a round and gets its error.
 func (c *commits) finishRound(err error, now time.Time) (tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,8 +226,8 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 // rebalance.
 const againAfter = 50 * time.Millisecond
 
-// commitLast commits all acks before the source ends. The group refuses commits of a generation that has just
-// ended. If the group refuses a commit, last waits for the callback that renews the lanes' owners, but at most for
+// commitLast commits all acks before the source ends. The group refuses commits of a generation that has just ended. If
+// the group refuses a commit, commitLast waits for the callback that renews the lanes' owners, but at most for
 // lastCommit and for half of the remaining time. Half of the remaining time is reserved for leaving the group.
 func (c *commits) commitLast(ctx context.Context) error {
 	limit := lastCommit
@@ -255,7 +255,7 @@ func staleGeneration(err error) bool {
 	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.StaleMemberEpoch)
 }
 
-// metadata returns the metadata of a topic's offsets.
+// metadata returns the metadata to commit with the offsets of a topic.
 func (c *commits) metadata(topic string, id [16]byte) *string {
 	words := c.startMetadata(topic)
 	if c.positions.store != nil {
@@ -276,7 +276,7 @@ func (c *commits) metadata(topic string, id [16]byte) *string {
 const (
 	// The time for which a broker may still carry out an unanswered commit.
 	lateness = 2 * time.Minute
-	// The interval of repeated commits during the time lateness.
+	// The interval of repeated commits during the time lateness after an unanswered commit.
 	againEvery = 5 * time.Second
 )
 
@@ -296,9 +296,9 @@ type pendingCommit struct {
 	storedOffset int64
 }
 
-// offsetsToCommit returns the lanes with unconfirmed offsets, by owner. The parameter late is true if the broker may still
-// carry out an older commit (see lateness). The parameter renewed is the member's current identity; see the method
-// renewed.
+// offsetsToCommit returns the lanes with unconfirmed offsets, by owner. The parameter late is true if the broker may
+// still carry out an older commit (see lateness). The parameter renewed is the member's current identity, as returned
+// by currentOwner.
 func (c *commits) offsetsToCommit(renewed *owner, late bool) map[owner]map[topicPartition]pendingCommit {
 	now := time.Now()
 	all := map[owner]map[topicPartition]pendingCommit{}
@@ -327,8 +327,8 @@ func (l *lane) renewEpoch(now owner) {
 	}
 }
 
-// note stores the group's answer for one lane. The result lost is the reason why the lane is lost, or empty. The result
-// why is set if the offset is not committed now but may be committed later. The caller holds lanes.mu.
+// note stores the group's answer for one lane. If the lane is lost, note returns the reason as a text. If the offset is
+// not committed now but may be committed later, note returns an error. The caller holds lanes.mu.
 func (c *commits) note(of pendingCommit, err error) (lost string, why error) {
 	switch {
 	case err == nil:

@@ -122,13 +122,14 @@ type Config struct {
 // topic that was deleted and created again, are read from their beginning. The zero value means the beginning of the
 // topic.
 type Start struct {
-	// Now begins after the last existing record.
+	// If Now is true, reading begins after the last existing record.
 	Now bool
-	// At begins at the first record with this time or a later time. The producer sets the time of a record; if the
-	// topic has message.timestamp.type=LogAppendTime, the broker sets the time.
+	// If At is not zero, reading begins at the first record with this time or a later time. The producer sets the time
+	// of a record; if the topic has message.timestamp.type=LogAppendTime, the broker sets the time.
 	At time.Time
-	// Group begins at the committed offsets of another group. A partition for which the other group has no offset is
-	// read from its beginning. If the other group does not exist, the partitions wait, and Fetch returns an error.
+	// If Group is not empty, reading begins at the committed offsets of that other group. A partition for which the
+	// other group has no offset is read from its beginning. If the other group does not exist, the partitions wait, and
+	// Fetch returns an error.
 	Group string
 }
 

@@ -30,8 +30,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// wire is a process's connection to the brokers, in memory. A frozen wire keeps the written bytes and delivers
-// them after the thaw, as a network does. A cut wire behaves like the connection of a killed process.
+// wire is a process's connection to the brokers, in memory. A frozen wire keeps the written bytes and delivers them
+// after the call of thaw, as a network does. A cut wire behaves like the connection of a killed process.
 type wire struct {
 	network *kfake.VirtualNetwork
 	// The latency of each write, in both directions.
@@ -73,7 +73,7 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 
 // pump copies bytes in one direction. A greeting also passes a frozen wire, because the client cannot interrupt its
 // request for the API versions of a new connection, and may hold a lock during the request. Another goroutine that
-// waits for this lock stops virtual time, so the thaw would never come.
+// waits for this lock stops virtual time, so the test would never call thaw.
 func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	defer to.Close()
 	defer from.Close()
@@ -94,9 +94,9 @@ func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	}
 }
 
-// pass waits for the latency, and for the thaw if the wire is frozen. The result is false if the wire is cut. The waits
-// also end with the channel done, because a client that gives up a dial holds a lock until the dial returns, and a
-// goroutine that waits for this lock stops virtual time.
+// pass waits for the latency and, if the wire is frozen, until the test calls thaw. The result is false if the wire is
+// cut. The waits also end with the channel done, because a client that gives up a dial holds a lock until the dial
+// returns, and a goroutine that waits for this lock stops virtual time.
 func (w *wire) pass(done <-chan struct{}) bool {
 	if w.latency > 0 {
 		select {

@@ -18,7 +18,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// deadLetters writes dead letters.
 type deadLetters struct {
 	config     *Config
 	brokers    *brokers

@@ -240,8 +240,8 @@ func TestALetterOfALetter(t *testing.T) {
 	}
 }
 
-// lettersConfirmed controls the brokers' answers to dead letters: a confirmation if the returned value is true,
-// otherwise the error that too few replicas have the records.
+// lettersConfirmed controls the brokers' answers to dead letters. If the returned value is true, the answer is a
+// confirmation. If it is false, the answer is the error that too few replicas have the records.
 func (w *world) lettersConfirmed() *atomic.Bool {
 	confirmed, id := new(atomic.Bool), w.cluster.TopicInfo("letters").TopicID
 	w.control(kmsg.Produce, func(request kmsg.Request) kmsg.Response {

@@ -39,7 +39,8 @@ func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	return hidden >= d.budget.Most() && hidden > 0
 }
 
-// fetchResult is the result of a search for deliveries: the records, or the time of the next search.
+// fetchResult is the result of a search for records to deliver: the records or, if there are none, the time of the next
+// search.
 type fetchResult struct {
 	records []*record
 	bytes   int64
@@ -82,8 +83,8 @@ func (l *lane) take(f *fetchResult, most source.Bound, now time.Time) {
 	}
 }
 
-// add adds a record if it fits within the limit most, and reports whether the record was added. The first record always
-// fits.
+// add adds a record if the result stays within the limit, and reports whether the record was added. The first record
+// always fits.
 func (f *fetchResult) add(r *record, most source.Bound, now time.Time) bool {
 	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
@@ -154,7 +155,6 @@ func (d *deliveries) release(bytes int64) {
 	})
 }
 
-// settleResult is the result of the method settle.
 type settleResult struct {
 	// The field targets has the offset that must be committed for each lane. The field letters has the indexes of
 	// deliveries that need a dead letter. The field freed is the number of bytes of acked deliveries.
@@ -202,8 +202,7 @@ func (d *deliveries) acknowledge(r *record, sum *settleResult) {
 	d.intake.refill(r.lane)
 }
 
-// appendUncommitted adds an ack to left if the lane's confirmed offset has not reached the lane's
-// target.
+// appendUncommitted returns left, with each ack added whose lane has a confirmed offset below the target of the lane.
 func (d *deliveries) appendUncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
 	d.lanes.withAll(func([]*lane) {
 		for i := range all {

@@ -71,7 +71,7 @@ func (t *topics) ask(ctx context.Context) error {
 	return t.note(len(response.Brokers), response.Topics)
 }
 
-// The method named returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
+// namedTopics returns the topics to request by name: the topics of Config.Topics, which must all exist, and the
 // topic for dead letters.
 func (t *topics) namedTopics() []string {
 	if t.config.DeadLetters == "" {
@@ -100,7 +100,8 @@ func (t *topics) note(brokers int, answers []kmsg.MetadataResponseTopic) error {
 	return errs
 }
 
-// The method explain is like the function explain, except for the topic of dead letters, to which the source writes.
+// The method explain returns the same as the function explain, except for the topic for dead letters: the source also
+// writes to this topic, and needs another privilege.
 func (t *topics) explain(err error, topic string) error {
 	if topic == t.config.DeadLetters && errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("kafka: this user may not write dead letters to topic %s; allow it WRITE and DESCRIBE: %w", topic, err)
@@ -211,8 +212,8 @@ func (s *Source) seek(now time.Time) {
 	_ = s.beginnings.look(ctx) // Fetch returns the errors of the brokers
 }
 
-// lookForTopics requests the beginnings and ends of the partitions. look reports whether the brokers answered. If the brokers
-// are unreachable, Fetch (not look) returns the error.
+// lookForTopics requests the beginnings and ends of the partitions, and reports whether the brokers answered. If the
+// brokers are unreachable, the error comes from Fetch.
 func (s *Source) lookForTopics() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()

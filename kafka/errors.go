@@ -114,8 +114,8 @@ func removedByGroup(err error) bool {
 	return false
 }
 
-// tooLargeError returns the error for a batch that would need too much memory. The text of the error says what an operator
-// must do.
+// tooLargeError returns the error for a batch that would need too much memory. The text of the error says what an
+// operator must do.
 func (i *intake) tooLargeError(l *lane, large *kgo.ErrDecompressTooLarge) error {
 	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, so the partition has stopped: set a larger MaxBatch (in a policy: max_batch), which needs memory of about four times the batch; or skip the batch, which loses its records: stop the consumer, check that the group's offset is %d, set it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
 		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
@@ -264,8 +264,8 @@ func (c *commits) lanesToSkip() map[topicPartition]int64 {
 	return all
 }
 
-// finishSkip updates the lanes after an attempt to skip lost records: some lanes continue, and other lanes stay
-// stopped.
+// finishSkip updates the lanes after an attempt to skip lost records: lanes whose new offset was found continue, and
+// all other lanes stay stopped.
 func (c *commits) finishSkip(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
 		c.lanes.withLane(p, func(l *lane) {

@@ -266,7 +266,7 @@ func TestRecordsThatAreLost(t *testing.T) {
 	})
 }
 
-// losesMore deletes unread records of a partition while a process reads that partition.
+// losesMore deletes unread records of a partition while a process reads other records of the partition.
 func (w *world) losesMore(partition int32) {
 	w.t.Helper()
 	unread := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: theTopic, Partitions: []int32{partition}, Err: kerr.KafkaStorageError, Count: -1})

@@ -13,7 +13,7 @@ import (
 )
 
 // answerFetches answers fetches of partition 0 if the function answer returns true, and calls the function wait before
-// each answer. The result counts the answers.
+// each answer. The result is a counter of the answers.
 func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg.FetchResponseTopicPartition) bool, wait func()) *atomic.Int64 {
 	done := new(atomic.Int64)
 	w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
@@ -135,7 +135,7 @@ func TestABatchThatTheBrokersCannotRead(t *testing.T) {
 	})
 }
 
-// A number of fetches that is too large: after as many fetches without a pause, virtual time never advances.
+// A number of fetches that is too large: so many fetches without a pause would mean that virtual time never advances.
 const hot = 3000
 
 // refuse makes the brokers answer reads of partition 0 with a temporary error. The result is a counter of the refused

@@ -24,8 +24,8 @@ type group struct {
 	commits    *commits
 	// The context open ends when the source begins to close. The context life ends when the source is closed.
 	open, life context.Context
-	// The lock announcing is held while the observer is notified of lanes, so that the observer is notified of the
-	// begin of a lane before the end of the lane. The lock handingOver is held while lanes are handed over to other
+	// The lock announcing is held while the observer is notified of lanes, so that the observer learns of a new lane
+	// before it learns that the lane has ended. The lock handingOver is held while lanes are handed over to other
 	// members.
 	announcing, handingOver semaphore
 	backoff                 backoff
@@ -210,9 +210,9 @@ func (m *member) replaceReasons() []reason {
 }
 
 // retire ends the member and returns its client. Only one caller gets the client, and this caller must leave the group.
-// After retire, callbacks of the client are ignored, and the next member joins after a call of replaced. retire also
-// removes all reasons. If a reason stayed, it would also replace the next member; if a reason were removed earlier, the
-// source would look idle.
+// After retire, callbacks of the client are ignored, and the next member joins after a call of allowJoin. retire also
+// removes all reasons. A reason that stayed in the list would also replace the next member. If retire removed the
+// reasons earlier, the source would look idle.
 func (m *member) retire() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -235,7 +235,7 @@ func (m *member) setAssigned(told bool) {
 	m.unassigned = !told
 }
 
-// The method close prevents that further members join. The result is false if close was called before.
+// The method close prevents further members from joining. The result is false if close was called before.
 func (m *member) close() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -250,8 +250,8 @@ func (m *member) isClosed() bool {
 	return m.closed
 }
 
-// readingClient returns the client if the client has received its assignment and must not be replaced; otherwise
-// nil.
+// readingClient returns the client if the client has received its assignment and must not be replaced. In all other
+// cases readingClient returns nil.
 func (m *member) readingClient() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -275,7 +275,6 @@ type reason struct {
 
 func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
 
-// concerns reports whether a reason concerns a partition.
 func (r reason) concerns(p topicPartition) bool {
 	return r.partition == p || r.partition == allOf(p.topic)
 }
@@ -299,8 +298,8 @@ type delay struct {
 	until time.Time
 }
 
-// takeDue returns a reason whose pause has ended. If there is one, the pauses of all reasons begin again,
-// because the next member is also an attempt to fix the other reasons.
+// takeDue returns a reason whose pause has ended. If a reason is found, the pauses of all reasons begin again, because
+// the next member is also an attempt to fix the other reasons.
 func (b backoff) takeDue(now time.Time, reasons []reason) (first reason, found bool) {
 	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
 	if i < 0 {
@@ -369,7 +368,7 @@ func (g *group) leave(ctx context.Context) error {
 	return err
 }
 
-// discard lets a member leave the group, for at most the time of ctx, and closes its client.
+// discard makes a member leave the group and closes its client. The request to leave ends with ctx.
 func (g *group) discard(ctx context.Context, client *kgo.Client) error {
 	err := client.LeaveGroupContext(ctx)
 	client.Close()

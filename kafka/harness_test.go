@@ -35,7 +35,7 @@ func newProducer(t testing.TB, brokers []string) *kgo.Client {
 	return c
 }
 
-// logSays fails unless the number of times that a log contains a text is between least and most.
+// logSays fails if a log contains a text fewer than least times, or more than most times.
 func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 	t.Helper()
 	if n := strings.Count(log.String(), what); n < least || n > most {
@@ -44,7 +44,7 @@ func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 }
 
 // startBrokers starts brokers with topics of one partition. With the returned configuration, a source reads the topic
-// orders; the function withLetters adds the topic letters for dead letters.
+// "orders". The function withLetters adds "letters" as the topic for dead letters.
 func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *kgo.Client) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(1, "orders", "letters")}, options...)...)

@@ -166,7 +166,7 @@ func expectNotIdle(t testing.TB, s *Source, when string) {
 	}
 }
 
-// hasNone waits until a source has no lane.
+// hasNone waits until the source of a process has no lane.
 func (w *world) hasNone(p *process) {
 	w.t.Helper()
 	w.waitUntil(time.Minute, "its lanes are lost", func() bool { return len(p.source.lanes.all()) == 0 })
@@ -280,7 +280,8 @@ func addLeaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic 
 	return topic
 }
 
-// lastObserver is an observer of lanes. When a lane ends, it first calls the function before and then the wrapped observer.
+// lastObserver is an observer of lanes. When a lane ends, lastObserver first calls its field before, and then the
+// wrapped observer.
 type lastObserver struct {
 	source.LaneObserver
 	before func()

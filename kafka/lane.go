@@ -48,7 +48,8 @@ type lane struct {
 	id source.Lane
 	// The owner changes only in the group's callbacks; see group.go.
 	owner owner
-	// The owner whose commit the group refused. No commit is tried until the lane has another owner.
+	// The owner whose commit the group refused. The source commits nothing for the lane until the lane has another
+	// owner.
 	refused   owner
 	refusedAt time.Time
 	// ended is true after the end of the lane: the lane's records are no longer delivered, and acks have no
@@ -67,7 +68,7 @@ type lane struct {
 
 	topicID [16]byte
 	// The field window contains the polled records that are not acked, and the acked records that follow a record that
-	// is not acked. The field first is the number of the first record in window.
+	// is not acked. The field first contains the number that the first record of the window has in the lane.
 	window []slot
 	first  int
 	// heldBytes is the size in bytes of the records that are not acked. hiddenBytes is the size of those
@@ -81,7 +82,8 @@ type lane struct {
 	committedAt      time.Time
 	// The position that the store has, as far as known; see positions.go. The value is -1 if this position is unknown.
 	storedOffset int64
-	// The field ready has the polled records that are not delivered yet. nacked has the nacked records.
+	// The field ready contains the polled records that are not delivered yet. The field nacked contains the nacked
+	// records.
 	ready, nacked []*record
 	paused        bool // the consumer has paused the lane
 	full          bool // the source has paused the lane, because the window is full
@@ -89,8 +91,8 @@ type lane struct {
 	unsettled     int
 	// The offset after the last delivered record; -1 if unknown.
 	delivered int64
-	// The last known ends of the partition: the offset end is after the last record, and the offset stable before the
-	// first open transaction.
+	// The last known ends of the partition. The field end is the offset after the last record. The field stable is the
+	// offset at which the first open transaction begins; without an open transaction, stable is equal to end.
 	end, stable int64
 	lastMove    lastMove
 	heldUpSince time.Time
@@ -230,7 +232,7 @@ func (l *lane) settle(r *record) {
 	l.advance()
 }
 
-// advance moves the position done to the first record that is not acked.
+// advance moves the field acked up to the first record that is not acked.
 func (l *lane) advance() {
 	n := 0
 	for n < len(l.window) && l.window[n].record == nil {

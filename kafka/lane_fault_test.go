@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// lastMove starts a process that ends when its source was empty for the time idle. After the start, lastMove calls the
+// The method lastMove starts a process that ends when its source was empty for the time idle, and then calls the
 // function cause, which stops lane 0 by a fault. The results are the process and the log.
 func (w *world) lastMove(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
 	w.t.Helper()
@@ -134,7 +134,6 @@ func (w *world) countFetches(at int64) *atomic.Int64 {
 	return n
 }
 
-// lane returns the lane of a partition.
 func (p *process) lane(partition int32) source.Lane {
 	i := slices.IndexFunc(p.source.lanes.all(), func(l *lane) bool { return l.partition == partition })
 	return p.source.lanes.all()[i].id
@@ -150,7 +149,7 @@ func (p *process) expectPaused(t testing.TB, when string, partitions ...int32) {
 
 func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 	inWorld(t, "trap_T91_it_stands_still_paused_and_the_others_go_on", 2, func(t *testing.T, w *world) {
-		// gzip and not zstd, because a zstd decoder must not be created in a synctest bubble
+		// The codec is gzip and not zstd, because a zstd decoder must not be created in a synctest bubble.
 		bomb := w.client(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerBatchMaxBytes(8<<20))
 		w.publish(0, "before")
 		large := order(0, "large")

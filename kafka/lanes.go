@@ -27,8 +27,8 @@ type lanes struct {
 	changed chan struct{}
 
 	// mu guards the fields below, and the fields of every lane and record. Other types access these fields in callbacks
-	// of the methods each, living and with. mu is not held during blocking calls. A goroutine that holds mu may lock
-	// only the mutexes of intake, progress, member and faults.
+	// of the methods each, withLane and withAll. mu is not held during blocking calls. A goroutine that holds mu may
+	// lock only the mutexes of intake, progress, member and faults.
 	mu          sync.Mutex
 	byPartition map[topicPartition]*lane
 	// The lanes in the order of assignment.
@@ -166,7 +166,7 @@ func (ls *lanes) hasAny() bool {
 	return len(ls.order) > 0
 }
 
-// hasLane reports whether this process has a lane for a partition that is not gone.
+// hasLane reports whether this process has a lane for a partition, and the lane is not gone.
 func (ls *lanes) hasLane(p topicPartition) (lives bool) {
 	ls.withLane(p, func(*lane) { lives = true })
 	return lives
@@ -223,8 +223,8 @@ func (ls *lanes) drain(which []*lane) []*lane {
 	return which
 }
 
-// lose ends lanes: the lanes' records are no longer delivered, and acks have no effect. If reason is not empty, lose
-// logs a warning for each lane. For lanes that were handed over, reason is empty.
+// lose ends lanes: the lanes' records are no longer delivered, and acks have no effect. With a reason, lose logs a
+// warning for each lane. The parameter reason is empty for lanes that were handed over to another member.
 func (ls *lanes) lose(which []*lane, reason string) {
 	var given []partitionOffset
 	for _, l := range which {

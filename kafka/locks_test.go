@@ -101,7 +101,6 @@ func guardedAccesses(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	return all
 }
 
-// isReceiver reports whether name is the receiver of a method.
 func isReceiver(f *ast.FuncDecl, name string) bool {
 	return f.Recv != nil && len(f.Recv.List[0].Names) == 1 && f.Recv.List[0].Names[0].Name == name
 }

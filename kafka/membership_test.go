@@ -107,8 +107,8 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	return config, p, first, got
 }
 
-// findMoved searches the reader's notes for the lane with the notification what, and returns this lane and the
-// other lane.
+// findMoved searches the reader's notifications for a notification that begins with the parameter what, and returns the
+// lane of the notification and the other lane.
 func (r *reader) findMoved(what string) (moved, kept string) {
 	for _, s := range r.notifications() {
 		if lane, found := strings.CutPrefix(s, what+" "); found {
@@ -144,7 +144,7 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		config, _, first, got := pair(t)
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
-		first.revoking = func(_ context.Context, l source.Lane) { // this function does not wait for an answer
+		first.revoking = func(_ context.Context, l source.Lane) { // this function returns without a wait
 			_, _ = first.Settle(over, settlements(semel.Ack, got[l.ID][:2]))
 		}
 		expectBodies(t, read(t, config).take(1), "2")

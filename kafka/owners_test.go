@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// stuckHandler is a handler that ignores its context and blocks until the test releases it. The handler applies its message
-// only after the release.
+// stuckHandler is a handler that ignores its context and blocks until the test releases it. The handler applies its
+// message only after the release.
 type stuckHandler struct {
 	began chan bool
 	goOn  chan bool

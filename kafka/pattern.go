@@ -17,9 +17,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// With Config.TopicPattern, the source itself finds the topics; the client gets only names, at the join and later. The
-// reason is that, before the client reads a new topic, the source must know that the topic is new and must store the
-// topic's start position.
+// With Config.TopicPattern, the source itself finds the topics; the client gets only the names of the topics, at the
+// join and later. The reason is that, before the client reads a new topic, the source must know that the topic is new
+// and must store the topic's start position.
 
 // seekEvery is the interval at which the source looks for topics while no topic matches. The requests of the search
 // also show whether the brokers answer, because the source sends no other requests while no topic matches.
@@ -45,15 +45,15 @@ type search struct {
 	// nextSearch is the time of the next search. lastLogged is the time of the last log line that no topic
 	// matches.
 	nextSearch, lastLogged time.Time
-	// The field none is true if the last join found no topic to read, so that the next join waits for a topic. The
-	// field answers is true if Fetch must return once without deliveries, which shows the consumer that the brokers
+	// noTopics is true if the last join found no topic to read, so that the next join waits for a topic. The
+	// field answerOnce is true if Fetch must return once without deliveries, which shows the consumer that the brokers
 	// answer although there is no lane.
 	noTopics, answerOnce bool
 	// letterTopicLogged is true if the log already contains the line that the topic for dead letters is not read.
 	letterTopicLogged bool
 }
 
-// listing is the result of list: matching topics, keys of all topics, and the number of brokers.
+// listing is the result of the method list: matching topics, keys of all topics, and the number of brokers.
 type listing struct {
 	topics      map[string]listedTopic
 	there       map[stored.TopicKey]bool
@@ -256,15 +256,15 @@ func (t *topics) markAdded(client *kgo.Client, added map[string]int) []string {
 	return names
 }
 
-// The method unshared returns the added topics that the group has not assigned yet, with their number of partitions.
-// The result unsure is true if the last search did not find a topic that is read.
+// unassignedTopics returns the added topics that the group has not assigned yet, with their number of partitions. The
+// result incomplete is true if the last search did not find a topic that is read.
 func (t *topics) unassignedTopics() (topics map[string]int, incomplete bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.search.unassigned), len(t.search.missing) > 0
 }
 
-// markAssigned removes a topic from unshared, because the group has assigned it.
+// markAssigned removes a topic from the unassigned topics, because the group has assigned the topic.
 func (t *topics) markAssigned(topic string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -347,7 +347,8 @@ func (b *brokers) requestAssignments(ctx context.Context, ids map[string][16]byt
 	return all, groups[group].Err
 }
 
-// requestAssignmentsByBrokers is like the method shares, for groups whose brokers assign the partitions (KIP-848).
+// requestAssignmentsByBrokers does the same as requestAssignments, for groups whose brokers assign the partitions
+// (KIP-848).
 func (b *brokers) requestAssignmentsByBrokers(ctx context.Context, ids map[string][16]byte) (memberPartitions, error) {
 	request := kmsg.NewPtrConsumerGroupDescribeRequest()
 	request.Groups = []string{b.config.Group}

@@ -142,8 +142,8 @@ func (i *intake) pauseOverBudget(l *lane) {
 	}
 }
 
-// resumeInBudget resumes lanes that were paused for the budget: all such lanes if much of the budget is free, or one
-// lane if no other records can be delivered. The caller holds lanes.mu.
+// resumeInBudget resumes lanes that were paused for the budget. If much of the budget is free, all these lanes are
+// resumed. If no other records can be delivered, one lane is resumed. The caller holds lanes.mu.
 func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
 	all, one := i.budget.Fits()
 	one = one && nothing

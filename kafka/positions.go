@@ -84,8 +84,8 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 }
 
 // recordStored records in the lanes which positions the store has now. If the store had a lower position for a
-// partition than this process had written, the store has lost writes. If writes are lost, kept calls giveUp, because
-// all lanes of this process may be ahead of the store.
+// partition than this process had written, the store has lost writes. If writes are lost, recordStored calls giveUp,
+// because all lanes of this process may be ahead of the store.
 func (k *positions) recordStored(which []pendingCommit, to []laneoffset.Advance, before []laneoffset.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
@@ -167,7 +167,7 @@ func (k *positions) check(ctx context.Context, topics []string, ids map[string][
 	return k.judge(found)
 }
 
-// ask adds the positions in the store to the comparisons.
+// ask reads the positions from the store, and adds them to the comparisons.
 func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPartition][16]byte) error {
 	names := make([]string, len(found))
 	for i, c := range found {
@@ -230,7 +230,6 @@ type comparison struct {
 	metadata    string
 }
 
-// hasLostPosition reports whether the store has lost a position.
 func (c comparison) hasLostPosition() bool { return c.storedFirst && c.store < c.group }
 
 // groupOffsets returns the group's offsets of partitions, with the ids of their topics.

@@ -29,19 +29,19 @@ func (w *world) storedPosition(partition int32) int64 {
 	return all[0].Offset
 }
 
-// wantCommitted fails unless the group's offset of a partition is the parameter want.
-func (w *world) wantCommitted(partition int32, want int64) {
+// wantCommitted fails unless the group has the expected offset for a partition.
+func (w *world) wantCommitted(partition int32, expected int64) {
 	w.t.Helper()
-	if at := w.committedOffset(partition); at != want {
-		w.t.Errorf("the group's offset is %d, not %d", at, want)
+	if at := w.committedOffset(partition); at != expected {
+		w.t.Errorf("the group's offset is %d, not %d", at, expected)
 	}
 }
 
-// wantStands fails unless the store has the position want for partition 0.
-func (w *world) wantStands(want int64) {
+// wantStands fails unless the store has the expected position for partition 0.
+func (w *world) wantStands(expected int64) {
 	w.t.Helper()
-	if at := w.storedPosition(0); at != want {
-		w.t.Errorf("the store's position is %d, not %d", at, want)
+	if at := w.storedPosition(0); at != expected {
+		w.t.Errorf("the store's position is %d, not %d", at, expected)
 	}
 }
 
@@ -132,8 +132,8 @@ func TestAStoreThatIsBehindItsGroup(t *testing.T) {
 	})
 }
 
-// failStore makes operations of the test's store fail. The result at contains the name of the operation that
-// fails, and the result asked counts the operations.
+// failStore makes operations of the test's store fail. The first result contains the name of the operation that fails,
+// and the second result counts the operations.
 func (w *world) failStore() (at *atomic.Value, asked *atomic.Int64) {
 	at, asked = &atomic.Value{}, &atomic.Int64{}
 	at.Store("")

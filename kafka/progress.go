@@ -108,8 +108,8 @@ func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicParti
 }
 
 // isIdle implements source.Info.Idle: the source is idle when each lane is at its stable end, which is the start of the
-// first open transaction or the end of the log. The result left contains the lanes that an open transaction blocks, and
-// the stopped lanes. A member without lanes is idle.
+// first open transaction or the end of the log. The second result contains the lanes that an open transaction blocks,
+// and the stopped lanes. A member without lanes is idle.
 func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if settled, err := s.topicsAssigned(ctx); !settled {
 		return false, nil, err
@@ -148,7 +148,7 @@ func (s *Source) assignment() assignment {
 	return assignment{s.member.readingClient(), s.lanes.countAssigned()}
 }
 
-// lanePosition is a position in a lane, with the number of unread offsets after it.
+// lanePosition is a position in a lane, with the number of unread offsets after the position.
 type lanePosition struct {
 	topicPartition
 	topicID [16]byte
@@ -233,8 +233,8 @@ func (p *progress) noteHeldUp(l *lane, now time.Time) {
 // their disks, and logs nothing. So the source itself sends a fetch for a lane that has unread records but makes no
 // progress, and reports the brokers' answer.
 
-// stalledAfter is the time for which a lane with unread records may stay at its position before the source sends a
-// fetch for the lane. While the position stays the same, the source sends another fetch every stalledAfter.
+// If a lane with unread records stays at its position for the time stalledAfter, the source sends a fetch for the lane.
+// While the position stays the same, the source repeats the fetch at the interval stalledAfter.
 const stalledAfter = time.Minute
 
 // lastMove is the position of a lane, and the time since when the lane has been at this position although it has unread

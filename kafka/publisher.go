@@ -29,9 +29,9 @@ type PublisherConfig struct {
 	// Topic is the topic for messages without TopicHeader. Topic or TopicHeader is required. All topics must exist,
 	// because the publisher creates no topics.
 	Topic string
-	// TopicHeader, if set, is the name of the header that contains a message's topic. A topic that is not in
-	// Topics is rejected, because otherwise the author of a message could choose any topic. A message without
-	// the header goes to Topic; if Topic is empty, the message is rejected.
+	// TopicHeader, if set, is the name of the header that contains a message's topic. A topic that is not in Topics is
+	// rejected, so that the author of a message cannot choose any topic. A message without the header goes to Topic; if
+	// Topic is empty, the message is rejected.
 	TopicHeader string
 	// Topics are the topics that the header may name. Required with TopicHeader.
 	Topics []string

@@ -23,7 +23,6 @@ func text(headers []kgo.RecordHeader) []string {
 	return all
 }
 
-// recordOf returns the record that a publisher makes of a message.
 func recordOf(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Record {
 	t.Helper()
 	c := PublisherConfig{Brokers: []string{"127.0.0.1:1"}, Topic: "out"}

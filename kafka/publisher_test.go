@@ -53,15 +53,14 @@ func (w *world) readIDs(topic string) []string {
 	return all
 }
 
-// wantIDs fails unless the records of the topic have the ids of the parameter want, in the same order.
-func (w *world) wantIDs(want string) {
+// wantIDs fails unless the records of the topic have the given ids, in the same order.
+func (w *world) wantIDs(ids string) {
 	w.t.Helper()
-	if all := strings.Join(w.readIDs(theTopic), " "); all != want {
+	if all := strings.Join(w.readIDs(theTopic), " "); all != ids {
 		w.t.Errorf("the records are %v", all)
 	}
 }
 
-// readRecords returns the records of a topic.
 func (w *world) readRecords(topic string) []*kgo.Record {
 	w.t.Helper()
 	count := int64(0)

@@ -60,14 +60,13 @@ func (b *bystander) configure(c Config) error {
 	return nil
 }
 
-// close closes the connections.
 func (b *bystander) close() {
 	b.brokers.markClosed()
 	b.brokers.close()
 }
 
 // Lanes returns the partitions that have records between the two bounds at the time of the call. Records of open
-// transactions do not count, as for the group. The field Is of a lane is the id of its topic.
+// transactions do not count, as for the group. The result contains the id of the topic in the field Is of each lane.
 func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]admin.ReplayLane, error) {
 	logs, err := r.listLogs(ctx)
 	if err != nil {
@@ -123,8 +122,8 @@ func (b *bystander) ask(ctx context.Context) (names []string, ids map[string][16
 	return b.topics.topicsRead(), b.topics.allIDs(), nil
 }
 
-// logsOf returns the logs of all partitions of topics, ordered by topic and number. The function ends requests the end
-// offsets.
+// logsOf returns the logs of all partitions of topics, ordered by topic and number. The parameter ends is the function
+// that requests the end offsets.
 func (b *bystander) logsOf(ctx context.Context, names []string, ids map[string][16]byte, ends func(*kadm.Client) (kadm.ListedOffsets, error)) (all []log, err error) {
 	ask := kadm.NewClient(b.brokers.client())
 	starts, err := allListed(ask.ListStartOffsets(ctx, names...))
@@ -156,8 +155,8 @@ func (r *Range) listLogs(ctx context.Context) ([]log, error) {
 	})
 }
 
-// boundOffsets returns the offset of a bound in each partition. Partitions that the bound leaves out are missing in
-// the result.
+// boundOffsets returns the offset of a bound in each partition. If a bound has no offset for a partition, the partition
+// is missing in the result.
 func (r *Range) boundOffsets(ctx context.Context, logs []log, b Bound, otherwise func(log) int64) (map[topicPartition]int64, error) {
 	found := map[topicPartition]int64{}
 	if b.Time.IsZero() {

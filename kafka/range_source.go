@@ -34,7 +34,7 @@ type rangeSource struct {
 	lanes   map[topicPartition]*rangeLane
 	order   []*rangeLane
 	waiting []*record // polled and not delivered yet
-	nacked  []*record // nacked; the field at of each has the time of the next delivery
+	nacked  []*record // nacked records; each waits for the time of its next delivery
 	open    int       // number of delivered records that are not acked or nacked
 	wake    chan struct{}
 	closed  bool
@@ -141,8 +141,8 @@ func (s *rangeSource) assign() {
 	}
 }
 
-// take returns deliverable records. The result due is the time of the next nacked record. The result over is true if
-// all records are read and acked.
+// take returns deliverable records. The result due is the time at which the next nacked record must be delivered again.
+// The result over is true if all records are read and acked.
 func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, over, closed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -185,7 +185,7 @@ func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time
 		}
 		return nil
 	}
-	short, stop := context.WithTimeout(ctx, fetchWait) // so that a call of Settle is noticed after this time
+	short, stop := context.WithTimeout(ctx, fetchWait) // ends soon, so that the next iteration notices a call of Settle
 	defer stop()
 	fetches := s.client.PollRecords(short, most.Messages)
 	if fetches.NumRecords() == 0 && time.Since(s.lastCheck) > askAgain {
@@ -308,7 +308,7 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 	s.wakeUp()
 }
 
-// wakeUp makes Fetch search deliverable records again. rouse never blocks.
+// wakeUp makes Fetch search deliverable records again. wakeUp never blocks.
 func (s *rangeSource) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:

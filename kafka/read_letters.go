@@ -43,8 +43,8 @@ type Letter struct {
 // The time for which ReadLetters waits for records of a partition before it requests the partition's end again.
 const letterPatience = 5 * time.Second
 
-// ReadLetters calls each for every record of a topic for dead letters. ReadLetters reads each partition in order, from
-// the beginning to the current end. ReadLetters joins no group and changes nothing. The parameter c is the
+// ReadLetters calls the function each for every record of a topic for dead letters. ReadLetters reads each partition in
+// order, from the beginning to the current end. ReadLetters joins no group and changes nothing. The parameter c is the
 // configuration of the consumer; if topic is empty, ReadLetters reads c.DeadLetters. If the function each returns an
 // error, ReadLetters returns this error at once. If the topic was deleted and created again during the call, the error
 // wraps ErrRange.
@@ -106,8 +106,8 @@ func (r *letterReader) read(ctx context.Context) error {
 	return r.checkUnchanged(ctx)
 }
 
-// checkUnchanged returns an error if the topic was deleted and created again after the first request. After such
-// a change, the end offsets belong to the deleted topic, and neither the old nor the new topic was read completely.
+// checkUnchanged returns an error if the topic was deleted and created again after the first request. In this case, the
+// end offsets belong to the deleted topic, and neither the old nor the new topic was read completely.
 func (r *letterReader) checkUnchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -91,7 +91,7 @@ func (r *reader) Revoking(ctx context.Context, l source.Lane) {
 	}
 }
 
-// await waits until the notifications of the observer satisfy the condition met.
+// await waits until the function met returns true for the notifications of the observer.
 func (r *reader) await(what string, met func(told []string) bool) {
 	r.t.Helper()
 	timer := time.NewTimer(patience)
@@ -121,7 +121,7 @@ func timesTold(told []string, what string) int {
 	return n
 }
 
-// wantTold fails unless the number of times that the observer got the notification what is equal to times.
+// wantTold fails unless the number of times that the observer got a notification is the expected number.
 func (r *reader) wantTold(what string, times int) {
 	r.t.Helper()
 	if n := timesTold(r.notifications(), what); n != times {
@@ -173,7 +173,7 @@ func (r *reader) fetchError() error {
 	return nil
 }
 
-// expectNone fails the test if a delivery arrives within the time d.
+// expectNone fails the test if a delivery arrives within the given time.
 func (r *reader) expectNone(d time.Duration) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), d)
@@ -273,16 +273,16 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 	return -1
 }
 
-// wantOffset fails unless the group has the offset want for a partition of the topic orders.
-func wantOffset(t testing.TB, c *kgo.Client, partition int32, want int64) {
+// wantOffset fails unless the group has the expected offset for a partition of the topic "orders".
+func wantOffset(t testing.TB, c *kgo.Client, partition int32, expected int64) {
 	t.Helper()
-	if at := offset(t, c, "billing", "orders", partition); at != want {
-		t.Fatalf("the group's offset of partition %d is %d, not %d", partition, at, want)
+	if at := offset(t, c, "billing", "orders", partition); at != expected {
+		t.Fatalf("the group's offset of partition %d is %d, not %d", partition, at, expected)
 	}
 }
 
-// awaitOffset waits until the group has the offset want.
-func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
+// awaitOffset waits until the group has the expected offset.
+func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, expected int64) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -290,13 +290,13 @@ func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int
 	defer tick.Stop()
 	for {
 		at := offset(t, c, group, topic, partition)
-		if at == want {
+		if at == expected {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("the group's offset of %s/%d is %d, not %d", topic, partition, at, want)
+			t.Fatalf("the group's offset of %s/%d is %d, not %d", topic, partition, at, expected)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	return all, nil
 }
 
-// computeStanding sets the store's position and the Standing of each partition.
+// computeStanding sets the fields Store and Standing of each partition.
 func (r *Recovery) computeStanding(ctx context.Context, all []PartitionPosition) error {
 	names := make([]string, len(all))
 	for i, p := range all {
@@ -243,13 +243,14 @@ func (r *Recovery) commit(ctx context.Context, offsets kadm.Offsets) error {
 	return nil
 }
 
-// Accept raises the store's positions of the given partitions to the group's offsets. The missing effects are lost
-// after this, and are not reported again.
+// Accept raises the store's positions of the given partitions to the group's offsets. The missing effects are then
+// lost, and later comparisons do not report them again.
 func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error {
 	return r.raise(ctx, which, func(p PartitionPosition) int64 { return p.Group })
 }
 
-// raise raises the store's positions that are lower than the result of the function at.
+// The function at returns the wanted position of a partition. raise raises each position in the store that is lower
+// than the wanted position.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
 	var to []laneoffset.Advance
 	for _, p := range which {

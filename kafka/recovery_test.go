@@ -25,7 +25,6 @@ func (w *world) recovery(change func(*Config)) *Recovery {
 	return r
 }
 
-// compare returns the positions of all partitions.
 func (w *world) compare(r *Recovery) []PartitionPosition {
 	w.t.Helper()
 	all, err := r.Compare(context.Background())
@@ -168,7 +167,7 @@ func (w *world) deleteBefore(partition int32, at int64) {
 	}
 }
 
-// restoredFrom returns another store, as after a failover to a database that has the position at for partition 0.
+// restoredFrom returns another store, as after a failover to a database that has the given position for partition 0.
 func restoredFrom(t *testing.T, from *memstore.Store, w *world, at int64) *memstore.Store {
 	t.Helper()
 	other := memstore.New()

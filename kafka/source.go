@@ -19,8 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Source reads topics as a member of a consumer group. Source implements [source.Source]. The method Info returns all
-// functions of source.Info except AtEnd.
+// Source reads topics as a member of a consumer group. Source implements [source.Source]. The method Info returns a
+// source.Info in which all functions are set, except AtEnd.
 type Source struct {
 	config  Config
 	between func() // set by tests; called after a poll, before the records are added to lanes
@@ -155,7 +155,7 @@ func (s *Source) take(most source.Bound) fetchResult {
 }
 
 // poll takes records from the client and adds them to their lanes. poll ends when ctx ends, when another goroutine
-// calls gate.rouse, or when it is time to deliver a nacked record again.
+// calls gate.wakeUp, or when it is time to deliver a nacked record again.
 func (s *Source) poll(ctx context.Context, most source.Bound, f fetchResult) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc

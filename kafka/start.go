@@ -25,8 +25,8 @@ type beginnings struct {
 
 	// mu guards the fields below. mu is not held during blocking calls, and no other lock is taken while it is held.
 	mu sync.Mutex
-	// The field known has the stored beginning of each topic. The field undecided has the error for each topic whose
-	// beginning could not be found.
+	// The map known contains the stored beginning of each topic. The map undecided contains the error for each topic
+	// whose beginning could not be found.
 	known     map[string]stored.Beginning
 	undecided map[string]error
 	// The time of the next attempt.
@@ -221,8 +221,8 @@ func (b *beginnings) createdLater(topic string, id [16]byte) bool {
 var errNoStore = errors.New("kafka: Start is set, but there is no store for the start offsets: call Info().Positions with the consumer's store before Fetch, as consumer.Consumer does")
 
 // firstStarts returns the start offsets of a topic at the first join, for the partitions to which Start applies. If the
-// group has an offset for a partition, that offset is the start. The result own is true if the group has any offset for
-// the topic.
+// group has an offset for a partition, that offset is the start. The result own is true if the group has an offset for
+// at least one partition of the topic.
 func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []int64, own bool, err error) {
 	if b.config.Start == (Start{}) {
 		return nil, false, nil

@@ -110,8 +110,8 @@ func (c Config) validateTopics(p *problems) {
 	}
 }
 
-// topic adds the faults of a topic's name. The parameter purpose describes the use of the topic in the text of the
-// fault.
+// topic adds the faults of a topic's name. The text of the fault contains the parameter purpose, which says what the
+// topic is used for.
 func (p *problems) topic(name, purpose string) {
 	fault := topicFault(name)
 	p.addIf(fault != "", "topic %q%s %s", name, purpose, fault)

@@ -34,8 +34,8 @@ func inWorld(t *testing.T, name string, partitions int32, f func(*testing.T, *wo
 	bubble(t, name, func(t *testing.T) { f(t, newWorld(t, partitions)) })
 }
 
-// control answers requests of one kind with the result of the function f. If f returns nil, the brokers answer the
-// request.
+// control answers requests of one kind with the response that the function f returns. If f returns nil, the brokers
+// answer the request.
 func (w *world) control(key kmsg.Key, f func(kmsg.Request) kmsg.Response) {
 	w.cluster.ControlKey(int16(key), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -122,7 +122,8 @@ func (w *world) produce(records ...*kgo.Record) {
 	must(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// numberedIDs returns the ids from first to last.
+// numberedIDs returns ids that consist of a prefix and a number. The parameters first and last are the first and the
+// last number.
 func numberedIDs(prefix string, first, last int) []string {
 	var all []string
 	for n := first; n <= last; n++ {
@@ -219,7 +220,6 @@ func (w *world) runOnce(kafka func(*Config)) {
 	must(w.t, w.startSettled(kafka).leave())
 }
 
-// firstLane returns a copy of the process's first lane.
 func (p *process) firstLane() (l lane) {
 	p.source.lanes.withAll(func(all []*lane) {
 		if len(all) > 0 {
@@ -371,11 +371,11 @@ func (w *world) bury() {
 	}
 }
 
-// waitUntil waits until the condition true holds, and fails after the time within.
-func (w *world) waitUntil(within time.Duration, what string, true func() bool) {
+// waitUntil calls the function holds until it returns true, and fails if this takes longer than the parameter within.
+func (w *world) waitUntil(within time.Duration, what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)
-	for !true() {
+	for !holds() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("within %v this did not become true: %s; %s", within, what, w.state())
 		}

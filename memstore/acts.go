@@ -70,8 +70,8 @@ func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevis
 	})
 }
 
-// eachRow calls do for each row, and writes an audit record for each row for which do succeeds. The result has an error
-// or nil for each row.
+// eachRow calls the function do for each row, and writes an audit record for each row for which do succeeds. The result
+// has an error or nil for each row.
 func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []store.RowRevision, do func(*row) error) []error {
 	errs := make([]error, len(rows))
 	for i, r := range rows {
@@ -80,7 +80,7 @@ func (s *Store) eachRow(ctx context.Context, a store.Act, result string, rows []
 	return errs
 }
 
-// act calls do for a row that has the given revision, and writes an audit record if do succeeds.
+// act calls the function do for a row that has the given revision, and writes an audit record if do succeeds.
 func (s *Store) act(ctx context.Context, of store.RowRevision, a store.Act, result string, do func(*row) error) error {
 	if err := s.lock("rows"); err != nil {
 		return err

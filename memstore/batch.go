@@ -83,7 +83,8 @@ func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, answers, nil
 }
 
-// lookAtRows looks for the conflict rows that former needs to know.
+// lookAtRows looks for the conflict rows that the parameter former asks for, and tells former which of these rows
+// exist.
 func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	for _, i := range former.Rows(verdicts) {
 		m := &former.Marks(nil)[i]
@@ -232,8 +233,8 @@ const (
 	rowsName    = "the table of rows"
 )
 
-// wait waits until the batch other has ended, for at most the duration patience; 0 means no limit. While wait waits,
-// the store is unlocked.
+// wait waits until the batch other has ended, for at most the duration patience; a patience of 0 means no limit. While
+// wait waits, the store is unlocked.
 func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) error {
 	if other.done == nil {
 		other.done = make(chan struct{})

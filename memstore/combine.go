@@ -31,8 +31,8 @@ func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
 	return len(g.newMarkers)+len(g.receivedMessages) == 0
 }
 
-// ReceiveQueued implements admin.QueueStore. A Tx writes markers immediately, so judge is called before ReceiveQueued
-// returns.
+// ReceiveQueued implements admin.QueueStore. A Tx writes markers immediately, so ReceiveQueued calls the function judge
+// before it returns.
 func (s *Store) ReceiveQueued(tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	verdicts, err := s.ReceiveIn(context.Background(), tx, marks, messages, reason)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 // generation is a generation of a consumer.
 type generation struct {
 	admin.StoredGeneration
-	until time.Time // end of the generation's fence
+	until time.Time // until this time, no batch may begin in the generation (the generation's fence)
 	open  map[*batch]bool
 }
 
-// generationThat returns the first generation of a consumer for which the function is returns true, or nil if there is
-// none. The caller has locked the store.
-func (s *Store) generationThat(consumer string, is func(*generation) bool) *generation {
+// generationThat returns the first generation of a consumer for which matches returns true, or nil if there is none.
+// The caller has locked the store.
+func (s *Store) generationThat(consumer string, matches func(*generation) bool) *generation {
 	for _, g := range s.generations[consumer] {
-		if is(g) {
+		if matches(g) {
 			return g
 		}
 	}
@@ -36,8 +36,8 @@ func (s *Store) generation(consumer string, number int64) *generation {
 
 func (s *Store) isFenced(g *generation) bool { return g.until.After(s.now()) }
 
-// checkCanBegin returns nil if a batch may begin in its generation, and an error if it may not. The caller has locked the
-// store.
+// checkCanBegin returns nil if a batch may begin in its generation, and an error if the batch may not begin. The caller
+// has locked the store.
 func (s *Store) checkCanBegin(w generations.Working) error {
 	if w.In == 0 {
 		return nil
@@ -48,8 +48,8 @@ func (s *Store) checkCanBegin(w generations.Working) error {
 	return nil
 }
 
-// checkCanCommit returns nil if a batch may commit in its generation, and an error if it may not. A fence does not prevent open
-// batches from committing. The caller has locked the store.
+// checkCanCommit returns nil if a batch may commit in its generation, and an error if the batch may not commit. A fence
+// (see admin.Generations) does not prevent open batches from committing. The caller has locked the store.
 func (s *Store) checkCanCommit(w generations.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
@@ -57,7 +57,7 @@ func (s *Store) checkCanCommit(w generations.Working) error {
 	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, generations.ErrNotUsable)
 }
 
-// countBegun and ended count the open batches of a generation. The caller has locked the store.
+// countBegun and countEnded count the open batches of a generation. The caller has locked the store.
 func (s *Store) countBegun(b *batch) {
 	if b.working.In != 0 {
 		s.generation(b.working.Consumer, b.working.Number).open[b] = true

@@ -125,7 +125,8 @@ func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (le
 	})
 }
 
-// withLock locks the store and calls f. If the option Fail returns an error, do returns that error.
+// withLock locks the store and calls the function f. If the function of the option Fail returns an error, withLock
+// returns that error.
 func (k *Keys) withLock(f func(now int64) error) error {
 	if err := k.store.ask("key-before"); err != nil {
 		return err

@@ -69,7 +69,8 @@ func (s *Store) enter(r *row, line string) (came bool) {
 	return false
 }
 
-// advance unblocks the first row of a line (the queue of a key or lane) after the row left was removed from the line.
+// advance unblocks the first row of a line (the queue of a key or lane) after another row, the parameter left, was
+// removed from the line.
 func (s *Store) advance(left *row) (freed bool) {
 	if left.Line == "" {
 		return false

@@ -21,7 +21,7 @@ type replay struct {
 	until time.Time // end of its lease
 }
 
-// as returns the replay with the times of the store's clock.
+// The method as returns the replay with the times of the store's clock.
 func (r *replay) as(now time.Time) sqlform.Replay {
 	told := r.Replay
 	told.Left = max(r.until.Sub(now), 0)
@@ -66,7 +66,7 @@ func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, leas
 	return r.Number, nil
 }
 
-// change calls do for a replay. If a has a verb, change also writes the audit record.
+// change calls the function do for a replay. If the parameter a has a verb, change also writes a as an audit record.
 func (s *Store) change(number int64, a store.Act, do func(r *sqlform.Replay, now time.Time) error) (admin.Replay, error) {
 	if err := s.lock("replay"); err != nil {
 		return admin.Replay{}, err

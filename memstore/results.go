@@ -54,7 +54,7 @@ func (s *Store) Results(_ context.Context, of []admin.ResultOf) ([][]byte, error
 	return results, nil
 }
 
-// steps returns a copy of steps.
+// steps returns a copy of a list of completed steps.
 func steps(done []store.StepDone) []store.StepDone {
 	done = slices.Clone(done)
 	for i := range done {

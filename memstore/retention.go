@@ -173,8 +173,8 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 	return to, nil
 }
 
-// markExpired changes the store's answer to Old for new messages that are older than the retention. The caller has locked the
-// store.
+// markExpired changes the store's answer to Old for new messages that are older than the retention. The caller has
+// locked the store.
 func (s *Store) markExpired(marks []store.Mark, verdicts []store.Verdict) {
 	lows, now := map[int64]sqlform.Low{}, s.now()
 	for _, scope := range sqlform.Aged(marks) {
@@ -274,7 +274,7 @@ func (s *Store) remove(id identity, dry bool) (rows int64) {
 	return rows
 }
 
-// removeBodies removes the bodies of rows that ended before the retention of bodies.
+// removeBodies removes the bodies of rows that ended longer ago than bodies are kept.
 func (s *Store) removeBodies(k *retentionState, o store.Reaping) (bodies int64) {
 	cutoff := s.now().Add(-k.Bodies)
 	for _, r := range s.rows {

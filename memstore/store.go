@@ -84,12 +84,12 @@ type (
 // Option changes the store that New creates.
 type Option func(*Store)
 
-// Clock makes the store call now for the current time. The default is time.Now.
+// Clock makes the store call the function now for the current time. The default is time.Now.
 func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
 
-// Fail makes the store call fail with the name of each operation. If fail returns an error, the operation returns that
-// error, with store.ClassDown. Fail is for tests; fail may be called from several goroutines. The names of the
-// operations are:
+// Fail makes the store call the function fail with the name of each operation. If the function returns an error, the
+// operation returns that error, with store.ClassDown. Fail is for tests; the function may be called from several
+// goroutines. The names of the operations are:
 //
 //   - "scope", "begin";
 //   - "commit-before": nothing is committed; "commit-after": the batch is committed, and the caller gets

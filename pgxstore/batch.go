@@ -45,15 +45,15 @@ type batch struct {
 	serverErrors []*pgconn.PgError
 	// endAttempted is true if a handler tried to end the transaction by a statement.
 	endAttempted bool
-	// isOutdated is true if a prepared statement of the connection is no longer valid. An outdated connection
-	// is closed, so that the statements of pgx and of handlers are also prepared again.
+	// outdated is true if a prepared statement of the connection is no longer valid. An outdated connection is closed,
+	// so that the statements of pgx and of handlers are also prepared again.
 	outdated bool
 	// unreliable is true if the store's own statements may fail because of the state of the connection.
 	unreliable bool
 
 	mutex            sync.Mutex
 	released         bool // guarded by mutex; true after the connection was released
-	connectionClosed bool // guarded by mutex; true after cut
+	connectionClosed bool // guarded by mutex; true after closeConnection
 	cancels          worker.Group
 }
 
@@ -151,7 +151,7 @@ func (b *batch) Rollback(ctx context.Context) {
 }
 
 // tryRollback reports whether the server has rolled back. During the rollback, pgx calls the tracer; if the tracer
-// panics, the outcome is unknown, and rolledBack returns false.
+// panics, the outcome is unknown, and tryRollback returns false.
 func (b *batch) tryRollback(ctx context.Context) (done bool) {
 	defer func() {
 		if recover() != nil {
@@ -182,8 +182,9 @@ func (b *batch) end() {
 // closeConnection closes the connection, so that the server ends the transaction.
 func (b *batch) closeConnection() { b.closeConnectionAnd(func() {}) }
 
-// closeConnectionAnd closes the connection like cut, and then calls the function do. If the connection was closed or released
-// before, cutAnd does nothing. The method end cannot release the connection before do returns.
+// closeConnectionAnd closes the connection, so that the server ends the transaction, and then calls the function do. If
+// the connection was closed or released before, closeConnectionAnd does nothing. The method end cannot release the
+// connection before do returns.
 func (b *batch) closeConnectionAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -28,11 +28,11 @@ const (
 	defaultAnswer = 30 * time.Second
 )
 
-// formatMilliseconds formats a limit for a setting of the server. If the limit d is not positive, milliseconds
-// formats the limit otherwise. The result is never 0, because 0 would mean no limit.
-func formatMilliseconds(d, otherwise time.Duration) string {
+// formatMilliseconds formats a limit for a setting of the server. If the limit is not positive, formatMilliseconds
+// formats the fallback. The result is never 0, because 0 would mean no limit.
+func formatMilliseconds(d, fallback time.Duration) string {
 	if d <= 0 {
-		d = otherwise
+		d = fallback
 	}
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
 }
@@ -73,7 +73,7 @@ func (s *Store) beginBatch(ctx context.Context, o store.TxOptions, marks []store
 // errGuess means that the insert without checks failed because some markers exist already.
 var errGuess = errors.New("not all marks are new")
 
-// tryBegin makes one attempt of open. If guess is true, the markers are inserted without a check of each
+// tryBegin makes one attempt to begin a batch. If guess is true, the markers are inserted without a check of each
 // marker. If the error is errGuess, nothing was written.
 func (s *Store) tryBegin(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
@@ -125,7 +125,8 @@ func (s *Store) tryBegin(ctx context.Context, o store.TxOptions, marks []store.M
 	return b, answers, nil
 }
 
-// readExistingMarkers reads the markers that existed already, and sets the verdicts (duplicate, conflict, …) of their messages.
+// readExistingMarkers reads the markers that existed already, and sets the verdicts (duplicate, conflict, …) of their
+// messages.
 func (b *batch) readExistingMarkers(ctx context.Context, m *marking) error {
 	seen := len(m.existingMarks())
 	b.store.learn(m, seen)

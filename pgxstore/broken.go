@@ -65,12 +65,12 @@ var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", 
 var errEnded = &storeError{"the transaction has ended", store.ClassPermanent,
 	ended.Err}
 
-// sendable returns an error if statements of a handler must not be sent. If the statements may be sent and the
-// transaction is usable, a savepoint has undone any earlier error.
+// sendable returns an error if statements of a handler must not be sent. If the transaction is usable, sendable also
+// clears brokenBy, because a savepoint has undone any earlier error.
 //
 // A statement that ends the transaction is never sent. After a ROLLBACK, the next statement would be committed without
-// a transaction, and behind a pooler maybe on another connection. After a statement that would end the transaction, the
-// batch accepts no further statement, even if the handler ignores the error.
+// a transaction, and behind a pooler possibly on another connection. After a statement that would end the transaction,
+// the batch accepts no further statement, even if the handler ignores the error.
 func (b *batch) sendable(texts ...string) error {
 	if b.endAttempted {
 		return pgx.ErrTxClosed

@@ -20,7 +20,7 @@ type gatheredBatch struct {
 	store    *QueuedStore
 	mark     store.Mark
 	requests []*request
-	queues   []*Queue // the handler's Queues
+	queues   []*Queue // the Queues that the handler got
 	reads    bool     // true if a callback reads rows
 	ends     bool     // true if the handler tried to end the transaction
 	begins   func(mark int) (ended func())
@@ -30,8 +30,8 @@ type gatheredBatch struct {
 	transaction *sharedTransaction // the transaction that commits the claim; guarded by mutex
 }
 
-// sharedTransaction is a transaction for several claims. The transaction is killed only when all claims in it are killed, because
-// the other claims must continue if one claim is killed.
+// sharedTransaction is a transaction for several claims. If one claim is killed, the other claims must continue. So the
+// transaction is killed only when all its claims are killed.
 type sharedTransaction struct {
 	batch *queuedBatch
 	alive atomic.Int32
@@ -99,8 +99,8 @@ func invalidClaimResult(i int, v store.Verdict) store.Result {
 	return r
 }
 
-// appendEnding appends the results of a batch with a single message (the parameter one) to the results of a
-// common batch (the parameter all). The message gets the index i.
+// appendEnding appends the ending of a batch with a single message (the parameter one) to the ending of a common batch
+// (the parameter all). In the common batch, the message has the index i.
 func appendEnding(all, one store.Ending, i int) store.Ending {
 	for range one.Trim {
 		all.Trim = append(all.Trim, i)

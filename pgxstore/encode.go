@@ -6,9 +6,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// encodePlain encodes the arguments of the statements that every batch sends, in the binary format of PostgreSQL's
-// wire protocol (its send functions: array_send, int8send, int2send, byteasend, textsend). If an argument has another
-// type, plain returns false without a change, and pgx encodes the arguments.
+// encodePlain encodes the arguments of the statements that every batch sends, in the binary format of PostgreSQL's wire
+// protocol (its send functions: array_send, int8send, int2send, byteasend, textsend). If an argument has another type,
+// encodePlain returns false and changes nothing, and pgx encodes the arguments.
 func (a *arena) encodePlain(types []uint32, args []any) (encodedArgs, bool) {
 	if len(types) != len(args) {
 		return encodedArgs{}, false
@@ -79,7 +79,7 @@ func (a *arena) appendBytea(all [][]byte) {
 	}
 }
 
-// null is the length -1, which stands for NULL.
+// null is the length of an argument that is NULL: -1.
 const null = 1<<32 - 1
 
 // arrayHead writes the header of a one-dimensional array whose first index is 1.

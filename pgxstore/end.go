@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// endStatement is a statement at the end of a batch, with the index of the message whose attempt counts as failed if the
-// statement fails.
+// endStatement is a statement at the end of a batch, with the index of the message whose attempt counts as failed if
+// the statement fails.
 type endStatement struct {
 	*request
 	mark int
@@ -53,7 +53,7 @@ func (b *batch) endStatements(e store.Ending) (statements []endStatement, culpri
 	if b.resultError != nil {
 		return nil, store.NoCulprit, b.resultError
 	}
-	// the time limit of handlers does not apply to these statements
+	// The time limit of handlers does not apply to these statements.
 	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 {
 		statements = append(statements, endStatement{&request{sql: b.store.sql.Unlimited}, store.NoCulprit})
 	}
@@ -103,7 +103,7 @@ func (b *batch) endStatements(e store.Ending) (statements []endStatement, culpri
 // ownStatement returns a statement about the store's own tables. If the statement fails, the failure does not count
 // as an attempt of a message.
 func (b *batch) ownStatement(q *request) endStatement {
-	q.ownTables = !b.store.usesUserTable // code without Semel may also use the user's own table
+	q.ownTables = !b.store.usesUserTable // code other than Semel may also use the user's own table
 	return endStatement{q, store.NoCulprit}
 }
 

@@ -32,7 +32,7 @@ type handlerError struct {
 
 func (e *handlerError) Unwrap() error { return e.error }
 
-// judged is the interface of errors that have a class.
+// judged is the interface of errors that know their class.
 type judged interface {
 	error
 	judgement() store.Class
@@ -116,8 +116,8 @@ func serverEnded(err error) bool {
 	return false
 }
 
-// isRolledBack reports whether an error proves that nothing was committed. The parameter before is true if the
-// error was the answer to a statement before COMMIT.
+// isRolledBack reports whether an error proves that nothing was committed. The parameter before says whether the error
+// was the answer to a statement before COMMIT.
 //
 // If the connection is still usable, the transaction status in ReadyForQuery shows the outcome. The code of the error
 // does not prove anything, because a trigger can choose the code. If the transaction has failed and is still open,
@@ -160,11 +160,11 @@ func addRemedy(err error, own bool) error {
 	return err
 }
 
-// The number of errors of the server that a batch remembers. The batch also remembers errors that a savepoint has
-// undone, because a handler may return such an error later.
+// The number of errors of the server that a batch remembers. The batch also remembers an error that a savepoint has
+// undone, because a handler may return this error later.
 const mostHeard = 16
 
-// rememberError adds an error to b.heard if the error came from the server.
+// rememberError adds an error to b.serverErrors if the error came from the server.
 func (b *batch) rememberError(err error) {
 	server := serverError(err)
 	if server == nil || slices.Contains(b.serverErrors, server) {

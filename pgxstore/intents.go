@@ -31,7 +31,8 @@ func (s *Store) parkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, verdi
 	return nil
 }
 
-// For each message that had no marker before, parked calls the function send with the statement for a parked row.
+// parkRows calls the function send once for each message that had no marker before, with the statement that writes a
+// parked row.
 func (s *Store) parkRows(marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
@@ -104,13 +105,13 @@ func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict
 	return nil
 }
 
-// write queues a statement that must write as many rows as the parameter rows says.
-func (q *Queue) write(rows int, text string, args []any) {
+// write queues a statement that must write the expected number of rows.
+func (q *Queue) write(expected int, text string, args []any) {
 	q.Query(text, args...).Do(func(r pgx.Rows) error {
 		r.Close()
 		if err := r.Err(); err != nil {
 			return err
 		}
-		return sqlform.Written(r.CommandTag().RowsAffected(), rows)
+		return sqlform.Written(r.CommandTag().RowsAffected(), expected)
 	})
 }

@@ -26,8 +26,8 @@ type marking struct {
 	dated bool
 	// settingsAltered is true if settings of the connection may prevent writes.
 	settingsAltered bool
-	// optimistic is true if the markers are inserted without a check of each marker. The field missed is true if
-	// some of these markers were not inserted.
+	// optimistic is true if the markers are inserted without a check of each marker. The field missed is true if some
+	// of the markers were not inserted.
 	optimistic, missed bool
 }
 
@@ -35,8 +35,8 @@ func (s *Store) newMarking(marks []sqlform.Mark, former *formers.Batch) *marking
 	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), dated: s.days != nil}
 }
 
-// insertStatement returns the statement that writes the markers. The answer to the statement contains the markers that were
-// written.
+// insertStatement returns the statement that writes the markers. The answer to the statement contains the markers that
+// were written.
 func (m *marking) insertStatement(text string) *request {
 	n := len(m.order)
 	scopes, ids, outcomes := make([]int64, n), make([][]byte, n), make([]int16, n)
@@ -55,7 +55,7 @@ type markerKey struct {
 	id    string
 }
 
-// readWritten reads which markers were written. If several markers are equal, only the first was written.
+// readWritten reads which markers were written. If several markers are equal, only the first of them was written.
 // Usually all markers were written, so that the keys need not be compared.
 func (m *marking) readWritten(rows pgx.Rows) error {
 	var scopes []int64
@@ -126,7 +126,7 @@ func (m *marking) writtenFlags() []bool {
 // isClaimed reports whether the marker with the index i belongs to a claimed row.
 func (m *marking) isClaimed(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// claimsToCheck returns the claims, with the indexes of their markers. asked sets the verdict of each claim to
+// claimsToCheck returns the claims, with the indexes of their markers. claimsToCheck sets the verdict of each claim to
 // store.ClaimLost; later, readClaims corrects the verdicts of the valid claims.
 func (m *marking) claimsToCheck() (claims []store.Claim, at []int) {
 	for i := range m.marks {
@@ -178,7 +178,7 @@ func (m *marking) readExisting(rows pgx.Rows) error {
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		if m.verdicts[i].Kind == store.Fresh { // the statement of judge was needed only for the row of this marker
+		if m.verdicts[i].Kind == store.Fresh { // the statement that reads existing markers was needed only for the row of this marker
 			m.former.Knows(int(i), there.Known)
 			continue
 		}
@@ -203,7 +203,7 @@ func (m *marking) fault() error {
 	return nil
 }
 
-// trimStatement returns the statement that removes markers which its transaction wrote.
+// trimStatement returns the statement that removes markers from the transaction that wrote them.
 func trimStatement(text string, marks []sqlform.Mark, back []int) *request {
 	scopes, ids := make([]int64, len(back)), make([][]byte, len(back))
 	for at, i := range back {
@@ -294,9 +294,10 @@ func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]
 	return s.direct.LookUpMarkers(ctx, marks)
 }
 
-// askAges returns a statement that reads into lows the times up to which markers were removed; nil if no marker needs
-// such a time. The statement must run after the statement that writes the markers, because writing may have waited for
-// the commit of a process that removed markers, and a statement that began earlier would not see this commit.
+// askAges returns a statement that reads the times up to which markers were removed, and stores them in the parameter
+// lows. The result is nil if no marker needs one of these times. The statement must run after the statement that writes
+// the markers, because writing may have waited for the commit of a process that removed markers, and a statement that
+// began earlier would not see this commit.
 func (s *Store) askAges(marks []store.Mark, lows map[int64]sqlform.Low) *request {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {

@@ -107,7 +107,7 @@ func (x *exchange) send(ctx context.Context, payload string) error {
 }
 
 // add registers a listening consumer. If the connection is already established, add calls e.due at once, so that the
-// consumer searches rows that it can claim.
+// consumer looks for rows that it can claim.
 func (x *exchange) add(e *listener) {
 	x.mutex.Lock()
 	x.listeners[e] = struct{}{}
@@ -124,7 +124,8 @@ func (x *exchange) remove(e *listener) {
 	delete(x.listeners, e)
 }
 
-// notifyListeners wakes the consumer to which a notification is addressed. If payload is empty, tell wakes all consumers.
+// notifyListeners wakes the consumer to which a notification is addressed. If payload is empty, notifyListeners wakes
+// all consumers.
 func (x *exchange) notifyListeners(payload string) {
 	x.mutex.Lock()
 	var all []*listener

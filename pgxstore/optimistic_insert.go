@@ -13,10 +13,10 @@ import (
 // guessed to be new only after a number of consecutive batches in the same scope (consumer, source and generation)
 // whose messages were all new. After each wrong guess, the required number of batches doubles.
 const (
-	leastGuessed = 16   // smallest number of markers for a guess; with fewer, a wrong guess costs more than a right guess saves
+	leastGuessed = 16   // smallest number of markers for a guess; with fewer markers, a wrong guess costs more than a right guess saves
 	firstRun     = 32   // number of consecutive batches with only new messages before the first guess in a scope
 	longestRun   = 4096 // largest number of consecutive batches before another guess
-	mostGuessed  = 1024 // largest number of scopes in memory; when it is exceeded, all are forgotten
+	mostGuessed  = 1024 // largest number of scopes in memory; when it is exceeded, all scopes are forgotten
 )
 
 // guesses remembers the consecutive batches of each scope (consumer, source and generation). A nil guesses makes no

@@ -15,7 +15,8 @@ import (
 // all answers until the last one, and a slow batch would look like a dead connection. However, flush requests cost
 // time: for a batch of 500 small statements, a flush after each statement costs three quarters more time, a flush after
 // 16 statements a tenth, and after 128 statements a fiftieth. So slices are short until the connection is known to be
-// fast. After that, the size of a slice is chosen so that a slice takes about the time perSlice.
+// fast. Once the connection is known to be fast, the size of a slice is chosen so that a slice takes about the time
+// perSlice.
 const (
 	leastSlice = 16
 	mostSlice  = 128
@@ -132,8 +133,8 @@ func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 // callsHandler reports whether a callback of a handler reads the rows of the answer.
 func (r *request) callsHandler() bool { return r.read != nil && r.limited }
 
-// awaitedRows contains rows that a handler's callback reads. The timer for the server's answer runs only while the callback
-// fetches the next row. Between two rows, the callback uses its own time.
+// awaitedRows contains rows that a handler's callback reads. The timer for the server's answer runs only while the
+// callback fetches the next row. Between two rows, the callback uses its own time.
 type awaitedRows struct {
 	pgx.Rows
 	wait     *wait
@@ -152,7 +153,6 @@ func (a *awaitedRows) Close() {
 	a.Rows.Close()
 }
 
-// argumentBytes returns the number of bytes of the arguments.
 func (r *request) argumentBytes() (n int) {
 	for _, v := range r.values {
 		n += len(v)
@@ -187,16 +187,16 @@ func (w *wait) limitSend(requests []*request) { w.setLimit(requests, math.MaxInt
 // The shortest time limit for all statements of a slice together.
 const leastAllowance = time.Minute
 
-// limitNext sets the time limit for the answers to the next slice. All handlers' statements of a slice together
-// get at most the limit of leastSlice statements, or leastAllowance if that is longer. A slice with more statements gets
-// no more time, so that a dead connection is noticed early. A slice is longer only if earlier statements were fast, so a
+// limitNext sets the time limit for the answers to the next slice. All handlers' statements of a slice together get at
+// most the limit of leastSlice statements, or leastAllowance if that is longer. A slice with more statements gets no
+// more time, so that a dead connection is noticed early. A slice is longer only if earlier statements were fast, so a
 // working connection is considered dead only if statements become thousands of times slower.
 func (w *wait) limitNext(requests []*request) {
 	w.setLimit(requests, max(leastSlice*w.link.statement, leastAllowance))
 }
 
-// setLimit sets the time limit for the answers to requests. The parameter most limits the time for those statements that
-// have a limit of their own.
+// setLimit sets the time limit for the answers to requests. The parameter most limits the time for those statements
+// that have a limit of their own.
 func (w *wait) setLimit(requests []*request, most time.Duration) {
 	if w.timer == nil {
 		return
@@ -209,9 +209,9 @@ func (w *wait) setLimit(requests []*request, most time.Duration) {
 	w.timer.Reset(d)
 }
 
-// allowance returns how long the answers to requests may take: the answer limit for every sixteen of Semel's own
-// statements, plus the limits of the handlers' statements. The result bounded is false if the handlers' statements have
-// no limit.
+// allowance returns how long the answers to requests may take: the time limit for an answer (link.answer) for every
+// sixteen of Semel's own statements, plus the limits of the handlers' statements. The result bounded is false if the
+// handlers' statements have no time limit.
 func (l *link) allowance(requests []*request, most time.Duration) (d time.Duration, bounded bool) {
 	limited := 0
 	for _, r := range requests {
@@ -238,7 +238,7 @@ func (w *wait) end() {
 	}
 }
 
-// If this wait ended the pipeline, explain returns an error with this reason; otherwise explain returns err.
+// explain returns err. If this wait ended the pipeline, explain adds the reason to err: the server did not answer.
 func (w *wait) explain(ctx context.Context, err error) error {
 	if err != nil && w.timer != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return fmt.Errorf("%w within %s after the time limit of its statements: %w", errSilent, w.link.answer, err)

@@ -25,8 +25,8 @@ type request struct {
 	// If not nil, unmet is the handler's error for a statement that does not change exactly one row. The default is
 	// semel.PreconditionFailed.
 	unmet error
-	// If the server must check that the statement writes a row of one of Semel's tables, kept is the name of the table;
-	// see sqlform.SwallowedError.
+	// If the server must check that the statement writes a row of one of Semel's tables, checkedTable is the name of
+	// that table; see sqlform.SwallowedError.
 	checkedTable string
 	// The field limited is true if the server limits the run time of the statement.
 	limited bool
@@ -48,7 +48,7 @@ type encodedArgs struct {
 	formats, answer []int16
 }
 
-// The index of the failed request if the failure belongs to no request.
+// The result failed of a function whose failure belongs to no request.
 const none = -1
 
 // link is a connection of the pool while a batch uses it.
@@ -82,8 +82,7 @@ type connectionData struct {
 	// whether the connection can write.
 	settingsAltered bool
 	// oneRowTexts contains, for the text of a handler's statement, another text with which the server itself checks
-	// that the statement changes exactly one row. The map is a cache; the constant most is the maximum number of
-	// entries.
+	// that the statement changes exactly one row. The map is a cache; the field most is the maximum number of entries.
 	oneRowTexts map[string]string
 	// The slice size for the next pipeline; 0 before the first pipeline.
 	slice int
@@ -108,7 +107,7 @@ func newLink(conn *pgx.Conn) *link {
 // The smallest limit for the number of prepared statements on a connection.
 const leastKnown = 64
 
-// The method named reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
+// usesNames reports whether prepared statements have names. Behind a pooler in transaction mode, names do not
 // work.
 func (l *link) usesNames() bool { return l.mode == pgx.QueryExecModeCacheStatement }
 

@@ -38,17 +38,17 @@ type queueing interface {
 // Exec queues a statement without reading its result.
 func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: sql, args: args}) }
 
-// ExecOne queues an insert, update or delete that must change exactly one row. If the statement changes another number
-// of rows, the message ends as after semel.PreconditionFailed. The server checks the number of rows; this check takes
-// no round trip, but costs the server about as much as the statement itself. The statement must not have RETURNING, and
-// must not begin with a WITH that changes rows. Use Query for statements with RETURNING, for a WITH that changes rows,
-// and for MERGE.
+// ExecOne queues an insert, update or delete that must change exactly one row. If the statement changes no row or
+// several rows, the message ends as after semel.PreconditionFailed. The server checks the number of rows; this check
+// takes no round trip, but costs the server about as much as the statement itself. The statement must not have
+// RETURNING, and must not begin with a WITH that changes rows. Use Query for statements with RETURNING, for a WITH that
+// changes rows, and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, oneRow: true, text: sql})
 }
 
-// ExecOneOr is like ExecOne, but if the statement does not change exactly one row, the message ends with err, such as
-// semel.Park.
+// ExecOneOr does the same as ExecOne, but with another error, for example one made by semel.Park: if the statement does
+// not change exactly one row, the message ends with err.
 func (q *Queue) ExecOneOr(err error, sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, oneRow: true, text: sql, unmet: err})
 }
@@ -174,8 +174,8 @@ func (b *queuedBatch) read(ctx context.Context) (culprit int, err error) {
 	return store.NoCulprit, err
 }
 
-// The number of times that the callbacks of a batch may queue statements with callbacks. Without the limit mostRounds,
-// a callback that always queues itself again would block its lane forever.
+// The maximum number of rounds in which the callbacks of a batch may queue statements with further callbacks. Without
+// the limit mostRounds, a callback that always queues a statement with itself as callback would block its lane forever.
 const mostRounds = 100
 
 var errEndless = &storeError{"the callbacks of a queue", store.ClassPermanent,

@@ -23,8 +23,9 @@ type trace struct {
 }
 
 // callTracer calls the function call, which calls the tracer. The time limit of w is paused during the call, so a
-// caller that expects further answers must call w.next. If the tracer panics, the tracer is not called again in this
-// batch. A panic of the tracer must not make the batch fail, because the batch may be committed already.
+// caller that expects further answers must set the time limit again with w.limitNext. If the tracer panics, the tracer
+// is not called again in this batch. A panic of the tracer must not make the batch fail, because the batch may be
+// committed already.
 func (l *link) callTracer(w *wait, call func()) {
 	if l.tracingDisabled {
 		return
@@ -98,8 +99,8 @@ func (t *trace) end(err error) {
 	}
 }
 
-// tracePreparing reports statements that are prepared together. The returned function ends the reports. The parameter
-// failed of the returned function is the number of statements that were prepared.
+// tracePreparing reports statements that are prepared together. The returned function ends the reports. The returned
+// function gets the number of statements that were prepared as its parameter failed.
 func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wait) (end func(failed int, err error)) {
 	tracer, can := l.known.tracer.(pgx.PrepareTracer)
 	if !can {

@@ -74,7 +74,7 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 	return known, nil
 }
 
-// judge returns the durability of a server with the settings s. The result why names the setting on which the
+// judge returns the durability of a server with these settings. The result why names the setting on which the
 // durability depends.
 func (s settings) judge() (d keystore.Durability, why string) {
 	switch {

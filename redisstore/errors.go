@@ -50,7 +50,6 @@ var remedies = map[string]string{
 	"BUSY":        "a script of another client is still running",
 }
 
-// wrapError wraps an error of the client.
 func wrapError(step string, err error) error {
 	e := &Error{Step: step, Err: err}
 	if refusal, is := rueidis.IsRedisErr(err); is {

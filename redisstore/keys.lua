@@ -1,7 +1,15 @@
--- A key is a string: a byte 1 for this form, how the last claim ended (store.KeyEvent, 0
--- if it has not), its token, until when and for how long the lease is, when the first claim
--- was made, how many claims began and how many ends are known, the version and the sum of
--- the fingerprint; then the result. Times are in milliseconds.
+-- The value of a key is a binary string with these fields:
+--   1         the version of this format
+--   event     how the last claim ended (a keystore.Event), or 0 while the claim has not ended
+--   token     the token of the last claim
+--   till      the end of the lease
+--   span      the length of the lease
+--   first     the time of the first claim, or 0 if that time is unknown
+--   started   the number of claims that began
+--   finished  the number of claims with a known outcome
+--   made      the version of the fingerprint, or 0 without a fingerprint
+--   sum       the hash of the fingerprint
+-- The result follows the fields. Times are in milliseconds.
 local form = '>BBc8I8I8I8I4I4Bc16'
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -12,11 +20,11 @@ if stored then
     return redis.error_reply('SEMELFORM the value has not the form of a leased key')
   end
   version, event, token, till, span, first, started, finished, made, sum, rest = struct.unpack(form, stored)
-  local ahead = false -- the clock was set back
+  local ahead = false -- true if the clock was set back after a time was stored
   if till > now + span then
     till, ahead = now + span, true
   end
-  if first > now + 1000 then -- the time of the first claim is unknown from now on
+  if first > now + 1000 then -- forget the time of the first claim
     first, ahead = 0, true
   end
   if ahead then

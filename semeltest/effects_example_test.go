@@ -33,7 +33,7 @@ func transfer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode([]booking{{t.From, -t.Amount}, {t.To, t.Amount}})
 }
 
-// ask is the function call of consumer.NewCalling.
+// ask is the function that the example passes to consumer.NewCalling as its parameter call.
 func ask(ctx context.Context, url string, m *semel.Message) (all []booking, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(m.Body))
 	if err != nil {
@@ -52,7 +52,7 @@ func ask(ctx context.Context, url string, m *semel.Message) (all []booking, err 
 	return all, err
 }
 
-// apply is the function apply of consumer.NewCalling.
+// apply is the function that the example passes to consumer.NewCalling as its parameter apply.
 func apply(_ context.Context, tx *memstore.Tx, all []booking, _ *semel.Message) error {
 	for _, b := range all {
 		if err := tx.Add(b.Account, b.Amount); err != nil {

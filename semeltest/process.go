@@ -10,9 +10,10 @@ import (
 	"github.com/semel-go/semel/internal/handlertest"
 )
 
-// Process returns the database that start must open for Handler.Process: a path, a connection string or
-// any other text that names it. In the test Process returns own. In a child process that will be killed
-// it returns the database of the test. There start runs on a database that has its tables already.
+// Process returns the database that the function start of Run must open for Handler.Process: a path, a connection
+// string or any other text that names the database. In the test, Process returns the parameter own. In a child process
+// that will be killed, Process returns the database of the test, which already has its tables when the child process
+// calls start.
 func Process(own string) string { return handlertest.Database(own) }
 
 // again returns the command that starts this test binary again, for the subtest t only.

@@ -26,7 +26,8 @@ type Handler[Tx any] struct {
 	// states must give equal texts, so sort the rows.
 	Effect func(ctx context.Context) (string, error)
 	// Config is the policy of the consumer. Run uses Identity, Fingerprint, Strategy, Version, Filter, Retry and
-	// OnConflict. Run ignores the source, lanes, batch limits, Provider, observers, log, retention and Canary. In
+	// OnConflict. With Retention.Keep a subtest delivers expired messages, and with a Replay without Effects a subtest
+	// delivers the messages in a replay. Run ignores the source, lanes, batch limits, Provider, observers, log and Canary. In
 	// the default, the identity is identity.CloudEvents.
 	Config consumer.Config
 	// Provider is the payment provider that the handler calls, or nil if the handler makes no calls.

@@ -108,8 +108,8 @@ type Settlement struct {
 	// Ending is the outcome of the delivery, if Kind is semel.Ack.
 	Ending End
 	Reason semel.Reason
-	// Charged, with semel.Nack, is true if the handler ran and failed by its own error, which counts as an attempt. If
-	// Charged is false, the next delivery does not count as a further attempt.
+	// Charged is used with semel.Nack. Charged is true if the handler ran and failed by its own error, which counts as
+	// an attempt. If Charged is false, the next delivery does not count as a further attempt.
 	Charged bool
 	// Attempts and Err are set with semel.DeadLetter: the number of times that the handler ran, and the error
 	// of its last run.
@@ -143,8 +143,8 @@ type Source interface {
 	//     success nor failure.
 	//   - ErrEnd, possibly together with deliveries: there will be no further deliveries.
 	//   - An error that wraps semel.ErrBehind: the consumer ends, and returns this error.
-	//   - Any other error: the consumer waits and calls Fetch again. If the error has semel.DecidePermanent,
-	//     for example because a topic does not exist, it is logged as an error, otherwise as a warning.
+	//   - Any other error: the consumer waits and calls Fetch again. An error with semel.DecidePermanent, for example
+	//     because a topic does not exist, is logged as an error; all others are logged as warnings.
 	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
 	// Settle sends settlements (acks, nacks and dead letters) to the broker, and returns the indexes of the settlements
 	// that failed and should be retried. Settlements of a lost lane count as done and cause no error.
@@ -174,9 +174,12 @@ type Info struct {
 	Horizon func(ctx context.Context) (Horizon, error)
 	// Idle reports whether every message that can be delivered now was delivered and no nacked message waits. The
 	// consumer calls Idle before it ends because of consumer.Config.IdleExit, while no Fetch is in progress. If idle is
-	// false, the consumer continues. left lists messages that cannot be delivered now, such as messages of paused
-	// lanes. An error means that the source does not know; the consumer then continues as after a failed Fetch.
+	// false, the consumer continues. The result left lists messages that cannot be delivered now, such as messages of
+	// paused lanes. An error means that the source does not know; the consumer then continues as after a failed Fetch.
 	Idle func(ctx context.Context) (idle bool, left []semel.Unfinished, err error)
+	// Unordered is true if the messages of a lane have no order, for example because several processes share the lane.
+	// A consumer of such a source does not start unless consumer.Config.Lanes is consumer.LanesNone.
+	Unordered bool
 	// Bounded is true if the source has an end, as far as that is known before the first read.
 	Bounded bool
 	// AtEnd is for a source that can reach its end while deliveries are not acked, such as a file. AtEnd reports

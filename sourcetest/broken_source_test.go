@@ -92,7 +92,7 @@ func (b *faultySource) acknowledge(ctx context.Context, all ...source.Delivery) 
 	}
 }
 
-// fetched changes the result of Fetch with the function f.
+// fetched returns a fault: Fetch returns the deliveries that the function f makes of the right deliveries.
 func fetched(f func(b *faultySource, got []source.Delivery) []source.Delivery) func(*faultySource) {
 	return func(b *faultySource) {
 		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
@@ -102,7 +102,7 @@ func fetched(f func(b *faultySource, got []source.Delivery) []source.Delivery) f
 	}
 }
 
-// settledAs changes the acks, nacks and dead letters before Settle with the function f.
+// settledAs returns a fault: before Settle, the function f changes each settlement (ack, nack or dead letter).
 func settledAs(f func(b *faultySource, s source.Settlement) source.Settlement) func(*faultySource) {
 	return func(b *faultySource) {
 		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {

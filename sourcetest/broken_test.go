@@ -258,7 +258,7 @@ var faults = []struct {
 	}},
 }
 
-// agesAs changes each lane in the result of Ages with the function f.
+// agesAs returns a fault: the function f changes each lane in the result of Ages.
 func agesAs(f func(*source.LaneAge)) func(*faultySource) {
 	return func(b *faultySource) {
 		b.ages = func(all []source.LaneAge) []source.LaneAge {
@@ -301,7 +301,7 @@ func TestEveryLawIsBrokenBySomeSourceAndTheSuiteSeesIt(t *testing.T) {
 	}
 }
 
-// poor is a source with no optional features.
+// poor is a source without optional features.
 type poor struct{ *Memory }
 
 func (p poor) Open() (source.Source, error) {

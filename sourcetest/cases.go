@@ -41,6 +41,9 @@ func testEverythingDelivered(s *session) error {
 func testOrder(s *session) error {
 	s.publish(500)
 	s.openSource()
+	if s.Can.Ordered && s.source.Info().Unordered {
+		return errors.New("the harness declares Can.Ordered, but source.Info.Unordered is true")
+	}
 	if err := s.collect(500); err != nil || !s.Can.Ordered {
 		return err
 	}

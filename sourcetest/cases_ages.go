@@ -80,8 +80,8 @@ func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	return nil
 }
 
-// settledLanes calls Ages until the result has all lanes, and the function enough returns true for the number of lanes
-// in which all messages are acked.
+// settledLanes calls Ages until the list of lanes is complete and the function enough returns true. The function enough
+// gets the number of lanes in which all messages are acked.
 func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) ([]source.LaneAge, error) {
 	for deadline := time.Now().Add(s.Patience); ; {
 		lanes, all := dated()

@@ -31,7 +31,7 @@ func testPauseAndResume(s *session) error {
 	}
 	s.source.Flow(first.Lane, false)
 	lane := number(first.Message) % s.Can.Lanes
-	// Fetch was already getting the message when the case paused the lane
+	// A call of Fetch was already getting the message when the case paused the lane.
 	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // Each Fetch makes one allocation, and Publish makes one allocation for 256 messages. Memory has all abilities of Can
 // except Dated, because it stores no times.
 type Memory struct {
-	// mu protects all following fields except wake. A goroutine unlocks mu before it waits.
+	// mu guards all following fields except wake. A goroutine unlocks mu before it waits.
 	mu       sync.Mutex
 	lanes    []memoryLane
 	observer source.LaneObserver
@@ -37,7 +37,7 @@ type Memory struct {
 type memoryLane struct {
 	id     source.Lane
 	blocks []*block
-	// The message that will be delivered next is in the block next, in the slot at.
+	// The next message to deliver is in blocks[next].slots[at].
 	next, at int
 	back     []*slot
 	paused   bool
@@ -51,7 +51,7 @@ type block struct {
 
 const blockSize = 256
 
-// slot is a message in the broker. The Handle of a delivery is a pointer to its slot.
+// slot is an element of the broker's memory with one message. The Handle of a delivery is a pointer to its slot.
 type slot struct {
 	message *semel.Message
 	block   *block
@@ -195,8 +195,8 @@ func (m *Memory) giveLanes() {
 	}
 }
 
-// wait blocks until Fetch should check again whether there are messages, and returns false if ctx ended
-// instead. At the time due, if it is set, a nacked message can be delivered again.
+// wait blocks until Fetch should check again whether there are messages. If ctx ends first, wait returns false. The
+// parameter due, if it is not zero, is the time at which a nacked message can be delivered again.
 func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 	var at <-chan time.Time
 	if !due.IsZero() {
@@ -351,7 +351,7 @@ func (m *Memory) settle(v *source.Settlement) {
 	}
 }
 
-// Flow pauses a lane if on is false, and resumes the lane if on is true.
+// Flow pauses a lane if the parameter on is false, and resumes the lane if on is true.
 func (m *Memory) Flow(which source.Lane, on bool) {
 	m.mu.Lock()
 	for i := range m.lanes {

@@ -178,8 +178,8 @@ func (s *session) awaitRedelivery(n int) (source.Delivery, error) {
 	return source.Delivery{}, fmt.Errorf("message %d was not redelivered", n)
 }
 
-// checkNoDelivery calls Fetch for the duration d, and returns an error if a message arrives for which mayCome is
-// false.
+// checkNoDelivery calls Fetch for the duration d, and returns an error if a message arrives for which the function
+// mayCome returns false.
 func (s *session) checkNoDelivery(d time.Duration, mayCome func(n int) bool) error {
 	until := time.Now().Add(d)
 	for left := d; left > 0 && !s.ended; left = time.Until(until) {
@@ -221,12 +221,11 @@ func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...s
 	return s.source.Settle(ctx, settlements)
 }
 
-// firstDelivery returns the first delivery of message n.
 func (s *session) firstDelivery(n int) source.Delivery {
 	return s.deliveries[slices.IndexFunc(s.deliveries, func(d source.Delivery) bool { return number(d.Message) == n })]
 }
 
-// deliveriesExcept returns all deliveries except those of the messages with the numbers ns.
+// deliveriesExcept returns all deliveries except those of the messages with the given numbers.
 func (s *session) deliveriesExcept(ns ...int) []source.Delivery {
 	return slices.DeleteFunc(slices.Clone(s.deliveries), func(d source.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))

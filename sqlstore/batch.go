@@ -160,7 +160,7 @@ func (b *batch) canContinue() bool {
 }
 
 // finish writes rows, results and ended claims of the batch, and removes the guard. If one message caused the error,
-// culprit is the index of this message.
+// the result culprit is the index of this message.
 func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
@@ -199,7 +199,7 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 // the store, so that an operator can fix the cause and no message is parked.
 func (b *batch) convertOwnError(err error) error {
 	if b.DB.Classify(err) != store.ClassPermanent || !b.DB.MarksAlone() {
-		return err // code without Semel may also use the user's own table
+		return err // code other than Semel may also use the user's own table
 	}
 	return b.DB.Blameless("the end of the batch", err)
 }
@@ -207,7 +207,6 @@ func (b *batch) convertOwnError(err error) error {
 // errRolledBack means that a handler's statement rolled back the transaction.
 var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a statement of a handler: %w", sql.ErrTxDone)
 
-// unguard removes the guard.
 func (b *batch) unguard(ctx context.Context, statement string, args ...any) error {
 	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }

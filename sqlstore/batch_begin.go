@@ -25,7 +25,7 @@ func (b *batch) start(ctx context.Context, o store.TxOptions) ([]store.Verdict, 
 	return b.sqliteStart(ctx)
 }
 
-// lookAt sets the verdicts of messages that belong to claimed rows.
+// lookAt sets the verdicts of the messages that come from claimed rows.
 func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	var claims []store.Claim
 	var at []int
@@ -133,8 +133,8 @@ func guardedBy(db *database.DB, done sql.Result) (bool, error) {
 	return n == 1, err
 }
 
-// sqliteBroken asks the database, because SQLite rolls back the whole transaction after some errors. SQLite runs in
-// this process, so this query needs no network.
+// sqliteBroken asks the database whether the transaction is still open, because SQLite rolls back the whole transaction
+// after some errors. SQLite runs in this process, so this query needs no network.
 func (b *batch) sqliteBroken() bool {
 	if b.asks == nil {
 		var err error

@@ -21,11 +21,11 @@ type Dated struct {
 	// Back is the number of days before today for which the first call creates partitions. Partitions for days before
 	// today are needed if older messages can still arrive. At most 3650. Back is ignored if the table exists.
 	Back int
-	// Move makes the first call of Store.Dated move the consumer's markers from the table of markers that all consumers
-	// share into the consumer's own table, in one transaction. No process of the consumer may run during the move,
-	// because a process that was started before would still write its markers to the table that all consumers share.
-	// Without Move, Store.Dated returns an error if the table that all consumers share has markers of the consumer.
-	// BeginMove and EndMove move the markers while processes run.
+	// If Move is true, the first call of Store.Dated moves the consumer's markers from the table of markers that all
+	// consumers share into the consumer's own table, in one transaction. No process of the consumer may run during the
+	// move, because a process that was started before would still write its markers to the table that all consumers
+	// share. Without Move, Store.Dated returns an error if the table that all consumers share has markers of the
+	// consumer. BeginMove and EndMove move the markers while processes run.
 	Move bool
 }
 
@@ -63,8 +63,8 @@ func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
 // write markers. Finally EndMove removes the copied markers from the table that all consumers share.
 //
 // If EndMove fails or is killed, call it again: the next call continues the move. The error wraps semel.ErrState if no
-// move has begun. The error also wraps semel.ErrState if the ids of markers are spelled in another way than in the
-// table with daily partitions (for example in upper case), because duplicates of their messages would count as new.
+// move has begun. The error also wraps semel.ErrState if the ids of markers are spelled differently than in the table
+// with daily partitions (for example in upper case), because duplicates of their messages would count as new.
 func (s *Store) EndMove(ctx context.Context, consumer string) (Moved, error) {
 	done, err := daily.EndMove(ctx, s.db, consumer)
 	return Moved(done), err

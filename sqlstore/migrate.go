@@ -46,8 +46,8 @@ const migrateTries = 30
 // releases still work.
 const aMajor = 1000
 
-// isIncompatible reports whether the major version of m is later than the major version of known. The parameter
-// known is the last migration that this release knows.
+// isIncompatible reports whether m belongs to a later major version than the last migration that this release knows
+// (the parameter known).
 func (m Migration) isIncompatible(known Migration) bool {
 	return m.Version/aMajor > known.Version/aMajor
 }

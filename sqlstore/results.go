@@ -20,8 +20,8 @@ func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of admin.ResultOf, r
 	return resultError(err)
 }
 
-// wrapRowError converts an error about a row that a trigger or rule has prevented: the error counts as a fault of the store
-// and not as an attempt of a message. ourOwn returns other errors unchanged.
+// wrapRowError converts an error about a row that a trigger or rule has prevented: the error counts as a fault of the
+// store and not as an attempt of a message. wrapRowError returns other errors unchanged.
 func wrapRowError(db *database.DB, doing string, err error) error {
 	var swallowed *sqlform.SwallowedError
 	if errors.As(err, &swallowed) {

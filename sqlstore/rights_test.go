@@ -50,7 +50,7 @@ func addPrivileges(text string, of map[string]map[string]bool) {
 		if m[1] == "" {
 			table = last
 		}
-		if table != "" { // otherwise the table is a user's own table or has daily partitions
+		if table != "" { // a table without a name is a user's own table or has daily partitions
 			needs(table, "update")
 		}
 	}

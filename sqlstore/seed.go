@@ -39,14 +39,14 @@ type Seed struct {
 	Progress func(Seeded)
 }
 
-// Seeded is the progress or result of a seeding.
+// Seeded is the progress or the result of a call of Seed.
 type Seeded struct {
 	// Read is the number of ids that were read. Written is the number of ids that had no marker before.
 	Read, Written int64
 	// Unusable is the number of ids that no message can have: empty ids, and ids longer than semel.MaxID.
 	Unusable int64
-	// Resumed is true if an interrupted seeding was continued. If Resumed is true, Read and Written include the earlier
-	// part.
+	// Resumed is true if the call continued an interrupted call of Seed. If Resumed is true, Read and Written include
+	// the earlier part.
 	Resumed bool
 }
 
@@ -87,7 +87,7 @@ type seeder struct {
 	Seed
 	first, next string // statements
 	scope       int64
-	lane        string // name of the seeding's position
+	lane        string // name under which the store keeps the position
 	last        *oldID // the last id read; nil at the start
 	sum         Seeded
 }
@@ -141,7 +141,7 @@ func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
 	w.first, w.next = put(w.store.SQL.SeedFirst), put(w.store.SQL.SeedNext)
 }
 
-// resume continues an interrupted seeding of the same rows.
+// resume continues an interrupted call of Seed for the same rows.
 func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Column) error {
 	sum := sha256.New()
 	for _, part := range []string{t.Name, c.Name, w.Where, w.Source} {

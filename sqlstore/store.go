@@ -119,9 +119,9 @@ var sqliteFiles embed.FS
 // SQLite returns a store in a SQLite database of version 3.42 or later, with any driver. SQLite creates no tables; use
 // Migrate to create tables.
 //
-// The database must be a file: the store closes connections that ended uncleanly, and an in-memory database is
-// lost with its connection. Open the file so that every connection has foreign_keys on (otherwise Limits.Batch
-// is 1) and a busy_timeout. With journal_mode WAL, other connections can read while a batch is open. With
+// The database must be a file: the store closes connections that ended uncleanly, and an in-memory database is lost
+// with its connection. Open the file so that every connection has foreign_keys on and a busy_timeout. Without
+// foreign_keys, Limits.Batch is 1. With journal_mode WAL, other connections can read while a batch is open. With
 // modernc.org/sqlite:
 //
 //	sql.Open("sqlite", "file:shop.db?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")

@@ -8,7 +8,7 @@ import (
 
 // CallStarted describes the calls of a row after the start of another call was recorded.
 type CallStarted struct {
-	// Stands is true if the claim is valid. Otherwise nothing was written, and the other fields are zero.
+	// Stands is true if the claim is valid. If Stands is false, nothing was written, and the other fields are zero.
 	Stands bool
 	// Started is the number of started calls, including the new call. Finished is the number of calls with a
 	// known outcome.

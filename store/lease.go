@@ -53,8 +53,8 @@ type ClaimOptions struct {
 	Bytes int64
 	Lease time.Duration
 	// Ahead, if not nil, is called if Claim has found rows that were written while the store's clock was more than a
-	// second ahead. The parameter rows is the number of such rows, and by is how far the clock was ahead at most. The
-	// delay or lease of a row that was written ahead of the clock starts again at the current time.
+	// second ahead. The parameter rows is the number of these rows, and the parameter by is how far the clock was ahead
+	// at most. The delay or lease of a row that was written ahead of the clock starts again at the current time.
 	Ahead func(rows int, by time.Duration)
 }
 
@@ -77,24 +77,23 @@ type ClaimEnding struct {
 	Claim
 	// Mark is the index of the claim's mark, if the ending is in Ending.Claims.
 	Mark int
-	// State is the state of the row after its claim: any state except StateInProgress. StateReceived releases
-	// the claim without an attempt, unless Stepped is set. StateBlocked, and StateParked with semel.ReasonGap,
-	// are treated as a release if the earlier versions have taken effect in the meantime and the mark asks
-	// (Mark.Asks).
+	// State is the state of the row after its claim: any state except StateInProgress. StateReceived releases the claim
+	// without an attempt, unless Stepped is set. StateBlocked, and StateParked with semel.ReasonGap, release the claim,
+	// too, if the earlier versions have taken effect in the meantime and the mark asks (Mark.Asks).
 	State RowState
-	// Stepped, with StateReceived, is true if a step is committed and the next step can run now. Attempts are
+	// Stepped is used with StateReceived only: a step is committed, and the next step can run now. Attempts are
 	// counted from zero again.
 	Stepped bool
 	// The field After is used with StateFailedRetryable and StateBlocked: the delay until the row can be claimed again.
 	After  time.Duration
 	Reason semel.Reason
-	// Version, with StateBlocked, is the version with which the row waits; the row stores it.
+	// Version is used with StateBlocked: the version with which the row waits. The row stores this version.
 	Version versions.Position
 	// Lined is true if the row is in a line (a queue of messages that are processed in order). When a row in a line
 	// ends, the next row of the line is unblocked. Only Semel's own stores have lines.
 	Lined bool
-	// Began is for a release; see Released. If it is true, the recorded Start of this claim is removed, because
-	// the process of the claim is alive. Starts of other claims stay.
+	// Began is used when a claim is given back without an attempt; see Released. If Began is true, the recorded Start
+	// of this claim is removed, because the process of the claim is alive. Starts of other claims stay.
 	Began bool
 	// Ran is true if the handler ran, which counts as an attempt.
 	Ran bool
@@ -103,8 +102,8 @@ type ClaimEnding struct {
 	// Error is an error message, truncated to MaxErrorText. The row stores its first and its last error
 	// message.
 	Error string
-	// Steps, with Stepped and with StateCompleted, has all steps that are complete with this commit, in order;
-	// nil leaves the row's steps unchanged. See Limits.StepOutput.
+	// Steps is used with Stepped and with StateCompleted: all steps that are complete with this commit, in order. If
+	// Steps is nil, the row's steps stay unchanged. See Limits.StepOutput.
 	Steps []StepDone
 }
 

@@ -11,7 +11,7 @@ var (
 		"PARKED", "BLOCKED", "DEAD_LETTERED", "DISCARDED"}
 )
 
-// Known reports whether this release knows the outcome. It is false for a number that only a newer release
+// Known reports whether this release knows the outcome. The result is false for a number that only a newer release
 // writes.
 func (o Outcome) Known() bool { return o >= Applied && o <= Discarded }
 

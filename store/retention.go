@@ -103,9 +103,10 @@ type Reaped struct {
 	Elsewhere bool
 }
 
-// Add adds the result of call o to r, the sum of the earlier calls in the pass. The result over is true if the pass is
-// complete: all markers were examined, and the call removed fewer bodies than it may. A dry run counts the same bodies
-// in each call, so Add adds the bodies only once, and a dry run is complete when all markers were examined.
+// Add adds the result of one call of Reap, the parameter call, to r, the sum of the earlier calls in the pass. The
+// parameter o is the argument of that call of Reap. The result over is true if the pass is complete: all markers were
+// examined, and the call removed fewer bodies than it may. A dry run counts the same bodies in each call, so Add adds
+// the bodies only once, and a dry run is complete when all markers were examined.
 func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 	r.Markers, r.Rows, r.Kept, r.Days = r.Markers+call.Markers, r.Rows+call.Rows, r.Kept+call.Kept, r.Days+call.Days
 	if !o.DryRun || o.After == (ReapMark{}) {

@@ -90,8 +90,8 @@ type TxOptions struct {
 	// Serial makes the batch take the lock of Consumer, so that the consumer has only one batch at a time.
 	Serial   bool
 	Consumer string
-	// Turn, with Serial, is how long Begin waits for the consumer's lock while a handler of another process has that
-	// lock. After the time Turn, Begin fails with ClassContended. Zero means no limit.
+	// Turn is used with Serial, and is how long Begin waits for the consumer's lock while a handler of another process
+	// has that lock. After the time Turn, Begin fails with ClassContended. Zero means no limit.
 	Turn time.Duration
 	// Working is the generation in which the batch works; see admin.Generations.
 	Working generations.Working
@@ -131,9 +131,9 @@ type Mark struct {
 	//
 	//   - If a marker of the Mark's own identity exists, its verdict counts. The marker that the batch wrote
 	//     for the previous identity is removed.
-	//   - Otherwise, if a marker of the previous identity exists, its verdict counts: Seen, Newer, Busy, or
-	//     Conflict with Known for rows of either identity. The marker that the batch wrote for the Mark's own
-	//     identity is removed.
+	//   - If only the previous identity has a marker, the verdict of that marker counts: Seen, Newer, Busy, or Conflict
+	//     with Known for rows of either identity. The marker that the batch wrote for the Mark's own identity is
+	//     removed.
 	//
 	// A Repeat is counted in the row of the identity whose verdict counts. If two marks of a batch have an
 	// identity in common, and the batch itself wrote the marker for the first of them, the second is Busy. Only
@@ -188,8 +188,8 @@ const (
 // Verdict is the store's answer to a mark.
 type Verdict struct {
 	Kind VerdictKind
-	// Was, with Seen and Newer, is the outcome of the existing marker. If Kind is Newer although this release knows the
-	// outcome, another field of the marker is unknown to this release.
+	// Was is set with Seen and Newer, and is the outcome of the existing marker. If Kind is Newer although this release
+	// knows the outcome, another field of the marker is unknown to this release.
 	Was Outcome
 	// Known adds a detail to three kinds of Verdict:
 	//
@@ -199,10 +199,10 @@ type Verdict struct {
 	Known bool
 	// Former is true if the marker of the previous identity (Mark.Previous) decided.
 	Former bool
-	// Missing, with Gap, is the number of missing versions before the version of the mark.
+	// Missing is set with Gap, and is the number of missing versions before the version of the mark.
 	Missing int64
-	// Ahead, with Old, is true if the time of the message is too far in the future, and false if it is too
-	// old. See Limits.PartitionedBy and MaxClockSkew.
+	// Ahead is used with Old. Ahead is true if the time of the message is too far in the future, and false if the
+	// message is too old. See Limits.PartitionedBy and MaxClockSkew.
 	Ahead bool
 }
 
@@ -259,10 +259,9 @@ type Ending struct {
 	// Rows has the inbox rows to write, for a store with an Inbox. A store without an Inbox rejects rows with
 	// ClassPermanent.
 	Rows []Row
-	// Claims has the claims that end with the commit: each row gets the state of its ClaimEnding, and its marker
-	// the outcome of that state. If one
-	// of the claims is no longer valid, nothing is committed, and Result.Class is ClassClaimLost. Only a store
-	// with Leases gets claims.
+	// Claims has the claims that end with the commit: each row gets the state of its ClaimEnding, and its marker the
+	// outcome of that state. If one of the claims is no longer valid, nothing is committed, and Result.Class is
+	// ClassClaimLost. Only a store with Leases gets claims.
 	Claims []ClaimEnding
 }
 
@@ -285,7 +284,7 @@ type Row struct {
 	Reason   semel.Reason
 	Message  *semel.Message
 	Attempts int
-	// After, with a waiting state, is the delay until the row can be claimed.
+	// After is used with a waiting state, and is the delay until the row can be claimed.
 	After time.Duration
 	// FirstError and LastError are error messages, truncated to MaxErrorText.
 	FirstError, LastError string
@@ -352,7 +351,7 @@ const (
 // Limits has the limits of a store. A store whose Limits are the zero value has no limits and stores no steps.
 type Limits struct {
 	// Batch is the largest number of messages in a batch; 0 means no limit. Batch is for a store that cannot prevent a
-	// handler from committing the transaction: such a commit would also commit the markers of the other messages in the
+	// handler from committing the transaction: this commit would also commit the markers of the other messages in the
 	// batch.
 	Batch int
 	// SingleWriter is true if the store can have only one open batch at a time. With a single writer, a consumer begins
@@ -367,12 +366,12 @@ type Limits struct {
 	// Connections is the size of the store's connection pool; 0 means no limit. Semel keeps its other limits, such as
 	// the number of concurrent HTTP requests, below the size of the pool.
 	Connections int
-	// PartitionedBy, for a store that has the markers of one consumer in daily partitions, is the kind of ids whose
-	// timestamp decides the partition, as in a policy file, such as "uuidv7"; FitIdentity rejects other ids. A store
-	// with daily partitions drops whole partitions and removes no single markers. Retain, Progressed and Advance create
-	// partitions for the next days. If an id is older than the oldest partition, or newer than the newest partition,
-	// has no marker, and Mark.Asks is true, no marker is written and the Verdict is Old. If Mark.Asks is false, the
-	// marker is written outside of the partitions, and is not removed with a partition.
+	// PartitionedBy is set by a store that has the markers of one consumer in daily partitions. PartitionedBy is the
+	// kind of ids whose timestamp decides the partition, spelled as in a policy file, such as "uuidv7"; FitIdentity
+	// rejects other ids. A store with daily partitions drops whole partitions and removes no single markers. Retain,
+	// Progressed and Advance create partitions for the next days. If an id is older than the oldest partition, or newer
+	// than the newest partition, has no marker, and Mark.Asks is true, no marker is written and the Verdict is Old. If
+	// Mark.Asks is false, the marker is written outside of the partitions, and is not removed with a partition.
 	PartitionedBy string
 	// FitIdentity is for a store whose table of markers cannot store every identity, for example because the column has
 	// type uuid. FitIdentity returns the canonical spelling of an id, so that two spellings of one id have one marker.

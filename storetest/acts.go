@@ -236,15 +236,15 @@ func (s suite[Tx]) testManyActs(t *T) {
 		})
 }
 
-// wantEach checks that each error in got wraps the error with the same index in want.
-func (h *fixture[Tx]) wantEach(got []error, want ...error) {
+// wantEach checks that each error in the list got wraps the expected error with the same index.
+func (h *fixture[Tx]) wantEach(got []error, expected ...error) {
 	h.t.Helper()
-	if len(got) != len(want) {
-		h.t.Fatalf("%d errors for %d rows: %v", len(got), len(want), got)
+	if len(got) != len(expected) {
+		h.t.Fatalf("%d errors for %d rows: %v", len(got), len(expected), got)
 	}
 	for i, err := range got {
-		if !errors.Is(err, want[i]) {
-			h.t.Errorf("row %d of the command: %v, want %v", i, err, want[i])
+		if !errors.Is(err, expected[i]) {
+			h.t.Errorf("row %d of the command: %v, want %v", i, err, expected[i])
 		}
 	}
 }

@@ -190,25 +190,24 @@ func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
 	return errors.Join(h.Store.(admin.Resolver).Resolve(h.t.context(), as, act("resolve"), r.Seen())...)
 }
 
-// unknownCall returns a row whose only call has an unknown outcome. The claim of the row ended with the
-// state as.
-func (h *fixture[Tx]) unknownCall(id string, as store.RowState) store.StoredRow {
+// unknownCall returns a row whose only call has an unknown outcome. The claim of the row ended with the given state.
+func (h *fixture[Tx]) unknownCall(id string, state store.RowState) store.StoredRow {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
 	c := h.takes(n, long)[0]
 	h.starts(c.Claim, long)
-	h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: as, After: long, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
+	h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: state, After: long, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
 	return h.number(n)
 }
 
-// callKnown returns the number of a row whose only call is known to have failed. The claim of the row ended
-// with the state as.
-func (h *fixture[Tx]) callKnown(id string, as store.RowState, after time.Duration) int64 {
+// callKnown returns the number of a row whose only call is known to have failed. The claim of the row ended with the
+// given state.
+func (h *fixture[Tx]) callKnown(id string, state store.RowState, after time.Duration) int64 {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
 	c := h.takes(n, long)[0]
 	h.starts(c.Claim, long)
-	h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: as, After: after, Reason: semel.ReasonExhausted, Call: store.CallFailed})
+	h.endsClaim(store.ClaimEnding{Claim: c.Claim, State: state, After: after, Reason: semel.ReasonExhausted, Call: store.CallFailed})
 	return n
 }
 
@@ -252,7 +251,6 @@ func (h *fixture[Tx]) claimNext() store.Claimed {
 	return got[0]
 }
 
-// testSteps tests the steps of a message.
 func (s suite[Tx]) testSteps(t *T) {
 	done := []store.StepDone{{Name: "reserve", Output: manyBytes(steplimit.Output)}, {Name: "zahlen, \"ü\"", Output: nil}, {Name: "ship", Output: []byte{}}}
 	s.run(t, "C11_a_step_is_written_with_its_effect",

@@ -37,7 +37,8 @@ func (s suite[Tx]) testLeases(t *T) {
 
 func (h *fixture[Tx]) leases() store.Leases { return h.Store.(store.Leases) }
 
-// receive stores a message in the inbox, where it waits for the duration after, and returns the message's row.
+// receive stores a message in the inbox, and returns the message's row. The parameter after is the duration for which
+// the row waits.
 func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) store.StoredRow {
 	h.t.Helper()
 	return h.put(id, store.Row{State: store.StateReceived, After: after, Message: &semel.Message{Body: body}})
@@ -304,7 +305,6 @@ func (h *fixture[Tx]) commitsGathered(all ...admin.QueuedBatch[Tx]) store.Result
 	return h.Store.(admin.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
 }
 
-// wantGathered checks the state of a claim's row, and the number of its effects.
 func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effects int) {
 	h.t.Helper()
 	if r, n := h.number(c.Number), h.Count(h.t, c.Row.Key.ID); r.State != state || n != effects {

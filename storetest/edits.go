@@ -58,7 +58,6 @@ func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 	}
 }
 
-// testEdits tests edits of bodies.
 func (s suite[Tx]) testEdits(t *T) {
 	s.run(t, "G5_an_edit_changes_the_body_and_keeps_the_previous_one",
 		"An edit changes only the body; the store keeps every previous body.", func(t *T, h *fixture[Tx]) {
@@ -147,14 +146,14 @@ func (s suite[Tx]) testEdits(t *T) {
 	}
 }
 
-// wantUnedited checks that the store refuses an edit of the row with the error want, and that the edit changes
+// wantUnedited checks that the store refuses an edit of the row with the expected error, and that the edit changes
 // nothing.
-func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
+func (h *fixture[Tx]) wantUnedited(r store.StoredRow, expected error) {
 	h.t.Helper()
 	kept, err := h.editor().Edits(h.t.context(), r.Number, true)
 	h.t.must(err)
-	if err := h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte("refused"), "refused", act("edit")); !errors.Is(err, want) {
-		h.t.Errorf("an edit of a row that is %s: %v, want %v", r.State, err, want)
+	if err := h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte("refused"), "refused", act("edit")); !errors.Is(err, expected) {
+		h.t.Errorf("an edit of a row that is %s: %v, want %v", r.State, err, expected)
 	}
 	left, err := h.editor().Edits(h.t.context(), r.Number, true)
 	h.t.must(err)
@@ -168,8 +167,7 @@ func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	}
 }
 
-// testEditedAndReaped tests that the removal of old bodies removes the previous bodies of an edited row together with its
-// current body.
+// testEditedAndReaped tests that the previous bodies of an edited row are removed together with its current body.
 func (s suite[Tx]) testEditedAndReaped(t *T) {
 	s.run(t, "law_11_bodies_before_an_edit_are_removed_with_the_current_body",
 		"When the reaper removes the bodies of finished messages, it also removes their bodies before edits; the hashes stay.", func(t *T, h *fixture[Tx]) {

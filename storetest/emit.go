@@ -174,7 +174,7 @@ func (h *fixture[Tx]) revisions(numbers []int64) (all []int64) {
 	return all
 }
 
-// until waits until the function reached, which depends on the store's clock, returns true.
+// until calls the function reached until it returns true. The result of reached depends on the store's clock.
 func (h *fixture[Tx]) until(reached func() bool) {
 	h.t.Helper()
 	for ctx := h.t.context(); !reached(); moment(ctx) {

@@ -225,7 +225,6 @@ func (s suite[Tx]) testErasureFilters(t *T) {
 		})
 }
 
-// testErasedResults tests the erasure of results.
 func (s suite[Tx]) testErasedResults(t *T) {
 	s.run(t, "P4_a_result_is_erased_and_its_marker_stays",
 		"After an erasure a copy is still a duplicate and gets no result. The record has no row, and a hash of the identity.", func(t *T, h *fixture[Tx]) {
@@ -315,7 +314,8 @@ func (s suite[Tx]) testErasedGenerations(t *T) {
 }
 
 // streamMark returns a mark of a version in a stream that begins at the first version that the store sees. The
-// store checks the mark against the stream only if the message takes effect (as is store.Applied).
+// parameter as is the outcome of the message. The store checks the mark against the stream only if the outcome is
+// store.Applied.
 func (h *fixture[Tx]) streamMark(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.versionMark(stream, n, as)
 	m.Version.Start, m.Version.Asks = 0, as == store.Applied

@@ -14,9 +14,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// changedFixture is a fixture of a consumer whose derivation, the rule that forms a message's identity, has changed. The field
-// scope is the number for identities of the previous derivation, and the field now is the number for identities of the
-// current derivation.
+// changedFixture is a fixture of a consumer whose derivation, the rule that forms a message's identity, has changed.
+// The field scope is the number for identities of the previous derivation, and the field now is the number for
+// identities of the current derivation.
 type changedFixture[Tx any] struct {
 	*fixture[Tx]
 	now int64
@@ -156,8 +156,8 @@ func (s suite[Tx]) testChangedAtRandom(t *T) {
 	}
 }
 
-// testPreviousRows tests the rows of messages whose content differs from the content that was marked under their previous
-// identity.
+// testPreviousRows tests the rows of messages whose content differs from the content that was marked under their
+// previous identity.
 func (s suite[Tx]) testPreviousRows(t *T) {
 	t.Run("A7_a_conflict_with_a_previous_identity_has_its_own_row",
 		"The row of a conflict is under the current identity and counts its copies; a conflict found under a previous identity is counted on the row there.", func(t *T) {
@@ -234,8 +234,8 @@ func (s suite[Tx]) testPreviousCallers(t *T) {
 		})
 }
 
-// testConcurrentPreviousIdentities tests two releases of a consumer that form identities by different rules (derivations) and run at the
-// same time.
+// testConcurrentPreviousIdentities tests two releases of a consumer that form identities by different rules
+// (derivations) and run at the same time.
 func (s suite[Tx]) testConcurrentPreviousIdentities(t *T) {
 	t.Run("A7_two_releases_at_once_have_one_effect",
 		"Batches that mark under previous identities only, and batches that mark under both, wait for each other in one order, and one of them has the effect.", func(t *T) {

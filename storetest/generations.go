@@ -102,8 +102,8 @@ func (s suite[Tx]) testGenerations(t *T) {
 	}
 }
 
-// testFencedAhead tests an unfinished switch of generations: its process set a fence while the store's clock was ahead, and
-// was then killed.
+// testFencedAhead tests an unfinished switch of generations: its process set a fence while the store's clock was ahead,
+// and was then killed.
 func (s suite[Tx]) testFencedAhead(t *T) {
 	h := s.openGenerations(t)
 	if err := h.gens.FenceGeneration(t.context(), "billing", 0, admin.LongestFence+time.Second); err == nil {
@@ -314,10 +314,10 @@ func (h *generationFixture[Tx]) wantStates(want ...generations.State) {
 	}
 }
 
-// waitUntil calls the function so repeatedly until it returns true.
-func (h *generationFixture[Tx]) waitUntil(so func() bool) {
+// waitUntil calls the function reached again and again until it returns true.
+func (h *generationFixture[Tx]) waitUntil(reached func() bool) {
 	h.t.Helper()
-	for ctx := h.t.context(); !so(); {
+	for ctx := h.t.context(); !reached(); {
 		again := time.NewTimer(time.Millisecond)
 		select {
 		case <-again.C:

@@ -72,7 +72,7 @@ func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 }
 
 // classify returns the class of an error that a handler returned. If the batch implements store.TxStatus, the batch
-// classifies the error; if not, the store does.
+// classifies the error. If not, the store classifies the error.
 func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	if knows, ok := b.(store.TxStatus); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
@@ -102,7 +102,8 @@ func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
 	s.whole(h, b.Commit(t.context(), store.Ending{Trim: []int{1}}), "a", "c")
 }
 
-// brokenAs checks the class of the error that aborted the batch, if the batch reports such an error.
+// brokenAs checks the class of the error that aborted the batch. If the batch does not report this error, brokenAs
+// checks nothing.
 func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 	knows, ok := b.(store.TxStatus)
 	if !ok {
@@ -147,8 +148,8 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	}
 }
 
-// testStatements tests handlers that send a statement which ends their transaction without the knowledge of the database
-// driver.
+// testStatements tests handlers that send a statement which ends their transaction without the knowledge of the
+// database driver.
 func (s suite[Tx]) testStatements(t *T) {
 	t.Run("trap_T99_what_a_handler_writes_after_its_own_rollback_leaves_nothing",
 		"If a handler sends ROLLBACK or COMMIT, either nothing of the batch and of its later writes is left, or the statement was refused and everything commits with the marks. A store may declare that later writes stay (LeavesLate).", func(t *T) {
@@ -159,8 +160,9 @@ func (s suite[Tx]) testStatements(t *T) {
 		})
 }
 
-// endsByStatement lets the second handler of a batch end the transaction with a statement, open another
-// transaction if again is set, and write an effect.
+// endsByStatement runs a batch whose second handler ends the transaction with a statement (the parameter ending) and
+// then writes an effect. If the parameter again is not empty, it is a statement that opens another transaction before
+// the effect.
 func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	h := s.open(t)
 	t.needs("Instance.Send", h.Send != nil)
@@ -256,7 +258,6 @@ func conflictRow(content byte, known bool) store.Ending {
 	}}}
 }
 
-// testConflicts tests rows of conflicts.
 func (s suite[Tx]) testConflicts(t *T) {
 	s.run(t, "case_8_a_conflict_has_a_row_of_its_own",
 		"Each content of an identity has one row; the marker does not change; copies are counted on the row of their content.", func(t *T, h *fixture[Tx]) {

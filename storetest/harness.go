@@ -122,8 +122,9 @@ type Instance[Tx any] struct {
 	// Ahead moves all stored times, except the times of markers, into the future, as if the store's clock had been
 	// ahead by the given duration and were now correct again. Optional.
 	Ahead func(t testing.TB, by time.Duration)
-	// Says checks that the operators' commands report about an identity of the consumer "billing" what the Twins say.
-	// Agrees checks that no two records of that consumer contradict each other. Says and Agrees are optional.
+	// Says checks that the operators' commands report the same facts about an identity of the consumer "billing" as the
+	// parameter of type Twins. Agrees checks that no two records of that consumer contradict each other. Says and
+	// Agrees are optional.
 	Says   func(t testing.TB, id string, is Twins)
 	Agrees func(t testing.TB)
 	// Damage makes a part of a row unreadable. Optional.

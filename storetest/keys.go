@@ -22,7 +22,7 @@ type KeyHarness struct {
 // KeyInstance is an open store of leased keys.
 type KeyInstance struct {
 	Store keystore.Store
-	// Pass lets the duration d pass on the store's clock.
+	// Pass advances the store's clock by the duration d.
 	Pass func(t testing.TB, d time.Duration)
 }
 
@@ -111,7 +111,6 @@ func leasedKeys(t *T, h KeyHarness) {
 
 type runKeyCase = func(name, law string, f func(h *keyFixture))
 
-// keyStages tests the states of a key.
 func keyStages(run runKeyCase) {
 	run("B11_a_held_key_is_refused_with_the_remaining_time", "While a lease lasts, another claim is answered with held, which is not a duplicate, and with the remaining time.", func(h *keyFixture) {
 		_, a := h.want("a", keystore.Claimed)

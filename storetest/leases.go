@@ -17,8 +17,8 @@ type LeaseHarness struct {
 // LeaseInstance is an open store of claims.
 type LeaseInstance struct {
 	Store store.Leases
-	// Put adds a row of the consumer "billing" and returns the row's number. The row can be claimed once the duration
-	// after has passed. The message of the row has a body of size bytes.
+	// Put adds a row of the consumer "billing" and returns the row's number. The parameter after is the duration after
+	// which the row can be claimed. The parameter size is the size of the message's body in bytes.
 	Put func(t testing.TB, id string, after time.Duration, size int) int64
 	// Row returns the row with the given number.
 	Row func(t testing.TB, number int64) store.StoredRow
@@ -212,7 +212,7 @@ func claimCases(run runCase) {
 	})
 }
 
-// endings has the states of a row after its claim.
+// endings contains the states in which a claim can leave its row.
 var endings = []store.RowState{store.StateCompleted, store.StateFailedRetryable, store.StateParked, store.StateDeadLettered, store.StateDiscarded,
 	store.StateReceived}
 

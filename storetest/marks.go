@@ -13,7 +13,6 @@ import (
 
 var errHandler = errors.New("the handler failed")
 
-// testMarks tests batches of marks.
 func (s suite[Tx]) testMarks(t *T) {
 	s.run(t, "law_1_marker_and_effect_commit_together", "A marker and its effect become visible in one commit.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.mark("a"))
@@ -228,7 +227,7 @@ func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 }
 
 // testCopies tests copies of a message that are processed at the same time. The laws do not depend on the order of the
-// testCopies, so no case needs to know which copy waits for the other.
+// copies, so no case needs to know which copy waits for the other.
 func (s suite[Tx]) testCopies(t *T) {
 	t.Run("trap_7_a_copy_is_a_duplicate_only_after_the_winner_committed",
 		"A copy of a message in flight is reported as a duplicate only when the effect of the first is visible.", func(t *T) { s.race(t, true) })
@@ -305,8 +304,8 @@ func (s suite[Tx]) testWaitingBatches(t *T) {
 		})
 }
 
-// race processes a message and its copy at the same time. The first of the two batches commits or, if the parameter
-// commits is false, rolls back.
+// race processes a message and its copy at the same time. The parameter commits says whether the first of the two
+// batches commits or rolls back.
 func (s suite[Tx]) race(t *T, commits bool) {
 	h := s.open(t)
 	for i := range 20 {

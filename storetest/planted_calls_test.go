@@ -80,8 +80,8 @@ func (s resolvesKnown) Resolve(ctx context.Context, as admin.Resolution, a store
 	return errs
 }
 
-// keepsKnownCalls is a store with a fault: when an operator resolves calls as not done, it removes only the calls of
-// unknown outcome from the counts of the row.
+// keepsKnownCalls is a store with a fault. When an operator resolves calls as not done, the store removes only the
+// calls with an unknown outcome from the counts of the row.
 type keepsKnownCalls struct {
 	*memstore.Store
 	known map[int64]int
@@ -142,7 +142,7 @@ var callFaults = []fault{
 	{"a call that was done is repeated", "E3_a_call_resolved_as_done_completes_its_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return alwaysRepeats{s} }},
 }
 
-// endsClaims is a store that changes the endings of claims.
+// endsClaims is a store that changes each store.ClaimEnding before memstore gets it.
 type endsClaims struct {
 	*memstore.Store
 	change func(*store.ClaimEnding)
@@ -175,7 +175,7 @@ func (b endsBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	return b.batch.Commit(ctx, e)
 }
 
-// ending returns a function that creates a store which changes the endings of claims.
+// ending returns a function that creates a store. This store changes each store.ClaimEnding with the function change.
 func ending(change func(*store.ClaimEnding)) func(*memstore.Store) store.TxStore[*memstore.Tx] {
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return endsClaims{s, change} }
 }

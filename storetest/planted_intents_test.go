@@ -26,7 +26,7 @@ func emitting(emit func(s *memstore.Store, ctx context.Context, o admin.EmitOpti
 	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return emitsWrong{s, emit} }
 }
 
-// omitsCause does not store the cause of a row.
+// omitsCause is a store that does not keep the cause of a row.
 type omitsCause struct{ *memstore.Store }
 
 func (s omitsCause) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
@@ -36,7 +36,7 @@ func (s omitsCause) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []stor
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
-// settlesCallsInTx records the outcome of a call as known if a transaction has ended the call's claim.
+// settlesCallsInTx is a store that records the outcome of a call as known if a transaction has ended the call's claim.
 type settlesCallsInTx struct{ *memstore.Store }
 
 func (s settlesCallsInTx) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
@@ -107,14 +107,14 @@ var emissionFaults = []fault{
 	})},
 }
 
-// ignoresReason stores messages as waiting that should be parked.
+// ignoresReason is a store that keeps messages as waiting although they should be parked.
 type ignoresReason struct{ *memstore.Store }
 
 func (s ignoresReason) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reasonname.None)
 }
 
-// writesAgain writes a second row for an identity that already has one.
+// writesAgain is a store that writes a second row for an identity that already has a row.
 type writesAgain struct{ *memstore.Store }
 
 func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
@@ -124,7 +124,7 @@ func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []sto
 	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
-// suppressesNothing records that a row was suppressed, but the row can still be claimed.
+// suppressesNothing is a store that records that a row was suppressed, although the row can still be claimed.
 type suppressesNothing struct{ *memstore.Store }
 
 func (s suppressesNothing) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// rowless is a store without an inbox. The function commit of rowless commits batches that have rows.
+// rowless is a store without an inbox. Its field commit is the function that commits a batch with rows.
 type rowless struct {
 	store.TxStore[*memstore.Tx]
 	commit func(context.Context, batch, store.Ending) store.Result

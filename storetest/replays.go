@@ -314,9 +314,9 @@ func (s suite[Tx]) testOrders(t *T) {
 
 func order(verb, who, why string) store.Act { return store.Act{Verb: verb, Who: who, Why: why} }
 
-// wantControl compares a consumer's control with want. The time of an operator's setting is not compared, but
-// it must be set.
-func (h *fixture[Tx]) wantControl(c admin.Controls, consumer string, want admin.Control) {
+// wantControl compares a consumer's control with the expected control. The time of an operator's setting is not
+// compared, but it must be set.
+func (h *fixture[Tx]) wantControl(c admin.Controls, consumer string, expected admin.Control) {
 	h.t.Helper()
 	got, err := c.Control(h.t.context(), consumer)
 	h.t.must(err)
@@ -326,7 +326,7 @@ func (h *fixture[Tx]) wantControl(c admin.Controls, consumer string, want admin.
 		}
 		o.At = time.Time{}
 	}
-	if got != want {
-		h.t.Errorf("the control of %q is %+v, want %+v", consumer, got, want)
+	if got != expected {
+		h.t.Errorf("the control of %q is %+v, want %+v", consumer, got, expected)
 	}
 }

@@ -19,7 +19,6 @@ func (h *fixture[Tx]) retain(r store.Retention) {
 	h.t.must(h.reaper().Retain(h.t.context(), r))
 }
 
-// shortRetention is a very short retention.
 const shortRetention = time.Millisecond
 
 // storedRetention returns the stored retention policy of the consumer.

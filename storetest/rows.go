@@ -51,7 +51,6 @@ func (h *fixture[Tx]) rowOfIdentity(id string, conflict bool) store.StoredRow {
 	return store.StoredRow{}
 }
 
-// wantState checks the state of a row.
 func (h *fixture[Tx]) wantState(what string, r store.StoredRow, want store.RowState) {
 	h.t.Helper()
 	if r.State != want {
@@ -81,7 +80,6 @@ func anyBytes() *semel.Message {
 	}
 }
 
-// testRows tests rows in the inbox.
 func (s suite[Tx]) testRows(t *T) {
 	s.run(t, "a_row_is_written_with_its_commit_only",
 		"A row and its marker become visible in one commit; a rollback and a killed batch leave neither.", func(t *T, h *fixture[Tx]) {
@@ -123,7 +121,6 @@ func (s suite[Tx]) testMessages(t *T) {
 		})
 }
 
-// testLists tests lists of rows.
 func (s suite[Tx]) testLists(t *T) {
 	s.run(t, "copies_of_a_parked_message_are_counted_on_its_row",
 		"A repeated delivery changes only the count, the revision and the time of its row.", func(t *T, h *fixture[Tx]) {
@@ -280,7 +277,7 @@ func (s suite[Tx]) testTransitions(t *T) {
 	}
 }
 
-// in brings a new row into a state, and returns the row's current or last claim.
+// The method in brings a new row into a state, and returns the row's current or last claim.
 func (h *fixture[Tx]) in(state store.RowState, event admin.RowEvent) store.Claim {
 	h.t.Helper()
 	n := h.receive(state.String()+event.String(), 0, nil).Number
@@ -317,8 +314,8 @@ func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	return got
 }
 
-// happens applies an event to a row that had the revision seen, and reports whether the store accepted the
-// event.
+// happens applies an event to a row, and reports whether the store accepted the event. The parameter seen is the row as
+// it was read before the event.
 func (h *fixture[Tx]) happens(event admin.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {

@@ -54,7 +54,7 @@ func (s suite[Tx]) testScopes(t *T) {
 		})
 }
 
-// testInternsMany requests many scopes with one call, if the store supports such a call.
+// testInternsMany requests many scopes with one call, if the store supports the call.
 func (s suite[Tx]) testInternsMany(t *T) {
 	h := s.open(t)
 	interner, able := h.Store.(admin.Interner)

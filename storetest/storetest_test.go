@@ -14,14 +14,15 @@ import (
 
 var abilities = storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true}
 
-// memory returns a store in memory, and a function that sets the store's clock back.
+// memory returns a store in memory, and a function that makes the stored times look as if the clock had been ahead: the
+// function sets the store's clock back.
 func memory() (s *memstore.Store, ahead func(testing.TB, time.Duration)) {
 	var back atomic.Int64
 	s = memstore.New(memstore.Clock(func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }))
 	return s, func(_ testing.TB, by time.Duration) { back.Add(int64(by)) }
 }
 
-// opened returns an instance of the store that made creates from a memstore.
+// opened returns an instance of the store that the function made creates from a memstore.
 func opened(made func(*memstore.Store) store.TxStore[*memstore.Tx]) storetest.Instance[*memstore.Tx] {
 	s, ahead := memory()
 	i := on(made(s), s)
@@ -29,7 +30,7 @@ func opened(made func(*memstore.Store) store.TxStore[*memstore.Tx]) storetest.In
 	return i
 }
 
-// on returns an instance of st whose effects are stored in a memstore.
+// The function on returns an instance of the store st. The effects are stored in a memstore.
 func on(st store.TxStore[*memstore.Tx], effects *memstore.Store) storetest.Instance[*memstore.Tx] {
 	return storetest.Instance[*memstore.Tx]{
 		Store:  st,

@@ -14,7 +14,6 @@ import (
 
 func (h *fixture[Tx]) streams() admin.Streams { return h.Store.(admin.Streams) }
 
-// versionMark returns a mark with a version of a stream.
 func (h *fixture[Tx]) versionMark(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.contentMark(stream+string(rune('0'+n)), 1)
 	m.As = as

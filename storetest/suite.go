@@ -15,7 +15,6 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// suite runs the cases.
 type suite[Tx any] struct{ h Harness[Tx] }
 
 // fixture is an open store with helper methods for the cases.
@@ -200,11 +199,11 @@ func (t *T) must(err error) {
 	}
 }
 
-// wantErr checks that the error of a call wraps want.
-func (t *T) wantErr(act string, got, want error) {
+// wantErr checks that the error of a call wraps the expected error.
+func (t *T) wantErr(act string, got, expected error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", act, got, want)
+	if !errors.Is(got, expected) {
+		t.Errorf("%s: %v, want %v", act, got, expected)
 	}
 }
 

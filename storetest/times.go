@@ -263,8 +263,8 @@ func (s suite[Tx]) testShown(t *T) {
 		})
 }
 
-// testNewerReleases tests markers that a newer release has written. A store may refuse to write an outcome of a newer release; the
-// case then ends without a check.
+// testNewerReleases tests markers that a newer release has written. A store may refuse to write an outcome of a newer
+// release; the case then ends without a check.
 func (s suite[Tx]) testNewerReleases(t *T) {
 	t.Run("trap_T104_an_outcome_of_a_newer_release_is_reported_as_such",
 		"A marker with an outcome that this release does not know is never read as a known outcome or as missing, whatever its content.", func(t *T) {

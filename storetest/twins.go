@@ -25,7 +25,6 @@ func (h *fixture[Tx]) retries(r store.StoredRow) store.StoredRow {
 	return h.number(r.Number)
 }
 
-// discards discards a row, and returns the changed row.
 func (h *fixture[Tx]) discards(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.discard(r.Seen()))
@@ -344,8 +343,8 @@ func (h *fixture[Tx]) endsGap(number int64) store.StoredRow {
 	return h.number(number)
 }
 
-// testGapTwins tests an identity that has two rows with the same content: the second row was written because a copy of the
-// first content arrived while the marker belonged to a conflict.
+// testGapTwins tests an identity that has two rows with the same content: the second row was written because a copy of
+// the first content arrived while the marker belonged to a conflict.
 func (s suite[Tx]) testGapTwins(t *T) {
 	for name, prepare := range map[string]func(h *fixture[Tx], copied store.StoredRow){
 		"both_parked_for_it": func(h *fixture[Tx], copied store.StoredRow) { h.endsGap(h.retries(copied).Number) },

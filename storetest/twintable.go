@@ -13,7 +13,7 @@ import (
 )
 
 // twinStates returns the names of all states in which a row of an identity may be when an operator changes it. The
-// method into of twinWorld brings a row into each of these states.
+// method moveTo of twinWorld brings a row into each of these states.
 func (s suite[Tx]) twinStates() []string {
 	states := []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
 	if s.h.Can.Steps {
@@ -101,7 +101,8 @@ type twinWorld[Tx any] struct {
 func line(id string) string   { return "line of " + id }
 func stream(id string) string { return "stream of " + id }
 
-// twinMark returns a mark for a content, with the content's line or stream if the content has one.
+// twinMark returns a mark for a content. If the content waits in a line or a stream, the mark contains this line or
+// stream.
 func (w *twinWorld[Tx]) twinMark(id string, content byte) store.Mark {
 	m := w.contentMark(id, content)
 	switch w.waitReasons[content] {
@@ -160,8 +161,8 @@ func (w *twinWorld[Tx]) step(c store.Claimed) {
 	w.stepped[c.Row.Fingerprint.Sum[0]] = true
 }
 
-// act executes a command of an operator. If the store rejects the command, act checks that the error is an expected
-// one.
+// act executes a command of an operator. If the store rejects the command, act checks that the error is one of the
+// expected errors.
 func (w *twinWorld[Tx]) act(verb string, number int64) {
 	w.t.Helper()
 	r := w.number(number)
@@ -312,8 +313,8 @@ func repeats(one, two string) bool {
 	return slices.Contains(wait, two) && !slices.Contains([]string{"parked", "parked again", "discarded"}, one)
 }
 
-// testTwinTable tests every pair of states of a first content and a conflict, with every command on one of the two rows,
-// and with every content that arrives after the command.
+// testTwinTable tests every pair of states of a first content and a conflict, with every command on one of the two
+// rows, and with every content that arrives after the command.
 func (s suite[Tx]) testTwinTable(t *T) {
 	for _, one := range s.twinStates() {
 		s.run(t, "law_16_every_pair_of_rows_of_an_identity/the_first_"+one,

@@ -101,7 +101,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.Unsigned.validate(c.Scheme)
 }
 
-// The function named reports whether text is a valid name of a header.
+// isHeaderName reports whether text is a valid name of a header.
 func isHeaderName(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'

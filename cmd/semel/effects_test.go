@@ -39,7 +39,7 @@ consumers:
 `
 
 // runWithAnswers runs semel with an endpoint. The endpoint responds with status 200 and the effects that the map
-// answers has for the id of the message. answering returns the counts of the run, and for each id the number
+// answers has for the id of the message. runWithAnswers returns the counts of the run, and for each id the number
 // of calls.
 func runWithAnswers(t *testing.T, answers map[string]string) (folder string, counts semel.Counts, calls map[string]int) {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// firstBlock returns the first block of a page that begins with a fence of this language.
+// firstBlock returns the first code block in the given language on a page.
 func firstBlock(t *testing.T, page, language string) string {
 	t.Helper()
 	_, text, found := strings.Cut(page, "```"+language+"\n")

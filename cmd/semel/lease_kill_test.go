@@ -46,7 +46,6 @@ func leasedFolder(t *testing.T, url string, n int) string {
 	return folder
 }
 
-// waitForCall waits for the next call to the endpoint.
 func (e *endpoint) waitForCall(t *testing.T) receivedCall {
 	t.Helper()
 	select {

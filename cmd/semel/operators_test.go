@@ -17,7 +17,8 @@ type messagesOutput struct {
 	Failed  int
 }
 
-// runMessagesCommand runs a subcommand of `semel messages` in folder and returns the parsed output. Exit code 1 is allowed.
+// runMessagesCommand runs a subcommand of `semel messages` in folder and returns the parsed output. Exit code 1 is
+// allowed.
 func runMessagesCommand(t *testing.T, folder string, args ...string) messagesOutput {
 	t.Helper()
 	cmd := exec.Command("semel", append([]string{"messages"}, append(args, "--because", "test", "-o", "json")...)...)

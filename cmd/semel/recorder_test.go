@@ -89,7 +89,7 @@ func TestAStuckRunIsReplayedFromItsRecording(t *testing.T) {
 }
 
 // buildFaulty builds programs with a planted fault: if an environment variable is set, the programs
-// commit the transaction of a failed handler. The last result of planted is the setting of that variable.
+// commit the transaction of a failed handler. The last result of buildFaulty is the setting of that variable.
 func buildFaulty(t *testing.T) (semel, simulate, setting string) {
 	t.Helper()
 	root, err := mutation.Root()

@@ -49,7 +49,7 @@ func same(ts *testscript.TestScript, _ bool, args []string) {
 // upAndErase matches the control sequence with which live lines are redrawn.
 var upAndErase = regexp.MustCompile(`^\x1b\[(\d+)A\x1b\[J`)
 
-// visibleLines returns the lines that a terminal shows after the output out. shown supports line ends and the
+// visibleLines returns the lines that a terminal shows after the output out. visibleLines supports line ends and the
 // control sequence upAndErase.
 func visibleLines(out string) []string {
 	lines := []string{""}

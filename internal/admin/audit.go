@@ -40,25 +40,25 @@ type SealHead struct {
 type Sealing struct {
 	// Key is the key of the hashes; empty means unkeyed hashes.
 	Key []byte
-	// Continue, with a key, adds lines only if the chain has begun and its last line was written with the same key or
-	// without a key. For any other chain Seal returns semel.ErrState, so that a database user who has removed lines
-	// cannot start a new chain. Without Continue, Seal begins a chain if there is none, and appends to an existing
-	// chain without a check of its last line.
+	// If Continue is set and there is a key, Seal adds lines only to a chain that has begun, and whose last line was
+	// written with the same key or without a key. For any other chain Seal returns semel.ErrState, so that a database
+	// user who has removed lines cannot start a new chain. Without Continue, Seal begins a chain if there is none, and
+	// appends to an existing chain without a check of its last line.
 	Continue bool
 	// Most is the maximum number of audit records to add to the chain; 0 means 1,000.
 	Most int
-	// Whole makes Seal search the whole table for audit records that are not in the chain. Without Whole, Seal only
-	// searches the records whose number is at least the lowest number in the last SealWindow lines. A transaction may
-	// take so long that SealWindow other records are added before its commit; the audit record of that transaction is
-	// found only with Whole.
+	// If Whole is set, Seal searches the whole table for audit records that are not in the chain. Without Whole, Seal
+	// only searches the records whose number is at least the lowest number in the last SealWindow lines. A transaction
+	// may take so long that SealWindow other records are added before its commit; the audit record of that transaction
+	// is found only with Whole.
 	Whole bool
 	// At, if not nil, is a function of a test that is called between the steps of the transaction, with the number of
 	// written lines.
 	At func(lines int)
 }
 
-// Seal searches for new audit records from the lowest record number in the last SealWindow lines of the chain. With
-// many lines, a single wrong number does not move this limit.
+// Seal searches for new audit records from the lowest record number in the last SealWindow lines of the chain. The
+// window has many lines, so that a single wrong number does not move the lowest number.
 const SealWindow = 1000
 
 // Sealed is the result of Auditor.Seal.

@@ -49,8 +49,9 @@ type Derivations interface {
 	RetireDerivation(ctx context.Context, consumer string, generation int64, retired bool, a store.Act) error
 	// Owner returns the owner of a consumer's name, or "" if the name has no owner.
 	Owner(ctx context.Context, consumer string) (string, error)
-	// SetOwner replaces the stored owner of a consumer, which must be was, by owner. The parameters was and owner may
-	// be "". If another owner is stored, SetOwner changes nothing and returns false.
+	// SetOwner replaces the stored owner of a consumer by the parameter owner. The stored owner must be equal to the
+	// parameter was; if it is not, SetOwner changes nothing and returns false. An empty parameter means that there is
+	// no owner.
 	SetOwner(ctx context.Context, consumer, was, owner string) (set bool, err error)
 	// Consumers returns the sorted names of all consumers that have records in the store.
 	Consumers(ctx context.Context) ([]string, error)

@@ -30,16 +30,17 @@ type StoredEdit struct {
 
 // Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row. When the
 // row is retried, the handler gets the new body. Apart from the type, an edit does not change other fields of the row,
-// such as the fingerprint of the producer's message. So copies of the producer's message are duplicates before and after the retry.
-// A message with the same identity and any other content is a conflict, even if its content is that of the edit.
+// such as the fingerprint of the producer's message. So copies of the producer's message are duplicates before and
+// after the retry. A message with the same identity and any other content is a conflict, even if its content is equal
+// to the edited body.
 type Editor interface {
 	store.Inbox
-	// Edit replaces the body of a row and saves the old body. The parameter kind is the type of the message with the new
-	// body; if kind is empty, the row keeps its type. In the same transaction, Edit writes an audit record whose Why
-	// contains the hashes of both bodies, and both types if the type changes (EditAct). semel.ErrChanged means that the row has another revision.
-	// semel.ErrConflict means that a message with the identity was applied or waits; for a conflict, that the message
-	// with the first content was applied or waits. semel.ErrState means that MayEdit rejects the edit. If Edit returns
-	// an error of these kinds, the row was not changed.
+	// Edit replaces the body of a row and saves the old body. The parameter kind is the type of the message with the
+	// new body; if kind is empty, the row keeps its type. In the same transaction, Edit writes an audit record whose
+	// Why contains the hashes of both bodies, and both types if the type changes (EditAct). semel.ErrChanged means that
+	// the row has another revision. semel.ErrConflict means that a message with the identity was applied or waits; for
+	// a conflict, that the message with the first content was applied or waits. semel.ErrState means that MayEdit
+	// rejects the edit. If Edit returns an error of these kinds, the row was not changed.
 	Edit(ctx context.Context, number, revision int64, body []byte, kind string, a store.Act) error
 	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)
@@ -48,8 +49,8 @@ type Editor interface {
 // MaxEdit is the maximum size of an edited body in bytes.
 const MaxEdit = 16 << 20
 
-// MayEdit returns nil if the body of a row may be replaced by body. If the body may not be replaced, MayEdit returns an
-// error that wraps semel.ErrState and contains the cause.
+// MayEdit returns nil if an edit may replace the body of the row by the parameter body. If the body may not be
+// replaced, MayEdit returns an error that wraps semel.ErrState and contains the cause.
 func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {

@@ -40,9 +40,9 @@ type QueuedStatements interface {
 	Queued() int
 	// OnCallback registers the function begin. The engine calls OnCallback before Commit, because Commit may call
 	// functions of handlers (callbacks), such as functions that read result rows before COMMIT is sent.
-	// consumer.Config.Timeout limits callbacks as it limits handlers. Before each callback, the batch calls begin with
-	// the index of the message's marker, and after the callback the result ended. If a callback exceeds the timeout,
-	// the engine kills the batch while the callback runs. An exceeded timeout counts as an attempt of the message,
-	// whatever the callback returns.
+	// consumer.Config.Timeout limits callbacks as it limits handlers. Before each callback, the batch calls the
+	// function begin with the index of the message's marker. After the callback, the batch calls the function that
+	// begin has returned. If a callback exceeds the timeout, the engine kills the batch while the callback runs. An
+	// exceeded timeout counts as an attempt of the message, whatever the callback returns.
 	OnCallback(begin func(mark int) (ended func()))
 }

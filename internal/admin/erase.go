@@ -38,7 +38,7 @@ func (f *ErasureFilter) OfKey(k semel.Key) bool {
 	return in(f.Consumers, k.Consumer) && in(f.Sources, k.Source) && in(f.IDs, k.ID)
 }
 
-// OfTime reports whether the filter selects the time at.
+// OfTime reports whether the filter selects the given time.
 func (f *ErasureFilter) OfTime(at time.Time) bool {
 	return (f.From.IsZero() || !at.Before(f.From)) && (f.Before.IsZero() || at.Before(f.Before))
 }

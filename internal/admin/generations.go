@@ -25,7 +25,8 @@ type StoredGeneration struct {
 	Fenced time.Duration
 }
 
-// LongestFence is the maximum duration of a fence.
+// LongestFence is the maximum duration of a fence: the time in which no process applies messages of a consumer, because
+// a rebuild switches generations.
 const LongestFence = 10 * time.Minute
 
 // Generations is implemented by a store that keeps the generations of consumers. A batch with TxOptions.Working begins
@@ -40,8 +41,8 @@ type Generations interface {
 	Generations(ctx context.Context, consumer string) ([]StoredGeneration, error)
 	// BeginGenerations creates generation 0 as the active generation of a consumer that has no generations.
 	BeginGenerations(ctx context.Context, consumer string) error
-	// OpenGeneration creates the next generation in GenerationBuilding and returns its number. OpenGeneration
-	// also writes the audit record a. semel.ErrState means that another generation is being built, or that the consumer has
+	// OpenGeneration creates the next generation in GenerationBuilding and returns its number. OpenGeneration also
+	// writes the audit record a. semel.ErrState means that another generation is being built, or that the consumer has
 	// no generations; nothing is changed.
 	OpenGeneration(ctx context.Context, consumer string, a store.Act) (number int64, err error)
 	// FenceGeneration fences a building or active generation for the duration most, at most LongestFence, by the

@@ -63,7 +63,7 @@ func (v Verb) Event(s store.RowState) RowEvent {
 	return RowDiscarded
 }
 
-// Recorded returns the verb in audit records, which is the name of the command.
+// Recorded returns the name of the command that audit records contain as the verb.
 func (v Verb) Recorded() string {
 	if v == Send {
 		return string(Retry)
@@ -140,7 +140,8 @@ func MayAct(e RowEvent, r *store.StoredRow, due bool) error {
 	return nil
 }
 
-// MaySkip does for Lines.Skip what MayAct does for other commands: the row must be in a queue.
+// MaySkip returns nil if Lines.Skip may remove the row from its queue. If the row is in no queue, or if its state does
+// not allow it, MaySkip returns an error as MayAct does.
 func MaySkip(r *store.StoredRow) error {
 	if r.Place == 0 || r.State != store.StateParked && r.State.Outcome() != store.Waiting {
 		return refuse(r, "no message waits behind it: with on_parked: block, messages of its key or partition wait while it waits or is parked")
@@ -180,7 +181,7 @@ func illegal(e RowEvent, r *store.StoredRow) string {
 	return stateAlone(is)
 }
 
-// stateAlone adds the text of semel.ErrState to a text that only names the state.
+// stateAlone adds the text of semel.ErrState to a text that only names the state of a row.
 func stateAlone(is string) string { return is + ": " + semel.ErrState.Error() }
 
 // notRetried returns a text: why a row cannot be made due, and which command to use instead.

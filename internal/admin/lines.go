@@ -12,9 +12,9 @@ import (
 // A line is a queue: it contains the rows of a key or lane that have not ended (received, in progress, waiting for a
 // retry, blocked or parked), in the order in which they were written. The first row of a line is claimed like any other
 // row, or waits for an operator if it is parked. The later rows of a line are in store.StateBlocked. The commit that
-// ends or discards the first row unblocks only the next row. For a message without a claim that should be marked as
-// store.Applied, the store returns store.Behind while the line of the message has rows, and if an earlier message of
-// the line in the same batch stays in the inbox.
+// ends or discards the first row unblocks only the next row. A message without a claim that should be marked as
+// store.Applied may have to wait for its line. The store returns store.Behind for this message in two cases: the line
+// has rows, or an earlier message of the line in the same batch stays in the inbox.
 type Lines interface {
 	// Skip removes rows from their lines (queues) without changing their states, and unblocks the row that is then the
 	// first of its line. Skip returns one error for each row, as a Requeuer does. MaySkip decides which rows Skip

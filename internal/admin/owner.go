@@ -27,15 +27,16 @@ func HandlersOf(types []string) string {
 	return text
 }
 
-// Grown reports whether owner has the handler types of was and more, so that both are the same consumer.
-// Grown is false if one of the lists is too long to be recorded in full.
+// Grown reports whether the second owner has all handler types of the first owner and more types, so that both owners
+// are the same consumer. Grown is false if one of the lists is too long to be recorded in full.
 func Grown(was, owner string) bool {
 	before, after := typesOf(was), typesOf(owner)
 	gone := func(t string) bool { return !slices.Contains(after, t) }
 	return len(before) > 0 && len(after) > len(before) && !slices.ContainsFunc(before, gone)
 }
 
-// typesOf returns the types of an owner; nil if it was not returned by HandlersOf, or is not complete.
+// typesOf returns the types of an owner. The result is nil if HandlersOf did not return the owner, or if the owner does
+// not contain all types.
 func typesOf(owner string) []string {
 	text, is := strings.CutPrefix(owner, handlersOf)
 	if !is || strings.Contains(text, "… (sha256 ") {

@@ -33,7 +33,7 @@ type Prediction struct {
 	// EndParked, EndDeadLettered, EndDiscarded, EndSkipped, or EndReceived if the consumer receives messages
 	// into its inbox first. EndUnknown means that the end cannot be predicted.
 	End source.End
-	// Was, with EndDuplicate, is the outcome of the existing marker.
+	// Was is the outcome of the existing marker. Was is set only if End is EndDuplicate.
 	Was store.Outcome
 	// Reason is the reason why the delivery would not be applied, or why the result cannot be predicted.
 	Reason string

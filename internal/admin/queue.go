@@ -20,10 +20,10 @@ type QueueStore[Tx any] interface {
 	// the batch's handler, the batch needs its own transaction.
 	MayCombine(b store.Batch[Tx]) bool
 	// CommitCombined opens a transaction with the markers, sends the queued statements in the given order, ends the
-	// claims and commits. CommitCombined does all of this or, after an error, none of it. Every claim must be valid,
-	// and the claims belong to different rows. Result.Culprit is an index into all. If one of several batches may have
-	// caused a failure, nothing is committed, and the caller must commit each batch alone. Queued statements may
-	// therefore be sent more than once.
+	// claims and commits. If CommitCombined returns an error, nothing is committed. Every claim must be valid, and the
+	// claims belong to different rows. Result.Culprit is an index into all. If one of several batches may have caused a
+	// failure, nothing is committed, and the caller must commit each batch alone. Queued statements may therefore be
+	// sent more than once.
 	CommitCombined(ctx context.Context, o store.TxOptions, all []QueuedBatch[Tx]) store.Result
 	// ReceiveQueued queues the statements of CallerTx.ReceiveIn. Before the commit, the function judge is called with
 	// the store's answers (new, duplicate, conflict). An error of judge counts as an error of the handler that uses tx.

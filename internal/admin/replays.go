@@ -109,7 +109,7 @@ type ReplayCounts struct {
 	// The consumer gets neither messages that are too old nor messages without a timestamp.
 	TooOld   int64 `json:"too_old"`
 	Timeless int64 `json:"timeless"`
-	// Unknown, in a prediction, counts messages whose outcome cannot be predicted.
+	// Unknown counts messages whose outcome cannot be predicted. Unknown is used only in a prediction.
 	Unknown int64 `json:"unknown,omitempty"`
 }
 

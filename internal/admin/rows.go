@@ -52,6 +52,7 @@ type Requeuer interface {
 // MarkerReader is implemented by a store that can show the marker of an identity. The marker may change at
 // any time, so the result is for information only.
 type MarkerReader interface {
-	// Marker returns the marker of the key in its newest generation. If the key has no marker, the bool is false.
+	// Marker returns the marker of the key in its newest generation. If the key has no marker, the second result is
+	// false.
 	Marker(ctx context.Context, key semel.Key) (StoredMarker, bool, error)
 }

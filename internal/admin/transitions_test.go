@@ -6,7 +6,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// byPerson has the events that an operator can cause; workers cause the others.
+// byPerson contains the events that an operator can cause. Workers cause all other events.
 var byPerson = map[RowEvent]bool{RowDiscarded: true, RowReleased: true, RowRetried: true}
 
 func TestEveryStateCanBeLeft(t *testing.T) {

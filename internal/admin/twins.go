@@ -37,7 +37,8 @@ func MayRun(number int64, marker store.Outcome, own bool, others []store.StoredR
 	return nil
 }
 
-// lets returns nil if row r does not prevent row number of the same identity from being processed.
+// lets returns nil if the row r does not prevent another row of the same identity from being processed. The parameter
+// number is the number of the other row.
 func lets(r *store.StoredRow, number int64) error {
 	switch state := r.State; {
 	case state == store.StateCompleted:
@@ -59,8 +60,9 @@ func lets(r *store.StoredRow, number int64) error {
 // ReasonReopened is the reason of a reopened row that has no other reason to be parked.
 const ReasonReopened semel.Reason = "reopened"
 
-// ReopenedReason returns the reason of a reopened row that had the reason was. Reasons of gaps and of queues are
-// replaced: rows with such a reason are unblocked automatically, but a reopened row must wait for an operator.
+// ReopenedReason returns the reason of a reopened row. The parameter was is the reason before. A reason of a gap or of
+// a queue is replaced: a row with one of these reasons is unblocked automatically, but a reopened row must wait for an
+// operator.
 func ReopenedReason(was semel.Reason) semel.Reason {
 	switch was {
 	case reasonname.None, semel.ReasonGap, reasonname.Behind:

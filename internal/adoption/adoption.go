@@ -153,7 +153,8 @@ func (c *Column) constant(d *dialect, value string) (string, error) {
 	return d.literal(value) + "::" + c.Kind, nil
 }
 
-// key returns the columns of the unique key, and the SQL condition that the row t has the identity k.
+// key returns the columns of the unique key, and an SQL condition: the row with the alias t has the identity with the
+// alias k.
 func (a *Adoption) key(values map[string]string) (columns, same string) {
 	var names, equal []string
 	for _, c := range a.table.Columns {
@@ -179,7 +180,6 @@ func (a *Adoption) keyed() []string {
 	return slices.DeleteFunc([]string{a.ID, a.ConsumerColumn, a.SourceColumn}, func(name string) bool { return name == "" })
 }
 
-// row returns the columns and the values of a new row.
 func (t *Table) row(values map[string]string) (columns, all string, err error) {
 	var names, texts, missing []string
 	for _, c := range t.Columns {

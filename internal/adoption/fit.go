@@ -72,7 +72,8 @@ func isUUID(id string) bool {
 	return true
 }
 
-// holds returns an error if a text column cannot store text, or if text has more than most bytes.
+// holds returns an error if the column, which has a text type, cannot store a text, or if the text has more bytes than
+// the limit most.
 func (c *Column) holds(text string, most int) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return fmt.Errorf("bytes that column %s of the adopted table cannot hold: invalid UTF-8, or a zero byte", c.Name)

@@ -45,16 +45,16 @@ func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	return 0, false
 }
 
-// reportBrokenLine reports a line whose hash does not match its content. The parameter behind is the following line,
-// or nil if l is the last line.
-func (v *Verifier) reportBrokenLine(l Line, behind *Line) {
+// reportBrokenLine reports a line whose hash does not match its content. The parameter following is the next line of
+// the chain, or nil if l is the last line.
+func (v *Verifier) reportBrokenLine(l Line, following *Line) {
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence -= v.shifted.by
 	var before admin.SealHash
 	if v.lastLine != nil {
 		before = v.lastLine.Hash
 	}
-	follows, followed := l.Previous == before, behind != nil && behind.Previous == l.Hash
+	follows, followed := l.Previous == before, following != nil && following.Previous == l.Hash
 	at.wrong = v.whatChanged(l, before)
 	if at.wrong == otherLink {
 		at.Previous = before
@@ -72,7 +72,8 @@ func (v *Verifier) reportBrokenLine(l Line, behind *Line) {
 	}
 }
 
-// otherLink is the text of a finding: the hash of the previous line that a line contains was changed.
+// otherLink is the text of a finding. Each line contains the hash of the previous line; in the line of this finding,
+// that hash was changed.
 const otherLink = "the hash of the line before it is not what was sealed"
 
 // whatChanged returns the name of the part of an audit line that was changed, if the part can be determined.
@@ -110,18 +111,18 @@ func (v *Verifier) compare(l Line, sequence int64) {
 // longestShown is the maximum number of characters of a text in a finding.
 const longestShown = 60
 
-// differences lists the fields in which an audit record differs from its copy in the audit chain. If all fields are
-// equal, the result is empty.
-func differences(sealed, stands store.Act) string {
+// differences lists the fields in which the current audit record differs from its copy in the audit chain. If all
+// fields are equal, the result is empty.
+func differences(sealed, current store.Act) string {
 	var all []string
-	for _, part := range []struct{ name, sealed, stands string }{
-		{"number", fmt.Sprint(sealed.Number), fmt.Sprint(stands.Number)},
-		{"row", fmt.Sprint(sealed.Row), fmt.Sprint(stands.Row)},
-		{"verb", sealed.Verb, stands.Verb}, {"who", sealed.Who, stands.Who}, {"why", sealed.Why, stands.Why}, {"result", sealed.Result, stands.Result},
-		{"at", sealed.At.UTC().Format(time.RFC3339Nano), stands.At.UTC().Format(time.RFC3339Nano)},
+	for _, part := range []struct{ name, sealed, current string }{
+		{"number", fmt.Sprint(sealed.Number), fmt.Sprint(current.Number)},
+		{"row", fmt.Sprint(sealed.Row), fmt.Sprint(current.Row)},
+		{"verb", sealed.Verb, current.Verb}, {"who", sealed.Who, current.Who}, {"why", sealed.Why, current.Why}, {"result", sealed.Result, current.Result},
+		{"at", sealed.At.UTC().Format(time.RFC3339Nano), current.At.UTC().Format(time.RFC3339Nano)},
 	} {
-		if part.sealed != part.stands {
-			all = append(all, fmt.Sprintf("%s was sealed as %.*q and is %.*q", part.name, longestShown, part.sealed, longestShown, part.stands))
+		if part.sealed != part.current {
+			all = append(all, fmt.Sprintf("%s was sealed as %.*q and is %.*q", part.name, longestShown, part.sealed, longestShown, part.current))
 		}
 	}
 	return strings.Join(all, ", ")
@@ -141,12 +142,12 @@ func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 
 // noteShift records that the sequence of an audit line is not the sequence that the line had when it was written.
 // Neighbouring lines with the same difference are reported together.
-func (v *Verifier) noteShift(stands, sealed int64) {
-	if by := stands - sealed; by != v.shifted.by || v.shifted.to != stands-1 {
+func (v *Verifier) noteShift(current, sealed int64) {
+	if by := current - sealed; by != v.shifted.by || v.shifted.to != current-1 {
 		v.endRun()
-		v.shifted = run{stands, stands, by}
+		v.shifted = run{current, current, by}
 	}
-	v.shifted.to = stands
+	v.shifted.to = current
 }
 
 func (v *Verifier) endRun() {

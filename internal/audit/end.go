@@ -6,9 +6,9 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// ExpectEnd makes the verifier check that the last line of the chain is the line that end describes. The parameter end
-// was recorded in a store or a file. If the verifier has a key and the line is keyed, the verifier also checks
-// end.Proof. Findings refer to end by the given name.
+// ExpectEnd makes the verifier check that the last line of the chain is the line that the parameter end describes. The
+// description was recorded in a store or a file. If the verifier has a key and the line is keyed, the verifier also
+// checks end.Proof. Findings call the line by the given name.
 func (v *Verifier) ExpectEnd(end admin.SealHead, name string) {
 	v.expect(PointOf(end), name, false)
 	v.ends = append(v.ends, namedEnd{end, name})

@@ -7,10 +7,10 @@ import (
 	"github.com/semel-go/semel/internal/admin"
 )
 
-// LongestUnsealed is a limit: an audit record that was added to the audit chain later than LongestUnsealed after it was
-// written is reported. Processes add audit records within seconds, but possibly no process runs for a night. Changes of
-// a record that is not in the chain yet are not detected. If a chain was deleted and written again, its records were
-// also added late.
+// LongestUnsealed is the longest time that may pass between the writing of an audit record and its addition to the
+// audit chain. If more time has passed, the verifier reports the record. Processes add audit records within seconds,
+// but possibly no process runs for a night. Changes of a record that is not in the chain yet are not detected. If a
+// chain was deleted and written again, its records were also added late.
 const LongestUnsealed = 24 * time.Hour
 
 // lateLines is a range of consecutive audit lines that were written late. The field by is the longest delay of these

@@ -93,7 +93,8 @@ func writeJSON(w io.Writer, v any) error {
 const longestLine = 16 << 20
 
 // Read reads an exported audit chain, calls the function each for every line, and returns the end of the chain. If the
-// file ends before the end of the chain, end is nil. An error names the line of the file that cannot be read.
+// file ends before the end of the chain, the result end is nil. An error names the line of the file that cannot be
+// read.
 func Read(r io.Reader, each func(admin.Seal)) (end *admin.SealHead, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)

@@ -64,15 +64,15 @@ func Hash(key []byte, s admin.Seal) admin.SealHash {
 	return sum(h)
 }
 
-// Next returns the next line of the audit chain: it contains the audit record act and follows the line that end
-// describes. If key is not empty, the line is keyed.
+// Next returns the next line of the audit chain: it contains the audit record act, and follows the line that the
+// parameter end describes. If key is not empty, the line is keyed.
 func Next(key []byte, end admin.SealHead, act store.Act, at time.Time) admin.Seal {
 	s := admin.Seal{Sequence: end.Sequence + 1, Act: act, At: at, Keyed: len(key) > 0, Previous: end.Hash}
 	s.Hash = Hash(key, s)
 	return s
 }
 
-// HeadOf returns the SealHead of an audit chain whose last line is last.
+// HeadOf returns the SealHead of an audit chain with the given last line.
 func HeadOf(key []byte, last admin.Seal) admin.SealHead {
 	end := admin.SealHead{Sequence: last.Sequence, Keyed: last.Keyed, Hash: last.Hash}
 	if last.Keyed {
@@ -88,10 +88,10 @@ func proof(key []byte, end admin.SealHead) admin.SealHash {
 	return sum(h)
 }
 
-// MaySeal returns an error if no line may be added after the line that end describes. To extend a keyed chain, the key
-// is needed, so that nobody who can only write the table can extend the chain. With o.Continue and a key, the chain
-// must have an end with a valid proof, so that a person who deletes lines cannot make Semel sign new lines in their
-// place.
+// MaySeal returns an error if no line may be added after the line that the parameter end describes. To extend a keyed
+// chain, the key is needed, so that nobody who can only write the table can extend the chain. With o.Continue and a
+// key, the chain must have an end with a valid proof, so that a person who deletes lines cannot make Semel sign new
+// lines in their place.
 func MaySeal(o *admin.Sealing, end admin.SealHead) error {
 	const remedy = "semel audit seal --begin starts sealing here; use it only if you know the cause: %w"
 	switch {

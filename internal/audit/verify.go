@@ -119,8 +119,8 @@ func (v *Verifier) End() Report {
 	return v.report
 }
 
-// checkRequiredLine reports an audit chain that ends before the expected line h, or in which the line with the sequence of h has
-// another hash.
+// checkRequiredLine reports an audit chain that ends before the required line h, or in which the line with the same
+// sequence as h has a different hash.
 func (v *Verifier) checkRequiredLine(h *requiredLine) {
 	switch {
 	case h.Sequence >= v.nextSequence:
@@ -131,14 +131,15 @@ func (v *Verifier) checkRequiredLine(h *requiredLine) {
 	}
 }
 
-// judge reports the faults of a line. The parameter behind is the following line, or nil if l is the last line.
-func (v *Verifier) judge(l Line, behind *Line) {
+// judge reports the faults of a line. The parameter following is the next line of the chain, or nil if l is the last
+// line.
+func (v *Verifier) judge(l Line, following *Line) {
 	sealed, intact := v.sealedAs(l.Seal)
 	if l.Keyed {
 		v.report.Keyed++
 	}
 	if !intact {
-		v.reportBrokenLine(l, behind)
+		v.reportBrokenLine(l, following)
 		return
 	}
 	v.compare(l, sealed)
@@ -211,7 +212,7 @@ func (v *Verifier) endTip() {
 	v.report.End, v.lastLine = Point{t.Sequence, t.Hash}, nil
 }
 
-// addMissing records skipped sequences. If there are many skipped sequences, the oldest are reported and removed, so that
+// addMissing records skipped sequences. If too many are recorded, addMissing reports and removes the oldest, so that
 // memory is limited.
 func (v *Verifier) addMissing(m span) {
 	if v.missing = append(v.missing, m); len(v.missing) > MostFindings {

@@ -19,8 +19,8 @@ type Sent struct {
 	BodyRemoved  bool
 }
 
-// EmitAgain decides whether an output is sent again. The result has a count of one in the field of the
-// decision. If that field is Again, the row must be made due.
+// EmitAgain decides whether an output is sent again. The result is the count for this output: 1 in the field that names
+// the decision, and 0 in all other fields. If the field Again is 1, the row must be made due.
 func EmitAgain(o *admin.EmitOptions, s *Sent) admin.Emitted {
 	window := o.Windows[s.Sender]
 	switch {

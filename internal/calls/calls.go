@@ -62,7 +62,8 @@ const older = 20 * 365 * 24 * time.Hour
 // Unknown returns the epoch. Stores write the epoch for a first call whose time is unknown.
 func Unknown() time.Time { return time.Unix(0, 0) }
 
-// Known returns first. If the store's clock was ahead when first was recorded, Known returns Unknown.
+// Known returns the time of the first call (the parameter first). If the store's clock was ahead when this time was
+// recorded, Known returns Unknown.
 func Known(first, now time.Time) time.Time {
 	if first.Sub(now) > timing.ClockSlack {
 		return Unknown()
@@ -70,8 +71,8 @@ func Known(first, now time.Time) time.Time {
 	return first
 }
 
-// Unmeasured is the age of a call whose time is unknown. Unmeasured is longer than any window, and small
-// enough that a duration can be added without overflow.
+// Unmeasured is the age of a call whose time is unknown. Unmeasured is longer than any window, and so small that
+// another duration can be added without overflow.
 const Unmeasured = Always / 4
 
 // Step is the next action for a call whose start has been recorded.
@@ -156,7 +157,8 @@ func (c *Claim) DidNotHappen(left time.Duration) Step {
 // Making records that a call will be made next.
 func (c *Claim) Making() { c.note(store.CallUnknown) }
 
-// Made records the result of a call. A response that came too late does not count, whatever it says.
+// Made records the result of a call. If the parameter late is true, the response came too late and does not count,
+// whatever it says.
 func (c *Claim) Made(late bool, err error) {
 	o := OutcomeOf(late, err)
 	if o == store.CallFailed && c.unsure {
@@ -179,7 +181,7 @@ func (c *Claim) Released() store.CallOutcome {
 	return c.Outcome()
 }
 
-// OutcomeOf classifies the result err of a call. The parameter late means that the result came too late.
+// OutcomeOf returns the outcome of a call whose result is err. If the parameter late is true, the result came too late.
 func OutcomeOf(late bool, err error) (o store.CallOutcome) {
 	defer func() {
 		if recover() != nil { // a method of err panicked

@@ -10,9 +10,9 @@ import (
 // Version is the only supported specversion.
 const Version = "1.0"
 
-// Fault returns why an event violates version 1.0. If the event does not violate it, Fault returns an empty
-// text. The text contains no values of the event. attribute returns the text of an attribute and whether the
-// attribute is set.
+// Fault returns why an event violates version 1.0. If the event is valid, Fault returns an empty text. The text
+// contains no values of the event. The function attribute returns the text of an attribute, and whether the attribute
+// is set.
 func Fault(attribute func(name string) (text string, set bool)) string {
 	version, set := attribute("specversion")
 	switch {

@@ -9,7 +9,7 @@ import (
 // Begin begins a hash with the name of its kind, so that hashes of different kinds are never equal.
 func Begin(h hash.Hash, name string) { _, _ = h.Write(Domain(name)) }
 
-// Domain returns the prefix for a hash of the kind name.
+// Domain returns the prefix for a hash. The parameter name is the kind of the hash.
 func Domain(name string) []byte {
 	name = "semel/" + name
 	return append(binary.AppendUvarint(nil, uint64(len(name))), name...)

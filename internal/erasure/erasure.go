@@ -80,8 +80,9 @@ func Next(o *admin.Erasing) admin.ErasureMark {
 	return admin.ErasureMark{Part: o.After.Part + 1}
 }
 
-// Found erases an identity that the store has found at where. If the erasure has found the identity before, or if the
-// filter does not select the identity, Found does nothing.
+// Found erases an identity that the store has found. The parameter where is the position at which the store has found
+// the identity. If the erasure has found the identity before, or if the filter does not select the identity, Found does
+// nothing.
 func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, at time.Time) error {
 	own, err := w.generations(ctx, of)
 	if err != nil || w.DryRun && w.counted[of] {
@@ -287,8 +288,8 @@ func (w *Walk) erase(ctx context.Context, u unit) error {
 	return w.Held.Record(ctx, number, result)
 }
 
-// Result returns the result for the audit record of an erasure of an identity without rows. The result contains a hash
-// of the identity.
+// Result returns a text for the field Result of an audit record: a hash of the identity. The field has this text if an
+// identity without rows was erased.
 func Result(key semel.Key) string {
 	h := sha256.New()
 	digest.Begin(h, "erased/1")

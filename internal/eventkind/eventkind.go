@@ -26,8 +26,8 @@ const (
 	// RetriesWait means that more attempts fail than the retry budget allows. The next retries begin only after the
 	// duration Wait. RetriesWait is reported at most once a minute.
 	RetriesWait semel.EventKind = "retries wait"
-	// Trial means that a number of consecutive attempts (Messages) have failed, the last attempt with Err. After Trial,
-	// the consumer tries one message at a time.
+	// Trial means that several consecutive attempts have failed, and that the consumer now tries one message at a time.
+	// Messages is the number of failed attempts, and Err is the error of the last attempt.
 	Trial semel.EventKind = "tries one at a time"
 	// TrialEnds means that an attempt has succeeded, and that all messages are tried again.
 	TrialEnds semel.EventKind = "tries all again"
@@ -60,7 +60,7 @@ const (
 	// key store.
 	WithoutKey semel.EventKind = "applied without a key"
 	// NotReEmitted means that duplicates should have sent intents again (consumer.Config.ReEmitIntents), but the other
-	// system may have forgotten their keys. The intents of NotReEmitted were therefore not sent. Messages is the number
-	// of intents that were not sent.
+	// system may have forgotten their keys. The intents were therefore not sent. Messages is the number of these
+	// intents.
 	NotReEmitted semel.EventKind = "intents not sent again"
 )

@@ -14,11 +14,11 @@ import (
 type Batch struct {
 	asked []store.Mark
 	all   []store.Mark // asked, followed by the markers of previous identities
-	of    []int        // by index of asked: the index in all of the previous identity, or none
-	first []int        // by index of all: an earlier marker of the same identity, or none
-	known []bool       // by index of all: whether a conflict row with the same content exists
-	back  []int        // indexes of all: markers that the batch wrote and must remove
-	place []int        // by index of asked: the index of the marker on whose row copies are counted
+	of    []int        // by index in asked: the index of the previous identity's marker in the slice all, or none
+	first []int        // by index in all: the index of an earlier marker with the same identity, or none
+	known []bool       // by index in all: whether a conflict row with the same content exists
+	back  []int        // indexes in all: markers that the batch wrote and must remove
+	place []int        // by index in asked: the index of the marker whose row counts the copies of the message
 }
 
 const none = -1
@@ -64,7 +64,8 @@ func (b *Batch) findTwice() {
 	}
 }
 
-// Marks returns the markers that the store must write and compare in place of the markers in asked.
+// Marks returns the markers that the store must write and compare in place of the requested markers (the parameter
+// asked).
 func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	if b == nil {
 		return asked
@@ -148,7 +149,8 @@ func (b *Batch) judgePrevious(i int, found store.Verdict) store.Verdict {
 	return found
 }
 
-// Back returns the indexes, in all, of markers that the batch must remove in any case.
+// Back returns the indexes of the markers that the batch must remove in any case. The indexes refer to the list of all
+// markers.
 func (b *Batch) Back() []int {
 	if b == nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Choose returns a TCP port of 127.0.0.1 on which nothing listens. The port is below the range from which systems
-// take the ports of outgoing connections: 32768 and above on Linux. Otherwise an outgoing connection could take the
-// port before the server listens, or while the server is down.
+// Choose returns a TCP port of 127.0.0.1 on which nothing listens. The port is below the range from which systems take
+// the ports of outgoing connections: 32768 and above on Linux. A port in that range could be taken by an outgoing
+// connection before the server listens, or while the server is down.
 func Choose() (port int, err error) {
 	for range 100 {
 		port = 20000 + rand.IntN(12000)

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Alone calls run with a T that is not part of a test, and then the functions given to Cleanup, the last one first.
-// Fatal ends run; Alone returns its text as the error.
+// Alone calls the function run with a T that is not part of a test. After run, Alone calls the functions that run
+// passed to Cleanup, the last function first. A call of Fatal ends run, and Alone returns the text of Fatal as the
+// error.
 func Alone(ctx context.Context, name string, run func(t T) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &alone{ctx: ctx, name: name}
@@ -29,7 +30,7 @@ func Alone(ctx context.Context, name string, run func(t T) error) (err error) {
 	return run(t)
 }
 
-// fatal is the panic with which Fatal leaves run.
+// fatal is the panic with which Fatal ends the function run.
 type fatal string
 
 func (f fatal) Error() string { return string(f) }

@@ -56,25 +56,38 @@ func cases[Tx any]() []scenario[Tx] {
 		scenario[Tx]{name: "provider times out after the charge", group: Calls, run: func(s *session[Tx]) error { return failProviderCall(s, timeOut) }},
 		scenario[Tx]{name: "provider refuses once", group: Calls, run: func(s *session[Tx]) error { return failProviderCall(s, refuse) }},
 		scenario[Tx]{name: "provider forgets keys", group: Calls, run: forgotten[Tx]},
+		scenario[Tx]{name: "replay without effects", group: Calls, run: replayed[Tx]},
 	)
 }
 
 func repeatable[Tx any](s *session[Tx]) error {
-	if s.baseline.err != nil {
+	switch {
+	case s.baseline.err != nil:
 		return &NotRun{"the first delivery failed"}
+	case s.compareErr != nil || s.baseline.steps == 0:
+		return s.compareErr
 	}
-	return s.compareErr
+	w := s.world()
+	if err := w.deliverAll(); err != nil {
+		return err
+	}
+	return s.same(w, saysTurns)
 }
 
 var errInjected = errors.New("semeltest: this run fails on purpose")
 
-// failOnce makes the next run of the handler fail with err, before or after the call of the user's handler.
+// failOnce makes the next run of the handler, or the first run of each step, fail with err, before or after the call of
+// the user's handler.
 func failOnce[Tx any](w *world[Tx], where point, err error) {
 	done := false
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.interfere = func(at point, _ *semel.Message) error {
-		if done || at != where {
+	w.interfere = func(at point, m *semel.Message) error {
+		first := !done
+		if len(w.Steps) > 0 {
+			first = m.Attempt == 1
+		}
+		if !first || at != where {
 			return nil
 		}
 		done = true
@@ -91,7 +104,7 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 		}
 		w.attempt = 2
 		defer func() { w.attempt = 0 }()
-		return w.deliverAndCheck(i, acks()...)
+		return w.retried(i)
 	})
 	if err != nil {
 		return err
@@ -99,8 +112,9 @@ func secondAttempt[Tx any](s *session[Tx]) error {
 	return s.same(w, saysAttempt)
 }
 
-// failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil and its effect
-// exists, the effect cannot be in the transaction. Otherwise the handler has ignored the errors of its transaction.
+// failedTransaction runs the handler with a transaction that has ended already. If the handler returns nil, there are
+// two possible faults. If the effect of the handler exists, the handler wrote the effect outside of the transaction. If
+// the effect does not exist, the handler has ignored the errors of its transaction.
 func failedTransaction[Tx any](s *session[Tx]) error {
 	if len(s.baseline.writes) == 0 {
 		return &NotRun{"the handler only calls the provider"}
@@ -118,7 +132,7 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 		}
 		tx := b.Tx(store.All)
 		b.Rollback(s.t.Context())
-		if err := w.callHandler(s.t.Context(), tx, clone(s.baseline.received[i])); err != nil {
+		if err := callGuarded(s.t.Context(), tx, clone(s.baseline.received[i]), w.Handle); err != nil {
 			continue
 		}
 		if err := unchanged(w, before, saysNotInTx, w.name(i)); err != nil {
@@ -129,14 +143,14 @@ func failedTransaction[Tx any](s *session[Tx]) error {
 	return nil
 }
 
-// callHandler calls the user's handler. If the handler panics, guarded returns an error.
-func (w *world[Tx]) callHandler(ctx context.Context, tx Tx, m *semel.Message) (err error) {
+// callGuarded calls a handler. If the handler panics, callGuarded returns an error.
+func callGuarded[Tx any](ctx context.Context, tx Tx, m *semel.Message, handle func(context.Context, Tx, *semel.Message) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the handler panicked: %v", r)
 		}
 	}()
-	return w.Handle(ctx, tx, m)
+	return handle(ctx, tx, m)
 }
 
 func rolledBack[Tx any](s *session[Tx]) error {
@@ -150,7 +164,7 @@ func rolledBack[Tx any](s *session[Tx]) error {
 		if err := unchanged(w, before, saysRemains, w.name(i)); err != nil {
 			return err
 		}
-		return w.deliverAndCheck(i, acks()...)
+		return w.retried(i)
 	})
 	if err != nil {
 		return err
@@ -171,7 +185,7 @@ func rerun[Tx any](s *session[Tx]) error {
 			return fmt.Errorf("begin: %w", err)
 		}
 		if m := w.received[i]; m != nil {
-			_ = w.callHandler(s.t.Context(), b.Tx(store.All), clone(m)) // the second run may fail, for example because of a unique key
+			_ = callGuarded(s.t.Context(), b.Tx(store.All), clone(m), w.Handle) // the second run may fail, for example because of a unique key
 		}
 		b.Rollback(s.t.Context())
 		return unchanged(w, before, saysRemains, w.name(i))
@@ -208,7 +222,7 @@ const deliveries = 4
 
 func concurrent[Tx any](s *session[Tx]) error {
 	w := s.world()
-	other := w.newConsumer()
+	other := w.newConsumer(nil)
 	defer func() { _ = other.Close(context.Background()) }()
 	err := eachMessage(w, func(i int) error {
 		var all worker.Group
@@ -230,8 +244,15 @@ func concurrent[Tx any](s *session[Tx]) error {
 func (w *world[Tx]) untilAcked(process *consumer.Consumer[Tx], i int) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
+	attempt := process.Process
+	if len(w.Steps) > 0 {
+		attempt = func(ctx context.Context, m *semel.Message) (consumer.Disposition, error) {
+			all, err := w.runSteps(ctx, []*semel.Message{m})
+			return all[0], err
+		}
+	}
 	for {
-		d, err := process.Process(ctx, clone(w.Messages[i]))
+		d, err := attempt(ctx, clone(w.Messages[i]))
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s has no outcome: %w", w.name(i), err)
@@ -243,7 +264,7 @@ func (w *world[Tx]) untilAcked(process *consumer.Consumer[Tx], i int) error {
 	}
 }
 
-// crashAtPoint crashes the process at a point, once for each message, and restarts it.
+// crashAtPoint crashes the process at a point, once for each message or each of its steps, and restarts it.
 func crashAtPoint[Tx any](s *session[Tx], p point) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
@@ -256,6 +277,15 @@ func crashAtPoint[Tx any](s *session[Tx], p point) error {
 			}
 		}
 		w.boot()
+		for range w.lastStep() {
+			w.plan.set(func(q *plan) {
+				if q.crash = p; p != atReply && p != beforeAck {
+					q.skip = 1 // the step of the last crash runs first
+				}
+			})
+			_, _ = w.deliverOne(i)
+			w.boot()
+		}
 		return w.deliverAndCheck(i, acks()...)
 	})
 	if err != nil {
@@ -264,12 +294,12 @@ func crashAtPoint[Tx any](s *session[Tx], p point) error {
 	return s.same(w, saysTwice, "the process crashed once for each message "+string(p)+" and was restarted", w.advice())
 }
 
-// replyLost loses the reply of each COMMIT, in a process that does not crash.
+// replyLost loses the reply of a COMMIT for each message, in a process that does not crash.
 func replyLost[Tx any](s *session[Tx]) error {
 	w := s.world()
 	err := eachMessage(w, func(i int) error {
-		w.plan.set(func(q *plan) { q.crash, q.recovers = atReply, true })
-		return w.deliverAndCheck(i, acks()...)
+		w.plan.set(func(q *plan) { q.crash, q.skip, q.recovers = atReply, i%(w.lastStep()+1), true })
+		return w.retried(i)
 	})
 	if err != nil {
 		return err

@@ -65,8 +65,8 @@ func (w *world[Tx]) deliverAll() error {
 	return fmt.Errorf("%d messages were not acked after %d deliveries: %w", len(left), tries, w.handlerError())
 }
 
-// tries is the number of deliveries within which a message must be acked.
-const tries = 20
+// tries is the number of deliveries within which a message must be acked. Each of 32 steps may fail once.
+const tries = 40
 
 func conflict[Tx any](s *session[Tx]) error {
 	w := s.world()
@@ -191,21 +191,29 @@ func deadLetter[Tx any](s *session[Tx]) error {
 	return s.same(w, saysTwice, "each message failed for good and was retried from the store with the same id", w.advice())
 }
 
-// retryParked retries all parked messages and processes them.
+// retryParked retries all parked messages and processes them. Each step of a message may park it once.
 func (w *world[Tx]) retryParked() error {
-	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
-	parked := store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{store.StateParked}}
-	rows, err := wrapped.(store.Inbox).Rows(w.t.Context(), parked)
-	if err != nil {
-		return err
-	}
-	for _, r := range rows {
-		act := store.Act{Verb: "retry", Who: "semeltest", Why: "test of a retry"}
-		if err := errors.Join(wrapped.(admin.Requeuer).Requeue(w.t.Context(), act, r.Seen())...); err != nil {
+	for range w.lastStep() + 1 {
+		if err := errors.Join(w.requeue(store.StateParked), w.work()); err != nil {
 			return err
 		}
 	}
-	return w.work()
+	return nil
+}
+
+// requeue makes the rows in a state due.
+func (w *world[Tx]) requeue(state store.RowState) error {
+	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
+	rows, err := wrapped.(store.Inbox).Rows(w.t.Context(), store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{state}})
+	act := wrapped.(admin.Requeuer).Requeue
+	if state == store.StateInProgress {
+		act = wrapped.(admin.Requeuer).Release
+	}
+	for _, r := range rows {
+		by := store.Act{Verb: "retry", Who: "semeltest", Why: "test of a retry"}
+		err = errors.Join(append(act(w.t.Context(), by, r.Seen()), err)...)
+	}
+	return err
 }
 
 // oldVersion delivers each version of a stream a second time, with another id.
@@ -264,6 +272,28 @@ func futureVersion[Tx any](s *session[Tx]) error {
 		return err
 	}
 	return s.same(w, saysFuture)
+}
+
+// replayed delivers each message as part of a replay that allows no effects outside of the store.
+func replayed[Tx any](s *session[Tx]) error {
+	w := s.world()
+	switch {
+	case w.Provider == nil:
+		return &NotRun{"Handler.Provider is not set"}
+	case w.Config.Replay == nil || w.Config.Replay.Effects:
+		return &NotRun{"Config.Replay is not set, or it allows effects"}
+	}
+	w.replay = &semel.Replay{ID: 1}
+	w.boot()
+	return eachMessage(w, func(i int) error {
+		if err := w.deliverAndCheck(i, acks()...); err != nil {
+			return err
+		}
+		if w.ledger() != "" {
+			return fmt.Errorf(saysReplayed, w.name(i))
+		}
+		return nil
+	})
 }
 
 // expired delivers messages that are so old that their markers may have been removed.

@@ -21,8 +21,8 @@ func event(id string) *semel.Message {
 	}, Body: []byte("{}")}
 }
 
-// newCountingWorld returns a test world whose handler increments a counter for each message, and a pointer to the number of runs
-// of that handler.
+// newCountingWorld returns a test world whose handler increments a counter for each message, and a pointer to the
+// number of runs of that handler.
 func newCountingWorld(t *testing.T) (w *world[*memstore.Tx], runs *int) {
 	t.Helper()
 	runs = new(int)

@@ -27,15 +27,24 @@ type Handler[Tx any] struct {
 	Messages []*semel.Message
 	Effect   func(ctx context.Context) (string, error)
 	Config   consumer.Config
+	// Steps, if not empty, replaces Handle.
+	Steps []Step[Tx]
 	// Provider is nil if the handler makes no calls.
 	Provider *Provider
 	// Process is nil if no process is killed.
 	Process *Process
 }
 
-// Run calls each for every subtest with its name and its function, and returns the results of the functions that were
-// called. each returns the error of the function, or why the function has not returned. start returns a handler on an
-// empty state; each subtest calls it at least once.
+// Step is a part of a handler with a transaction of its own; see consumer.Step.
+type Step[Tx any] struct {
+	Name string
+	Run  func(ctx context.Context, tx Tx, m *semel.Message) error
+}
+
+// Run calls the function each once for every subtest, with the name and the function of the subtest, and returns the
+// results of the subtests that ran. The function each runs the subtest, and returns its error, or an error that says
+// why the subtest has not returned. The function start returns a handler whose state is empty; each subtest calls start
+// at least once.
 func Run[Tx any](start func(t T) Handler[Tx], each func(name string, run func(t T) error) error) Report {
 	s := &session[Tx]{start: start}
 	var all Report

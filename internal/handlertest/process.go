@@ -25,7 +25,7 @@ type Process struct {
 // variable is the environment variable that contains the command for a child process.
 const variable = "SEMELTEST_CHILD"
 
-// order is the command for a child process: deliver the messages up to Message, and be killed at Point.
+// order is the command for a child process: the process delivers the messages up to Message, and is killed at Point.
 type order struct {
 	// Test is the name of the subtest.
 	Test     string
@@ -56,7 +56,7 @@ func Ordered() string {
 	return ""
 }
 
-// Database returns the database that a child process opens; own in any other process.
+// Database returns the database that a child process opens. In any other process, the result is the parameter own.
 func Database(own string) string {
 	if o := ordered(); o != nil {
 		return o.Database
@@ -84,11 +84,10 @@ func (s *session[Tx]) obey(o *order) error {
 			return err
 		}
 	}
-	w.plan.set(func(p *plan) { p.crash, p.kill = o.Point, kill })
+	w.plan.set(func(p *plan) { p.crash, p.skip, p.kill = o.Point, w.lastStep(), kill })
 	if err := w.deliverAndCheck(o.Message, acks()...); err != nil {
 		return err
 	}
-	_ = w.plan.crashAt(beforeAck)
 	return fmt.Errorf("the child process did not reach the point %s", o.Point)
 }
 
@@ -105,11 +104,8 @@ func killed[Tx any](s *session[Tx], p point) error {
 			return err
 		}
 	}
-	if p == beforeAck {
-		if err := expected.deliverAndCheck(last, acks()...); err != nil {
-			return err
-		}
-	}
+	expected.plan.set(func(q *plan) { q.crash, q.skip = p, expected.lastStep() })
+	_, _ = expected.deliverOne(last)
 	want := expected.effect()
 	expected.stop()
 	w := s.world()
@@ -132,7 +128,8 @@ func killed[Tx any](s *session[Tx], p point) error {
 	return s.same(w, saysTwice, what, w.advice())
 }
 
-// killable returns an error if no child process can be killed: a *NotRun if the Handler has no Process.
+// killable returns an error if the subtest cannot kill a child process. The error is a *NotRun if the Handler has no
+// Process.
 func (w *world[Tx]) killable() error {
 	_, memory := any(w.Store).(*memstore.Store)
 	switch {

@@ -14,7 +14,8 @@ import (
 type Provider struct {
 	// Forgets adds the subtest in which the provider has forgotten all keys before a retry.
 	Forgets bool
-	// Answer returns the media type and the text of the answer to a request with this key; nil: the number of the charge.
+	// Answer returns the media type and the text of the answer to a request with the given key. If Answer is nil, the
+	// text is the number of the charge.
 	Answer func(key string) (kind, text string)
 
 	mu      sync.Mutex // protects the fields below

@@ -27,6 +27,8 @@ const (
 		"use m.IdempotencyKey for the key, and only values of the message for the body"
 	saysRandom = "two undisturbed runs from an empty state have different effects: the handler uses random values, the time, " +
 		"a sequence, or variables that outlive it; derive ids with m.OutputID and times from the message, or leave them out of Effect"
+	saysTurns = "all messages were delivered together, so that the first steps of all ran before the second steps, and the effect differs: " +
+		"a step reads what the steps of other messages change in the meantime; read only what earlier steps wrote for the same message"
 	saysTwice  = "%s, and the effect differs; %s"
 	saysPoison = "%s failed for good in a batch with the other messages, and the effects are not those of the other messages alone; " +
 		"write through tx only, and keep no state in memory"
@@ -41,6 +43,8 @@ const (
 		"send m.IdempotencyKey in that header"
 	saysProvider = "the provider failed once for each message (%s), and the effect differs; " +
 		"return the errors of calls, also of statuses other than 2xx, and send the same key with each attempt"
+	saysReplayed = "%s belongs to a replay without effects, and the handler charged: call m.Replay, and make no charge if Effects of its " +
+		"result is false"
 	saysForgotten = "the provider had forgotten the keys before each retry, and the effect differs; " +
 		"look for the charge before you charge, or set consumer.Provider.Window with consumer.NewCalling"
 	saysKilled = "%s: its process was killed %s, and the effect is not the one that was committed: " +

@@ -14,8 +14,8 @@ import (
 type session[Tx any] struct {
 	start func(t T) Handler[Tx]
 	t     T // of the current subtest
-	// baseline is the result of a run without faults. compareErr is an error if other runs cannot be
-	// compared with base.
+	// baseline is the result of a run without faults. compareErr is an error if other runs cannot be compared with the
+	// baseline.
 	baseline   *baseline
 	compareErr error
 }
@@ -23,11 +23,12 @@ type session[Tx any] struct {
 // baseline is the result of a run without faults: which messages have an effect, and the text of Handler.Effect.
 type baseline struct {
 	effect, ledger string
-	// acts are the indexes of the messages that have an effect or call the provider, and writes of those that have
-	// an effect.
+	// acts contains the indexes of the messages that have an effect or call the provider. writes contains the indexes
+	// of the messages that have an effect.
 	acts, writes []int
-	// received are the messages in the form in which the handler got them.
+	// received contains the messages as the handler got them.
 	received map[int]*semel.Message
+	steps    int // number of the handler's steps
 	err      error
 }
 
@@ -36,8 +37,8 @@ type scenario[Tx any] struct {
 	name  string
 	group Group
 	run   func(s *session[Tx]) error
-	// checksBaseline is true for the scenarios that find out whether the results of two runs can be compared.
-	// Scenarios without alone run only if results can be compared.
+	// checksBaseline is true for the scenarios that find out whether the results of two runs can be compared. All other
+	// scenarios run only if results can be compared.
 	checksBaseline bool
 }
 
@@ -72,7 +73,8 @@ func (s *session[Tx]) world() *world[Tx] {
 // runWithoutFaults delivers each message once, without faults, and returns the result.
 func (s *session[Tx]) runWithoutFaults() *baseline {
 	s.t.Helper()
-	w, b := s.world(), &baseline{}
+	w := s.world()
+	b := &baseline{steps: len(w.Steps)}
 	for i := range w.Messages {
 		before, charged := w.effect(), w.ledger()
 		if err := w.deliverAndCheck(i, source.EndApplied, source.EndDiscarded, source.EndSkipped); err != nil {
@@ -116,8 +118,8 @@ func (s *session[Tx]) compareSecondRun() error {
 	return nil
 }
 
-// same compares the effects in a test world with the result of the run without faults. The parameter what is the text
-// for a difference.
+// same compares the effects in a test world with the result of the run without faults. If they differ, the error has
+// the text of the parameter what.
 func (s *session[Tx]) same(w *world[Tx], what string, values ...any) error {
 	s.t.Helper()
 	if got := w.effect(); got != s.baseline.effect {

@@ -25,6 +25,9 @@ const (
 	atCommit     point = "before COMMIT"
 	atReply      point = "after COMMIT, with the reply lost"
 	beforeAck    point = "after COMMIT, before the ack"
+	// inReceipt is the transaction that stores a message in the inbox. No crash begins there, because no part of the
+	// handler runs.
+	inReceipt point = "in the receipt"
 )
 
 // errCrashed is the error of every call of a store whose process has crashed.
@@ -34,7 +37,11 @@ var errCrashed = errors.New("semeltest: the process has crashed")
 type plan struct {
 	mu    sync.Mutex // guards all fields
 	crash point
-	dead  bool
+	// skip is the number of times that the point is passed before the crash.
+	skip int
+	dead bool
+	// onCrash, if not nil, is called when the process crashes.
+	onCrash func()
 	// kill, if not nil, is called at the point of the crash and ends the current process.
 	kill func()
 	// recovers is true if the process does not crash: only one call fails.
@@ -61,10 +68,17 @@ func (p *plan) crashAt(here point) error {
 	if p.crash != here {
 		return nil
 	}
+	if p.skip > 0 {
+		p.skip--
+		return nil
+	}
 	if p.kill != nil {
 		p.kill()
 	}
 	p.crash, p.dead = nowhere, !p.recovers
+	if p.dead && p.onCrash != nil {
+		p.onCrash()
+	}
 	return errCrashed
 }
 
@@ -92,7 +106,7 @@ type basic[Tx any] struct {
 }
 
 func (s *basic[Tx]) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
-	if err := s.plan.crashAt(atBegin); err != nil {
+	if err := s.plan.crashAt(inReceipt); err != nil {
 		return 0, err
 	}
 	return s.TxStore.Scope(ctx, consumer+s.suffix, source, generation)
@@ -110,7 +124,12 @@ func (s *basic[Tx]) IsStoreFault(err error) bool {
 }
 
 func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict, error) {
-	if err := s.plan.crashAt(atBegin); err != nil {
+	begin, mark := atBegin, atMark
+	receipt := slices.ContainsFunc(marks, func(m store.Mark) bool { return m.As == store.Waiting && m.Claim.Token == 0 })
+	if receipt {
+		begin, mark = inReceipt, inReceipt
+	}
+	if err := s.plan.crashAt(begin); err != nil {
 		return nil, nil, err
 	}
 	marks = slices.Clone(marks)
@@ -121,7 +140,7 @@ func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.plan.crashAt(atMark); err != nil {
+	if err := s.plan.crashAt(mark); err != nil {
 		b.Rollback(ctx)
 		return nil, nil, err
 	}
@@ -132,6 +151,9 @@ func (s *basic[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.
 			}
 		}
 	})
+	if receipt {
+		return b, verdicts, nil
+	}
 	return s.batch(b), verdicts, nil
 }
 
@@ -168,6 +190,9 @@ func (b *batch[Tx]) Commit(ctx context.Context, e store.Ending) store.Result {
 	r := b.Batch.Commit(ctx, e)
 	if err := b.store.plan.crashAt(atReply); err != nil && r.Outcome == store.Committed {
 		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
+	}
+	if r.Outcome == store.Committed {
+		_ = b.store.plan.crashAt(beforeAck) // from here on the process gets no answer of the store
 	}
 	return r
 }
@@ -206,7 +231,7 @@ func wrap[Tx any](st store.TxStore[Tx], p *plan, suffix string) (wrapped store.T
 	return &withInbox[Tx]{made, extra}, true
 }
 
-// withInbox is like basic, but for a store that has an inbox.
+// withInbox does the same as basic, for a store that has an inbox.
 type withInbox[Tx any] struct {
 	*basic[Tx]
 	extras[Tx]

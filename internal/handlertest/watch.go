@@ -19,7 +19,7 @@ import (
 // each run of a handler.
 const label = "semeltest"
 
-// runWatched runs a handler. If the handler leaves a goroutine running, watched returns an error.
+// runWatched runs a handler. If the handler leaves a goroutine running, runWatched returns an error.
 func runWatched(run string, handle func()) error {
 	pprof.Do(context.Background(), pprof.Labels(label, run), func(context.Context) { handle() })
 	by := ""
@@ -36,8 +36,8 @@ func runWatched(run string, handle func()) error {
 // goroutine for which the handler has waited may need a moment to end.
 const looks = 10
 
-// findLeakedGoroutine returns the name of the function of a goroutine with the given label, or "" if no goroutine has the label.
-// Goroutines of packages that manage connections do not count.
+// findLeakedGoroutine returns the name of the function of a goroutine with the given label, or "" if no goroutine has
+// the label. Goroutines of packages that manage connections do not count.
 func findLeakedGoroutine(labelled string) string {
 	var profile bytes.Buffer
 	if pprof.Lookup("goroutine").WriteTo(&profile, 1) != nil {

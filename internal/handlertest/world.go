@@ -16,6 +16,7 @@ import (
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // world is a test world: a store without data, and a process that consumes messages.
@@ -29,8 +30,10 @@ type world[Tx any] struct {
 	hasInbox bool
 
 	process *consumer.Consumer[Tx] // nil while no process runs
-	// attempt is semel.Message.Attempt of the next deliveries.
+	// attempt is semel.Message.Attempt of the next deliveries. The field replay, if not nil, is the replay to which all
+	// messages belong after the next boot.
 	attempt int
+	replay  *semel.Replay
 
 	mu sync.Mutex // guards the fields below
 	// interfere, if not nil, is called before and after each run of the handler. If interfere returns an error, the
@@ -40,9 +43,9 @@ type world[Tx any] struct {
 	// handler.
 	received map[int]*semel.Message
 	err      error
-	// runCount is the number of runs of the handler. leakedGoroutine is true after a run that did not end a
-	// goroutine. A library may start a goroutine once that does not end, so only a second run with such a goroutine is
-	// a fault.
+	// runCount is the number of runs of the handler. leakedGoroutine is true after a run that did not end a goroutine.
+	// A library may start a goroutine that never ends, but it does so only once. So only a second run that leaves a
+	// goroutine running is a fault.
 	runCount        int
 	leakedGoroutine bool
 	// remark describes the first rule that the handler broke in a run.
@@ -59,6 +62,7 @@ const patience = 30 * time.Second
 func newWorld[Tx any](t T, start func(t T) Handler[Tx], suffix string) *world[Tx] {
 	t.Helper()
 	w := &world[Tx]{Handler: start(t), t: t, plan: &plan{}, received: map[int]*semel.Message{}, suffix: " " + suffix}
+	w.joinSteps()
 	if err := w.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +101,17 @@ func (w *world[Tx]) policy() consumer.Config {
 	if c.Strategy == consumer.StrategyInbox {
 		c.Strategy = consumer.StrategyMarker
 	}
-	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, nil, nil, nil
+	c.Source, c.Observers, c.Recorder, c.Replay, c.Generation, c.PreviousIdentity = nil, nil, nil, w.replay, nil, nil
 	c.Owner, c.Exclusive, c.AckOnReceipt, c.ReEmitIntents, c.SenderWindows = "", false, false, false, nil
 	c.Canary = 0 // the subtests count the runs of the handler
 	c.AuditKey, c.IdleExit, c.MayEnd, c.Retention, c.Provider = nil, 0, nil, consumer.RetentionPolicy{}, consumer.Provider{}
 	c.Lanes, c.OnParked, c.Workers, c.Drain = consumer.LanesPartition, consumer.OnParkedSkip, 1, time.Second
 	c.Batch = consumer.BatchLimits{MaxTime: time.Hour} // a slow handler must not split the messages of a subtest into several batches
 	c.Logger = slog.New(slog.DiscardHandler)
+	if len(w.Steps) > 0 {
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
+		c.Retry.InitialDelay, c.Retry.MaxDelay, c.Retry.DisableBreaker = time.Hour, time.Hour, true // makeDue ends the delay
+	}
 	forGood, unmet := consumer.ActionPark, consumer.ActionPark
 	if !w.hasInbox {
 		forGood, unmet = consumer.ActionHalt, consumer.ActionRetry
@@ -123,18 +131,26 @@ func (w *world[Tx]) policy() consumer.Config {
 	return c
 }
 
-// newConsumer returns a new consumer that uses the store of the test world.
-func (w *world[Tx]) newConsumer() *consumer.Consumer[Tx] {
+// newConsumer returns a new consumer that uses the store of the test world. The parameter src is nil for Process and Work.
+func (w *world[Tx]) newConsumer(src source.Source) *consumer.Consumer[Tx] {
 	w.t.Helper()
 	wrapped, rows := wrap(w.Store, w.plan, w.suffix)
 	w.hasInbox = rows
-	c, err := consumer.New(wrapped, w.handle, w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
+	config, faulty := w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if p == faults.CommitReplyLost && w.onReplyLost != nil && w.plan.crashed() {
 			w.onReplyLost()
 		}
-	}})
+	}}
+	config.Source = src
+	var c *consumer.Consumer[Tx]
+	var err error
+	if len(w.Steps) > 0 {
+		c, err = consumer.NewSteps(wrapped, w.watchedSteps(), config, faulty)
+	} else {
+		c, err = consumer.New(wrapped, w.handle, config, faulty)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -148,8 +164,9 @@ const seed = 1
 func (w *world[Tx]) boot() {
 	w.t.Helper()
 	w.stop()
-	w.plan.set(func(p *plan) { p.crash, p.dead = nowhere, false })
-	w.process = w.newConsumer()
+	w.plan.set(func(p *plan) { p.crash, p.skip, p.dead = nowhere, 0, false })
+	w.process = w.newConsumer(nil)
+	w.makeDue(store.StateInProgress)
 }
 
 func (w *world[Tx]) stop() {
@@ -161,8 +178,13 @@ func (w *world[Tx]) stop() {
 	w.process = nil
 }
 
-// handle is the handler that the consumer runs: it calls the user's handler and checks what that handler does.
-func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err error) {
+// handle is the handler that the consumer runs.
+func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
+	return w.watch(ctx, tx, m, w.Handle)
+}
+
+// watch calls the user's handler, or one of its steps, and checks what it does.
+func (w *world[Tx]) watch(ctx context.Context, tx Tx, m *semel.Message, handle func(context.Context, Tx, *semel.Message) error) (err error) {
 	before := clone(m)
 	if err := w.faultAt(beforeHandle, m); err != nil {
 		return err
@@ -172,7 +194,7 @@ func (w *world[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) (err er
 	w.runCount++
 	run := fmt.Sprint(w.suffix, " ", w.runCount)
 	w.mu.Unlock()
-	left := runWatched(run, func() { err = w.callHandler(ctx, tx, m) })
+	left := runWatched(run, func() { err = callGuarded(ctx, tx, m, handle) })
 	w.recordRun(err, errors.Join(checkUnchanged(before, m), checkTxOpen(ctx, tx, err)), left)
 	if err != nil {
 		return err
@@ -242,7 +264,7 @@ func checkUnchanged(before, after *semel.Message) error {
 	return errors.New(saysChanged)
 }
 
-// deliver delivers copies of messages together, and returns for each whether it was acked or nacked.
+// deliver delivers copies of messages together, and returns for each copy whether it was acked or nacked.
 func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -254,10 +276,13 @@ func (w *world[Tx]) deliver(all ...*semel.Message) ([]consumer.Disposition, erro
 		copies[i] = clone(all[i])
 		copies[i].Attempt = w.attempt
 	}
+	if len(w.Steps) > 0 {
+		return w.runSteps(ctx, copies)
+	}
 	return w.process.ProcessAll(ctx, copies)
 }
 
-// deliverOne delivers message i and returns whether it was acked or nacked.
+// deliverOne delivers message i, and returns whether the message was acked or nacked.
 func (w *world[Tx]) deliverOne(i int) (consumer.Disposition, error) {
 	all, err := w.deliver(w.Messages[i])
 	if err != nil {
@@ -266,7 +291,8 @@ func (w *world[Tx]) deliverOne(i int) (consumer.Disposition, error) {
 	return all[0], nil
 }
 
-// deliverAndCheck delivers message i. If the message is not acked with one of the given outcomes, applies returns an error.
+// deliverAndCheck delivers message i. If the message is not acked with one of the given outcomes, deliverAndCheck
+// returns an error.
 func (w *world[Tx]) deliverAndCheck(i int, want ...source.End) error {
 	d, err := w.deliverOne(i)
 	switch {
@@ -308,7 +334,7 @@ func (w *world[Tx]) work() error {
 	w.stop()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
-	err := w.newConsumer().Work(ctx)
+	err := w.newConsumer(nil).Work(ctx)
 	w.boot()
 	return err
 }

@@ -102,7 +102,6 @@ func (p *typed) calls() map[*types.Func][]*types.Func {
 	return calls
 }
 
-// inspect visits all nodes of all functions.
 func (p *typed) inspect(visit func(in *types.Func, n ast.Node)) {
 	for _, f := range p.files {
 		for _, d := range f.Decls {
@@ -144,8 +143,8 @@ func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
 	}
 }
 
-// mostArrowsUp is the allowed number of pairs of files of the machine in which the later file calls the
-// earlier file.
+// mostArrowsUp is the allowed number of exceptions: pairs of files in which the file that is later in the reading order
+// calls the earlier file.
 const mostArrowsUp = 0
 
 func TestTheMachinesArrowsPointDown(t *testing.T) {

@@ -53,7 +53,7 @@ var bans = []ban{
 	{regexp.MustCompile(`^consumer/internal/upkeep$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(guard|delivery)$`), "arrows point down: what maintains a store beside the batches knows no batch"},
 	{regexp.MustCompile(`^consumer/internal/inbox$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(control|guard|delivery|upkeep)$`), "arrows point down: claims are there before flights"},
 	{regexp.MustCompile(`^consumer/internal/runner$`), regexp.MustCompile(`^` + module + `/consumer/`), regexp.MustCompile(`/internal/(groupcommit|guard|inbox|report)$`), "arrows point down: a runner is told what to do, and knows no engine"},
-	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|pgxstore|file|webhook|kafka(/internal/.*)?|storetest|sourcetest|internal/([^h]|h[^a]).*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites use the contract, never the engine; only internal/handlertest, which tests users' handlers, runs it"},
+	{regexp.MustCompile(`^(memstore|sqlstore(/internal/.*)?|pgxstore|file|webhook|kafka(/internal/.*)?|nats|storetest|sourcetest|internal/([^h]|h[^a]).*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites use the contract, never the engine; only internal/handlertest, which tests users' handlers, runs it"},
 	{regexp.MustCompile(`^internal/(worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers do not depend on Semel's types"},
 	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^` + module), regexp.MustCompile(`^` + module + `(/store|/source|/internal/(enum|reasonname))?$`), "the machine imports only the root package and the contract's lists, which are data that is declared once; it imports no code that acts on them"},
 	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^(os|io|net|sync|context|log.*|database/.*)$`), nil, "the machine does no I/O, holds no lock and waits for nothing"},
@@ -89,7 +89,7 @@ func TestTheCoreRequiresNothing(t *testing.T) {
 	}
 }
 
-// call reports whether n calls package.function.
+// call reports whether a node is a call of the given function of the given package.
 func call(n ast.Node, pkg, function string) bool {
 	c, ok := n.(*ast.CallExpr)
 	if !ok {

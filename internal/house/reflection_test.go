@@ -53,7 +53,7 @@ func imports(f *File, path string) bool {
 	return slices.ContainsFunc(f.Tree.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(path) })
 }
 
-// The linker reports the functions, of a user's program and its dependencies, that make it keep all methods.
+// The linker reports which functions of a user's program and its dependencies make the linker keep all methods.
 func TestTheLinkerDropsWhatAUsersProgramDoesNotCall(t *testing.T) {
 	user, err := filepath.Abs("testdata/user/main.go")
 	if err != nil {

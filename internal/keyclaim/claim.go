@@ -84,8 +84,8 @@ func (c *Claim) letGo() {
 	}
 }
 
-// extend extends the lease once, and schedules the next extension: after a third of the lease or at the end of the
-// lease, whichever comes first. The process never assumes a longer lease than the store has granted.
+// extend extends the lease once, and schedules the next extension: after a third of the lease, or at the end of the
+// lease if that is earlier. The process never assumes a longer lease than the store has granted.
 func (c *Claim) extend() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(c.life, min(c.Lease/extensions, max(0, time.Until(c.Until()))))

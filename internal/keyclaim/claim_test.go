@@ -51,7 +51,7 @@ func newHeldClaim(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (t
 	return c, func() (time.Time, error) { return at, why }
 }
 
-// pass waits until the duration d of virtual time has passed.
+// pass waits for a duration of virtual time.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

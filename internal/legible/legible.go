@@ -1,7 +1,7 @@
 // Package legible makes values safe to print. Some errors crash the process, or loop forever, when they are printed or
 // examined: a nil pointer that is returned as an error, an error whose methods panic, or an error that wraps itself.
-// Text and Error replace errors that are not safe. Printable escapes special characters in texts that do not come from
-// Semel, and Span formats durations.
+// Text and Error replace errors that are not safe to print or to examine. Printable escapes special characters in texts
+// that do not come from Semel, and Span formats durations.
 package legible
 
 import (
@@ -23,7 +23,7 @@ func Text(err error) (text string) {
 	return err.Error()
 }
 
-// describe returns a text for an error whose methods panicked with value.
+// describe returns a text for an error with a method that panicked. The parameter value is the value of the panic.
 func describe(err error, value any) string {
 	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Sprintf("the error is a nil of type %T: where nothing is wrong, return a plain nil", err)
@@ -33,7 +33,8 @@ func describe(err error, value any) string {
 
 // Error returns err if its methods, and the methods of all errors that it wraps, return normally. If a method panics or
 // does not return, Error returns another error, which describes the fault and wraps nothing, so that errors.As and
-// errors.Is are safe. If err wraps a D, Error calls again with the first D and returns the result of again.
+// errors.Is are safe. If err wraps an error of type D, Error calls the function again with the first such error, and
+// returns the result of that function.
 func Error[D error](err error, again func(decided D, readable error) error) error {
 	if err == nil {
 		return nil
@@ -55,8 +56,8 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 // treated as an error that wraps itself.
 const maxWrappedErrors = 10_000
 
-// findFault returns a description of the fault of err, or an empty string if err has no fault. unreadable examines at
-// most left errors.
+// findFault returns a description of the fault of err, or an empty string if err has no fault. The parameter left is
+// the number of errors that may still be examined.
 func findFault(err error, left *int) (fault string) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -99,7 +100,8 @@ func unwrapAll(err error) []error {
 	return all
 }
 
-// find returns the first D that err wraps. Errors that panic are skipped, and at most left errors are examined.
+// find returns the first error of type D that err wraps. Errors that panic are skipped. The parameter left is the
+// number of errors that may still be examined.
 func find[D error](err error, left *int) (found D, ok bool) {
 	defer func() {
 		if recover() != nil {

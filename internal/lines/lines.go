@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Asked returns the indexes of the messages that may run only if no message of their line waits, or nil if there are no
-// such messages. The store must check the line of each message in the result. If several messages have the same line,
-// the line is checked several times, which costs less than removing duplicates.
+// Asked returns the indexes of the messages that may run only if no message of their line waits, or nil if there is no
+// message to check. The store must check the line of each message in the result. If several messages have the same
+// line, the line is checked several times, which costs less than removing duplicates.
 func Asked(marks []store.Mark) (asked []int) {
 	for i := range marks {
 		if !asks(&marks[i]) {
@@ -104,7 +104,7 @@ type Count struct {
 	Rows int64
 }
 
-// Counted returns, in the same order, the lines of the rows in all, with the number of rows of each line.
+// Counted returns the lines of the given rows in the same order, with the number of rows for each line.
 func Counted(all []Entry) (counts []Count) {
 	for i := range all {
 		if i == 0 || all[i].Line != all[i-1].Line {

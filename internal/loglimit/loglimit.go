@@ -1,6 +1,7 @@
-// Package loglimit limits the number of log lines: at most Most log lines a minute with the same message, and at most
-// MostOfReason of them with the same reason. The last log line before lines are suppressed announces the suppression.
-// The first log line after the suppression has the number of suppressed lines. Lines of level debug are not limited.
+// Package loglimit limits the number of log lines: at most Most lines a minute have the same message, and at most
+// MostOfReason of these lines have the same reason. The last log line before lines are suppressed announces the
+// suppression. The first log line after the suppression has the number of suppressed lines. Lines of level debug are
+// not limited.
 package loglimit
 
 import (
@@ -37,8 +38,8 @@ type Handler struct {
 	gates *counters
 }
 
-// New returns a handler that passes a limited number of log lines to next. If next is already a Handler, New returns
-// next, so that all loggers share one limit.
+// New returns a handler that passes a limited number of log lines to the handler next. If next is already a Handler of
+// this package, New returns next itself, so that all loggers share one limit.
 func New(next slog.Handler) slog.Handler {
 	if _, bounded := next.(*Handler); bounded {
 		return next
@@ -104,7 +105,7 @@ type counter struct {
 }
 
 // pass reports whether a log line may be written. The result last means that the next lines will be suppressed. The
-// result unlogged is the number of lines with the same message that were suppressed before.
+// result unlogged is the number of earlier lines with the same message that were suppressed.
 func (g *counters) pass(now time.Time, name, why string) (passes, last bool, unlogged int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

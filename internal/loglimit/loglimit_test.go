@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pass waits until the duration d of virtual time has passed.
+// pass waits for a duration of virtual time.
 func pass(t *testing.T, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

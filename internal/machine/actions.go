@@ -21,7 +21,7 @@ type Row struct {
 	As       As
 	Reason   semel.Reason
 	Attempts int
-	// After, with AsWaiting and AsBlocked, is the time until the row is due.
+	// After is used with AsWaiting and AsBlocked, and is the time until the row is due.
 	After time.Duration
 	First error
 	Last  error
@@ -35,9 +35,10 @@ type Settlement struct {
 	Ending source.End
 	Reason semel.Reason
 	Err    error
-	// Charged, with Nack, reports that the handler ran and failed, so that the delivery counts as an attempt.
+	// Charged is used with Nack. If Charged is true, the handler ran and failed, so that the delivery counts as an
+	// attempt.
 	Charged bool
-	// Attempts, with DeadLetter, is the number of times the handler ran.
+	// Attempts is used with DeadLetter, and is the number of times the handler ran.
 	Attempts int
 	// Again reports that an earlier attempt to ack, nack or dead-letter the same item failed.
 	Again bool
@@ -119,8 +120,8 @@ type (
 	Release struct{ Lane source.Lane }
 	// Wake asks for a Timer event at a time, and replaces the previous Wake.
 	Wake struct{ At Time }
-	// Report reports to observers an event other than the end of a message. Part, with ReportReady and ReportNotReady,
-	// is the part that works again or has failed: store, source, broker, handler, inbox.
+	// Report reports to observers an event other than the end of a message. Part is used with ReportReady and
+	// ReportNotReady, and is the part that works again or has failed: store, source, broker, handler, inbox.
 	Report struct {
 		Kind ReportKind
 		Item *Item // may be nil
@@ -138,8 +139,8 @@ type (
 		Err    error
 		// Idle reports that the run ended because of IdleExit or the end of the source.
 		Idle bool
-		// Behind, with Idle, contains the lanes with messages that are not acked. Full reports that unacked messages
-		// fill the memory, so that no further message could be fetched.
+		// If Idle is true, Behind contains the lanes with messages that are not acked. Full reports that unacked
+		// messages fill the memory, so that no further message could be fetched.
 		Behind []Behind
 		Full   bool
 	}

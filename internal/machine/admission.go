@@ -51,9 +51,9 @@ func (m *Machine) onRefused(it *Item) Ending {
 
 // skip ends an item that is not for this consumer. The item needs no batch, and nothing is written.
 //
-// The item is acked in the next step, unless the store is down (law 13). If the store is down, the item is acked
-// after a batch has found that the store works again. If it is not certain that there will be such a batch, for
-// example because a handler does not return, the item is acked at once. Otherwise the item could wait forever.
+// The item is acked in the next step, unless the store is down (law 13). If the store is down, the item is acked after
+// a batch has found that the store works again. If it is not certain that a batch is going to use the store, for
+// example because a handler does not return, the item is acked at once, so that the item cannot wait forever.
 func (m *Machine) skip(it *Item) {
 	m.move(it, placement{state: skipped})
 	m.skipped = append(m.skipped, it)

@@ -56,7 +56,7 @@ func (b *blockers) firstItem() *Item {
 	return b.heap[0]
 }
 
-// keeps reports whether an earlier item blocks the item it.
+// keeps reports whether an earlier item blocks the given item.
 func (b *blockers) keeps(it *Item) bool {
 	first := b.firstItem()
 	return first != nil && first.arrival < it.arrival

@@ -68,8 +68,8 @@ func (m *Machine) handlerWorks() {
 	m.breaker = breakerState{succeeded: true}
 }
 
-// breakerHolds reports whether no further message may be taken: the breaker is open, and its next attempt is
-// not due or already has a message.
+// breakerHolds reports whether no further message may be taken: the breaker is open, and its next attempt is not due or
+// already has a message (the parameter have).
 func (m *Machine) breakerHolds(have bool) bool {
 	return m.breaker.open && (have || m.breaker.until > m.now)
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // blame counts a failed attempt of a message and decides how to continue. If a commit failed although the message's
-// handler did not run, the failure is not an attempt: a later commit writes the row with its reason.
+// handler did not run, the failure does not count as an attempt: a later commit writes the message's row
+// with the reason of the failure.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
 		t := it.ensureTrouble()
@@ -236,8 +237,8 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	return told
 }
 
-// askTogether rounds the times at which the store is asked again about markers of a newer release. Thousands of messages
-// may wait for such an answer. Because the times are rounded, one transaction asks about many messages.
+// askTogether rounds the times at which the store is asked again about markers of a newer release. Thousands of
+// messages may wait for such an answer. Because the times are rounded, one transaction asks about many messages.
 const askTogether = time.Second
 
 // Waiting for other processes is reported after waitTold, and then every waitAgain.
@@ -246,7 +247,7 @@ const (
 	waitAgain = time.Minute
 )
 
-// If an item has waited long enough, tellWaiting reports why the item waits. The result is true if a report was made.
+// tellWaiting reports why an item waits, if the item has waited long enough. The result is true if a report was made.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.ensureTrouble()
 	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.waitStart == 0 {

@@ -31,7 +31,7 @@ type claimState struct {
 	pendingReleases []*Item
 }
 
-// unstartedClaim is a claim that is released at a given time, if the item then still has the claim.
+// unstartedClaim is a claim that is released at a given time, if the item still has the claim at that time.
 type unstartedClaim struct {
 	it    *Item
 	until Time
@@ -82,7 +82,7 @@ func (m *Machine) recordDue(at Time) {
 // times are found by the regular claims.
 const mostMoments = 64
 
-// remember inserts at into the sorted list moments.
+// remember inserts the time at into the sorted list moments, and returns the list.
 func remember(moments []Time, at Time) []Time {
 	i, known := slices.BinarySearch(moments, at)
 	if known || i == mostMoments {

@@ -116,7 +116,7 @@ func (m *Machine) claimsAFlight() int {
 	return m.config.Most
 }
 
-// trim removes the first n elements of fresh.
+// trim removes the first n elements of unstartedClaims.
 func (c *claimState) trim(n int) {
 	clear(c.unstartedClaims[:n])
 	if c.unstartedClaims = c.unstartedClaims[n:]; len(c.unstartedClaims) == 0 {
@@ -124,7 +124,7 @@ func (c *claimState) trim(n int) {
 	}
 }
 
-// unclaim releases the claims in freed.
+// unclaim releases the claims in pendingReleases.
 func (m *Machine) unclaim() {
 	if len(m.claims.pendingReleases) > 0 {
 		a := Unclaim{Items: m.claims.pendingReleases}

@@ -46,7 +46,7 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	return found
 }
 
-// newClaimed returns n claimed rows whose claims expire after left.
+// newClaimed returns n claimed rows whose claims expire after the duration left.
 func (a *asking) newClaimed(n int, left time.Duration) Claimed {
 	var e Claimed
 	for i := range n {

@@ -83,7 +83,7 @@ func (en *Entry) ends() As {
 	return en.As
 }
 
-// keeps reports whether the store has a row of a message that ends with the outcome in the parameter as.
+// keeps reports whether the store has a row of an ended message. The parameter as is the outcome of the message.
 func (m *Machine) keeps(as As) bool { return m.config.Keep || as != AsApplied && as != AsDuplicate }
 
 // attempted returns the number of attempts for an entry's row, including the run in this batch.
@@ -325,8 +325,8 @@ func (m *Machine) conclude(en Entry, v store.Verdict) {
 	m.promote(rest)
 }
 
-// requeueUnknown queues the items of a commit with unknown outcome again. A new transaction will show whether the items are
-// marked.
+// requeueUnknown queues the items of a commit with unknown outcome again. A new transaction will show whether the items
+// are marked.
 func (m *Machine) requeueUnknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {

@@ -1,14 +1,14 @@
 package machine
 
 // riders contains the waiting copies of an item, in order of arrival. A copy that no longer waits stays in the list
-// until most copies no longer wait, so that the cost of removing a copy does not depend on the number of copies. For an
-// item without waiting copies, riders is nil.
+// until more than half of the listed copies have stopped waiting, so that the cost of removing a copy does not depend
+// on the number of copies. For an item without waiting copies, riders is nil.
 type riders struct {
 	list []*Item
 	left int // number of copies in the list that no longer wait
 }
 
-// has reports whether the copy it, an item of the list, still waits.
+// has reports whether a copy in the list still waits.
 func (r *riders) has(it *Item) bool { return it.carrier != nil && it.carrier.riders == r }
 
 // items returns the list, including copies that no longer wait.

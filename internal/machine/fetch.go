@@ -18,14 +18,14 @@ type fetchState struct {
 	canceled bool
 	ends     bool // if canceled is set: the run would end after this Fetch
 	over     bool // the source has ended
-	// empty means that the last response of the source said that there are no more deliveries. empty is valid
-	// until the next Fetch is due.
+	// If the field empty is true, the last response of the source said that there are no more deliveries. The field is
+	// valid until the next Fetch is due.
 	empty    bool
 	began    Time // start of the last Fetch
 	until    Time
 	failures int
-	// limit is the time at which the running Fetch is cancelled. limit is set at first and after a failure,
-	// so that a source without deliveries responds and is known to work. 0 means no limit.
+	// The field limit is the time at which the running Fetch is cancelled; 0 means no limit. The limit is set for the
+	// first Fetch and after a failure, so that a source without deliveries responds and is known to work.
 	limit      Time
 	unanswered int  // number of Fetches in a row that ended before the source was reached
 	active     Time // when a delivery last arrived, or could have arrived
@@ -34,7 +34,7 @@ type fetchState struct {
 	full       bool // ReportFull was made
 }
 
-// longestAsk is the maximum duration that limit allows for a Fetch. The allowed duration grows, because a
+// longestAsk is the maximum duration that the field limit allows for a Fetch. The allowed duration grows, because a
 // source may need more time to reach its broker.
 const longestAsk = time.Minute
 
@@ -65,9 +65,9 @@ func (m *Machine) startFetch() {
 	m.do(Fetch{Messages: min(messages, max(m.config.Most, fetchChunk)), Bytes: bytes})
 }
 
-// limitFetch ends a Fetch that began after a failure. Otherwise the Fetch would wait for a delivery, and it
-// would stay unknown whether the source works (law 11). If the run would end at the same time, limitFetch
-// does nothing: the Fetch is cancelled to end the run, and the source is asked whether it has more messages.
+// limitFetch ends a Fetch that began after a failure. Without limitFetch, the Fetch would wait for a delivery, and it
+// would stay unknown whether the source works (law 11). If the run would end at the same time, limitFetch does nothing:
+// the Fetch is cancelled to end the run, and the source is asked whether it has more messages.
 func (m *Machine) limitFetch() {
 	if f := &m.fetch; f.under && !f.canceled && f.limit != 0 && f.limit <= m.now && !m.mayEndIdle() {
 		m.cancelFetch(false)

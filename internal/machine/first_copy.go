@@ -28,9 +28,9 @@ func (m *Machine) admitCopy(it *Item) {
 	}
 }
 
-// carrierOf returns the item for which the item it must wait, or nil if it need not wait. The returned item is the
-// first copy of the same identity, or an earlier item with the same previous identity. The earlier item may be a copy
-// or have other content.
+// carrierOf returns the item for which the given item must wait, or nil if the given item need not wait. The returned
+// item is the first copy of the same identity, or an earlier item with the same previous identity. The earlier item may
+// be a copy or have other content.
 func (m *Machine) carrierOf(it *Item) *Item {
 	if !m.tracked(it) {
 		return nil
@@ -55,8 +55,9 @@ func (m *Machine) carry(it *Item) {
 	}
 }
 
-// sharesFormer reports whether another item in memory has the item's previous identity. If no other item has the
-// previous identity, the item reserves it, so that two markers of the same identity are never written at the same time.
+// sharesFormer reports whether another item in memory has the item's previous identity. If no other item has this
+// previous identity, the given item reserves the previous identity, so that two markers of the same identity are never
+// written at the same time.
 func (m *Machine) sharesFormer(it *Item) bool {
 	if it.Former == nil || !m.tracked(it) {
 		return false

@@ -196,8 +196,8 @@ func (m *Machine) handleRan(e Ran) {
 	m.do(Rollback{Flight: f})
 }
 
-// handleStuck closes the connection of a handler that does not return. The worker and the lanes of the batch wait until the
-// handler returns (case 10). For a callback of a commit, the engine has already closed the connection.
+// handleStuck closes the connection of a handler that does not return. The worker and the lanes of the batch wait until
+// the handler returns (case 10). For a callback of a commit, the engine has already closed the connection.
 func (m *Machine) handleStuck(e Stuck) {
 	f := e.Flight
 	if !f.running && !e.Committing {

@@ -38,7 +38,8 @@ func (c *clock) step(e Event) {
 	}
 }
 
-// until advances the time to at, and passes a Timer to the machine at each time that the machine has ordered.
+// until advances the time to the time at, and passes a Timer to the machine at each time that the machine has
+// requested.
 func (c *clock) until(at Time) {
 	for c.wake > c.now && c.wake <= at {
 		c.now = c.wake

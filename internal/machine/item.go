@@ -23,7 +23,7 @@ type progress struct {
 	unknown bool
 	// rolledBack means that the handler succeeded and was rolled back because of another message.
 	rolledBack bool
-	// nextRunCounts means that the next run counts as another attempt. tried means that the first attempt has been
+	// nextRunCounts means that the next run counts as another attempt. wasTried means that the first attempt has been
 	// made.
 	nextRunCounts, wasTried bool
 	// copied means that the dead letter has been written.
@@ -99,8 +99,8 @@ func (it *Item) key() Name { return Name{it.Source, it.Identity} }
 
 // ridesForFormer reports whether a waiting message may still be applied after the first message (carrier), for which it
 // waits, was applied. The waiting message may be applied if it is not a copy of the carrier, or if it has other content
-// and a previous identity. If it has other content, the carrier may be a conflict with its own previous identity, so
-// that the carrier's identity becomes free again.
+// and a previous identity. If the waiting message has other content, the carrier may be a conflict with its own
+// previous identity, so that the carrier's identity becomes free again.
 func (it *Item) ridesForFormer() bool {
 	return it.key() != it.carrier.key() || it.Former != nil && it.Print != it.carrier.Print
 }

@@ -13,13 +13,13 @@ func (m *Machine) known(it *Item) {
 	}
 }
 
-// jitter returns a random delay. The upper limit is first, doubled n times, and at most most ("full jitter":
-// M. Brooker, Exponential Backoff And Jitter, 2015). The result is never 0, because a delay of 0 would cause
-// busy loops.
-func (m *Machine) jitter(first, most time.Duration, n int) time.Duration {
+// jitter returns a random delay. The upper limit of the delay is the duration first, doubled n times, but not more than
+// the parameter limit ("full jitter": M. Brooker, Exponential Backoff And Jitter, 2015). The result is never 0, because
+// a delay of 0 would cause busy loops.
+func (m *Machine) jitter(first, limit time.Duration, n int) time.Duration {
 	upper := first << min(n, 30)
-	if upper > most || upper < first {
-		upper = most
+	if upper > limit || upper < first {
+		upper = limit
 	}
 	return 1 + time.Duration(m.random.Int64N(int64(max(upper, 1))))
 }

@@ -22,8 +22,8 @@ type suspicion struct {
 	err                         error
 }
 
-// The values of suspicion.provenLimit: enoughMet is used if a statement of the message failed. enoughRefused is used if the
-// store only refused to commit, which can happen to any message.
+// The values of suspicion.provenLimit: enoughMet is used if a statement of the message failed. enoughRefused is used if
+// the store only refused to commit, which can happen to any message.
 const (
 	enoughMet     = 2
 	enoughRefused = 5

@@ -49,7 +49,7 @@ var ways = map[string]func(w *world, class store.Class, fails func() bool){
 
 func always() bool { return true }
 
-// The method named returns the number of reports of failed attempts of the message id.
+// The method named counts the reports that an attempt of the message with the given id has failed.
 func (w *world) named(id string) (n int) {
 	for _, r := range w.reports {
 		if r.Kind == ReportRetry && r.Item.Identity == id {
@@ -295,7 +295,7 @@ func opening(actions []Action) (flights []*Flight) {
 }
 
 // outage returns a machine whose store is down, and the batch that tests the store. The machine has four workers, each
-// with a message. If full is set, the store had opened a transaction before it failed.
+// with a message. If the parameter full is true, the store had opened a transaction before it failed.
 func outage(t *testing.T, full bool) (*Machine, []*Flight) {
 	t.Helper()
 	c := testConfig()

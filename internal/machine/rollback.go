@@ -6,7 +6,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// splitFailed splits a batch at the message that failed (case 1). If that message is unknown, failed halves the
+// splitFailed splits a batch at the message that failed (case 1). If that message is unknown, splitFailed halves the
 // batch.
 func (m *Machine) splitFailed(w *worker, f *Flight) {
 	if f.culprit < 0 {
@@ -18,7 +18,7 @@ func (m *Machine) splitFailed(w *worker, f *Flight) {
 	m.cut(w, f, f.culprit, *f.failure)
 }
 
-// cut splits a failed batch. The entries before the failed message run again as one batch. Then the failed
+// cut splits a failed batch. The entries before the failed message run again as one batch. After this batch, the failed
 // message runs alone for its next attempt. The remaining entries run in batches of a quarter of the size.
 func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 	if culprit > 0 {
@@ -70,9 +70,9 @@ func (m *Machine) handleRefused(w *worker, f *Flight, e Ended) {
 	m.cut(w, f, culprit, Failure{Class: class, Decision: e.Decision, After: e.After, Reason: e.Reason, Err: e.Err})
 }
 
-// runAgain runs a failed batch again. The failure was probably not caused by a message. The message whose
-// handler got the error is alone in its next batch. If that message was already alone, it is suspected. met
-// is the index of its entry, or -1 if the message is unknown.
+// runAgain runs a failed batch again. The failure was probably not caused by a message. The message whose handler got
+// the error is alone in its next batch. If that message was already alone, it is suspected. The parameter met is the
+// index of the entry of that message, or -1 if the message is unknown.
 func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met int) {
 	if why == store.ClassContended {
 		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})

@@ -13,7 +13,7 @@ import (
 type Time = time.Duration
 
 // Item is one delivery or one claimed row. The engine fills the exported fields and passes the item with Fetched or
-// Claimed. After that, only the Machine may change the item.
+// Claimed. After the item was passed, only the Machine may change it.
 type Item struct {
 	Lane source.Lane
 	// Source and Identity together are equal for copies of a message, and differ for different messages.
@@ -21,11 +21,11 @@ type Item struct {
 	Print            semel.Fingerprint
 	// The fields between Print and Before belong to the machine and use the padding after Print.
 	//
-	// counted is for a copy that waits for a first copy: the rows that the first copy's commit writes count the waiting
-	// copy.
+	// The field counted is set for a copy that waits for a first copy, if the rows that the first copy's commit writes
+	// count the waiting copy.
 	counted bool
-	// blocks means that the item blocks later items of its queue. listed means that the item is in the
-	// queue's blockers, even if it no longer blocks.
+	// If blocks is true, the item blocks later items of its queue. If listed is true, the item is in the queue's list
+	// of blockers, even if the item no longer blocks.
 	blocks, listed bool
 	// Before is the broker's count of earlier deliveries, or -1 if the count is unknown.
 	Before int32
@@ -74,8 +74,8 @@ type Refusal struct {
 type Claim struct {
 	// Attempts is the number of attempts that the row has recorded.
 	Attempts int
-	// Suspect means that the message may have crashed the process that claimed the row before. Such a message is alone in
-	// its batch.
+	// Suspect means that the message may have crashed the process that claimed the row before. A suspect message is
+	// alone in its batch.
 	Suspect bool
 	// Blocked means that the row has waited for its predecessor for the maximum time.
 	Blocked bool
@@ -151,8 +151,8 @@ type Failure struct {
 	Reason   semel.Reason
 	// Free means that no handler ran, so the failure does not count as an attempt.
 	Free bool
-	// Outside, with ClassContended and ClassDown, means that the message whose handler got the error cannot have caused
-	// the error, and is not suspected.
+	// Outside is used with ClassContended and ClassDown. If Outside is true, the message whose handler got the error
+	// cannot have caused the error, and is not suspected.
 	Outside bool
 	// Err is the error, which the machine passes on with rows.
 	Err error
@@ -176,10 +176,10 @@ type (
 		End        bool
 		Failed     bool
 		Unanswered bool
-		// More, without Items, means that the source has more messages. More is valid in the response to
-		// CancelFetch with Idle. If Config.IdleExit or Config.Ends is set, More is also valid after a Fetch
-		// without deliveries that was not cancelled. In all other responses More has no meaning. Deliveries
-		// of paused lanes do not count.
+		// If More is true and Items is empty, the source has more messages. More is valid in the response to
+		// CancelFetch with Idle. If Config.IdleExit or Config.Ends is set, More is also valid after a Fetch without
+		// deliveries that was not cancelled. In all other responses More has no meaning. Deliveries of paused lanes do
+		// not count.
 		More bool
 		Err  error // why the Fetch failed
 	}
@@ -194,8 +194,8 @@ type (
 		Err      error
 	}
 	// Ran is the response to Run. Done is the number of handlers, counted from the first, that succeeded. If there is a
-	// Failure, the next handler failed or, with ClassAborted, an earlier handler. If there is no Failure and Done is
-	// less than the number of handlers, the time was used up or StopRun ended the run.
+	// Failure, the next handler failed or, if the Failure has ClassAborted, an earlier handler failed. If there is no
+	// Failure and Done is less than the number of handlers, the time was used up or StopRun ended the run.
 	Ran struct {
 		Flight *Flight
 		Done   int

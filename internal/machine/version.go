@@ -19,11 +19,11 @@ var (
 // atOnce is the delay of a row that must be claimed as soon as a worker is free.
 const atOnce = time.Millisecond
 
-// handleGap handles a version whose predecessor was not applied. If another version of the stream was applied in the same
-// batch, the item is marked again. If no other version was applied in the batch, the next batch of the worker stores
-// the item in the inbox, and the commit of the predecessor unblocks the version. A row that has waited for the maximum
-// time is parked. The statement that parks the row checks once more whether the predecessor was applied, because
-// unblocking does not find claimed rows.
+// handleGap handles a version whose predecessor was not applied. If another version of the stream was applied in the
+// same batch, the item is marked again. If no other version was applied in the batch, the next batch of the worker
+// stores the item in the inbox, and the commit of the predecessor unblocks the version. A row that has waited for the
+// maximum time is parked. The statement that parks the row checks once more whether the predecessor was applied,
+// because unblocking does not find claimed rows.
 //
 // A version with too many missing predecessors is due at once, so that it is claimed and parked.
 func (m *Machine) handleGap(f *Flight, it *Item, v store.Verdict) {

@@ -42,8 +42,8 @@ func (v versions) currentFlight() *Flight {
 	return f
 }
 
-// flies passes answers of the store to a batch, lets the first handlers succeed, as many as done says, and returns the
-// commit of the batch.
+// flies passes answers of the store to a batch, lets the first handlers succeed, as many as the parameter done says,
+// and returns the commit of the batch.
 func (v versions) flies(f *Flight, done int, kinds ...store.VerdictKind) Commit {
 	v.t.Helper()
 	verdicts := make([]store.Verdict, len(kinds))

@@ -1,6 +1,6 @@
 package machine
 
-// setWake orders a Timer for the next time at which an action is possible.
+// setWake requests a Timer event for the next time at which an action is possible.
 func (m *Machine) setWake() {
 	if m.end.done {
 		return

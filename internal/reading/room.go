@@ -43,7 +43,7 @@ func (r *Room) Parse(text []byte) (*strictjson.Document, error) {
 	return r.document, r.fault
 }
 
-// Became records that v, a value of the last parsed text, is the message body, byte for byte.
+// Became records that the message body is the value v of the last parsed text, byte for byte.
 func (r *Room) Became(v strictjson.Value) { r.body, r.inner = v.Raw(), v }
 
 // Body returns the parsed message body. If the body is the last parsed text, or the value passed to Became, Body does
@@ -73,7 +73,7 @@ func (r *Room) Proof(body []byte) strictjson.Proof {
 	return strictjson.Proof{}
 }
 
-// sameMemory reports whether two slices share the same memory. For equal bytes at another address, same returns
+// sameMemory reports whether two slices share the same memory. For equal bytes at another address, sameMemory returns
 // false, because comparing bytes would slow down every message with a separate body.
 func sameMemory(a, b []byte) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)

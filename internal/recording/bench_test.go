@@ -25,8 +25,8 @@ type mill struct {
 
 	recorder *recording.Recorder
 	broken   *recording.Broken
-	// spoil changes actions. failing means that the handlers fail. short means that the handlers have not
-	// enough time for all messages.
+	// The function spoil changes actions. The field failing is true if the handlers fail. The field short is true if
+	// the handlers have not enough time for all messages.
 	spoil          func(machine.Event, machine.Action) machine.Action
 	failing, short bool
 }
@@ -114,8 +114,8 @@ func (m *mill) carry(actions []machine.Action) {
 	}
 }
 
-// BenchmarkRecording measures the cost of recording per message. The ring has been overwritten many times
-// before.
+// BenchmarkRecording measures the cost of recording per message. Before the measurement, the ring has been overwritten
+// many times.
 func BenchmarkRecording(b *testing.B) {
 	m := newMill(8 << 20)
 	for range 400 {

@@ -12,7 +12,6 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// formatVersion is the version of the file format.
 const formatVersion = 1
 
 // begins is the start of every recording, before the version of its format.

@@ -25,9 +25,8 @@ func (b *Broken) String() string { return b.Law + ": " + b.How }
 // time passing is reported as a busy loop.
 const mostStill = 100_000
 
-// watch checks each step for violations of the laws that are visible in events and actions alone. watch needs
-// only a few words of memory for each worker, so it can be used in production. The simulator checks a machine
-// against all laws.
+// watch checks each step for violations of the laws that are visible in events and actions alone. A watch needs only a
+// few words of memory for each worker, so production can use it, too. The simulator checks a machine against all laws.
 type watch struct {
 	workers []watched
 	still   int

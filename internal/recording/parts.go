@@ -27,7 +27,7 @@ type part struct {
 	index  int
 	name   string
 	secret bool // the field identifies a message
-	// inner means that the field is not exported. Only snapshots of the machine's state (pictures) contain unexported
+	// inner is true if the field is not exported. Only snapshots of the machine's state (pictures) contain unexported
 	// fields.
 	inner bool
 }

@@ -115,8 +115,8 @@ func number(from any) uint64 {
 	return n
 }
 
-// readObject reads the fields of a struct in the order in which writer.object wrote them, because the targets of
-// pointers are numbered in that order.
+// readObject reads the fields of a struct in the order in which writeObject wrote them, because the targets of pointers
+// are numbered in that order.
 func (r *reader) readObject(v reflect.Value, from map[string]any) {
 	met := 0
 	for _, f := range parts(v.Type()) {

@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// setAside records a message whose handler parks it with the reason why.
+// setAside makes a recording of a message whose handler parks the message with the given reason.
 func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why semel.Reason) string {
 	t.Helper()
 	m := newMillOf(recording.New(1<<20, ids))

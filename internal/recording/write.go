@@ -24,9 +24,9 @@ type writer struct {
 	sum   [16]byte
 	begun begun
 
-	// inSnapshot means that a snapshot of the state is being written. Several pointers may have the same target,
-	// so a pointer or a map is written as a number, and the targets follow in the order of their numbers. The field
-	// numbers contains the numbers of the targets so far. pendingTargets contains the targets that are not written yet.
+	// inSnapshot is true while a snapshot of the state is written. Several pointers may have the same target, so a
+	// pointer or a map is written as a number, and the targets follow in the order of their numbers. The field numbers
+	// contains the numbers of the targets so far. pendingTargets contains the targets that are not written yet.
 	inSnapshot     bool
 	numbers        map[unsafe.Pointer]uint64
 	pendingTargets []reflect.Value
@@ -41,7 +41,6 @@ type begun struct {
 
 func (w *writer) writeText(s string) { w.out = append(w.out, s...) }
 
-// writeEvent writes the line of an event.
 func (w *writer) writeEvent(e machine.Event, at time.Duration) {
 	w.writeText(`{"at":`)
 	w.out = strconv.AppendInt(w.out, int64(at), 10)
@@ -83,7 +82,8 @@ func (w *writer) writeTypeAndValue(v reflect.Value) {
 	}
 }
 
-// writeSnapshot writes the line of a snapshot (picture): first the value of known, then the targets of all pointers and maps.
+// writeSnapshot writes the line of a snapshot (picture): first the value of externalState, and after it the targets of
+// all pointers and maps.
 func (w *writer) writeSnapshot(at time.Duration) {
 	if w.numbers == nil {
 		w.numbers = map[unsafe.Pointer]uint64{}
@@ -166,8 +166,8 @@ func (w *writer) writeComma(is bool) {
 	}
 }
 
-// writeObject writes a struct without fields that have the zero value. Empty slices are also left out, because a machine
-// that was restored from a snapshot has nil instead.
+// writeObject writes a struct without fields that have the zero value. Empty slices are also left out: a Machine
+// that was restored from a snapshot has nil slices instead, and must be written like the original.
 func (w *writer) writeObject(v reflect.Value) {
 	w.writeText("{")
 	some := false
@@ -189,12 +189,12 @@ func (w *writer) writeObject(v reflect.Value) {
 	w.writeText("}")
 }
 
-// writePointer writes a pointer or a map. In a snapshot of the state (picture), pointer writes the number of the target. In
-// a step, pointer writes:
+// writePointer writes a pointer or a map. In a snapshot of the state (picture), writePointer writes the number of the
+// target. In a step, writePointer writes:
 //
 //   - the arrival number, for an item of the machine;
 //   - the number and the worker, for a batch;
-//   - the index in known.Under, for a Settle action;
+//   - the index in externalState.Under, for a Settle action;
 //   - the target as an object, in all other cases.
 func (w *writer) writePointer(v reflect.Value) {
 	switch t := v.Type(); {
@@ -218,7 +218,8 @@ func (w *writer) writePointer(v reflect.Value) {
 	}
 }
 
-// writeNumber returns the number of the target of a pointer or a map, or 0 for nil. A new target gets the next free number.
+// writeNumber returns the number of the target of a pointer or a map, or 0 for nil. A new target gets the next free
+// number.
 func (w *writer) writeNumber(v reflect.Value) uint64 {
 	if v.IsNil() {
 		return 0
@@ -272,8 +273,8 @@ func (w *writer) writeHash(n uint64) {
 	w.writeText(`"`)
 }
 
-// writeString writes a string. A string that is not valid UTF-8 is written in Go's quotes, because JSON would replace the
-// invalid bytes, so that different strings could become equal.
+// writeString writes a string. A string that is not valid UTF-8 is written in Go's quotes, because JSON would replace
+// the invalid bytes, so that different strings could become equal.
 func (w *writer) writeString(s string) {
 	if strings.IndexFunc(s, special) < 0 {
 		w.writeText(`"`)

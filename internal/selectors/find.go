@@ -69,7 +69,6 @@ type sought struct {
 	found    []strictjson.Found
 }
 
-// searches is a pool of *sought.
 var searches = sync.Pool{New: func() any { return new(sought) }}
 
 // skipTo sets the values of the selectors that point into the body. skipTo makes one pass over the body without parsing

@@ -43,7 +43,7 @@ const (
 const selectorForms = "header:NAME, body:/json/pointer, body:, key, topic, type, subject, time, id, source, const:TEXT, partition, offset"
 
 // selectorNames contains the name of each Place. If several names are similar to a wrong name, Parse suggests the first
-// of them.
+// similar name.
 var selectorNames = [...]struct {
 	name  string
 	place Place

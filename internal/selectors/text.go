@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// TextIn returns the value as text. room contains the parsed body; it may be nil. A number is returned as its
-// exact decimal, and a missing or null value as "". If the value is an object or an array, or if Value would
-// return an error, TextIn returns an error. The error is a *Error.
+// TextIn returns the value as text. The room contains the parsed body; the parameter room may be nil. A number is
+// returned as its exact decimal, and a missing or null value as "". If the value is an object or an array, or if Value
+// would return an error, TextIn returns an error. The error is a *Error.
 func (s Selector) TextIn(room *reading.Room, m *semel.Message) (string, error) {
 	if text := s.Verbatim(m); text != "" {
 		return text, nil

@@ -18,7 +18,7 @@ import (
 type provider struct {
 	// known maps each idempotency key that the provider remembers to the time of the key's first charge.
 	known map[string]time.Duration
-	// The checker uses charged, denied, keys and made. The field charged has the number of charges of each identity.
+	// The checker uses charges, denials, firstKeys and callCounts. charges has the number of charges of each identity.
 	// denials has the number of reports, by the provider or a person, that an identity was not charged.
 	charges, denials map[string]int
 	// firstKeys has the first key that was used for each identity. callCounts has the number of calls for each
@@ -40,8 +40,8 @@ type call struct {
 	token   uint64
 	message *model.Message
 	key     string
-	// The field refused is true if the provider has not charged for the call and never will. The field failure is then
-	// the result of the handler.
+	// The field refused is true if the provider has not charged for the call and never will. If refused is true, the
+	// field failure is the result of the handler.
 	refused bool
 	failure machine.Failure
 }

@@ -11,8 +11,8 @@ import (
 
 func TestACallBesideAnother(t *testing.T) {
 	const lease = time.Second
-	// broken runs two claims of one row. The first claim is made at the start, the second at 300 ms, when the
-	// store's clock shows at. Then the first process makes its call while the call of the second process is in
+	// broken runs two claims of one row. The first claim is made at the start, the second at 300 ms, when the store's
+	// clock shows the time at. Finally, the first process makes its call while the call of the second process is in
 	// progress.
 	broken := func(at time.Duration, jumped bool) *Violation {
 		w := newWorld(chance.FromSeed(1), Real)

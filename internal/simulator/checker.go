@@ -66,8 +66,8 @@ type handState struct {
 	endStore *model.Store
 	// flight is the open batch that contains the delivery, or nil if no batch contains it.
 	flight *machine.Flight
-	// The field asked is true while a Settle (ack, nack or dead letter) for the delivery is in progress; told is true
-	// after the response.
+	// settling is true while a Settle (ack, nack or dead letter) for the delivery is in progress; settled is true after
+	// the response.
 	settling, settled bool
 	// settleFailed is true if the last Settle reported that the delivery is not acked or nacked.
 	settleFailed bool
@@ -77,7 +77,7 @@ type handState struct {
 	// copying is true while the dead letter of the delivery is being written. copied is true after the machine got the
 	// event that the dead letter was written.
 	copying, copied bool
-	// isCopy is true if a committed batch found that the delivery is a copy or a conflict. newer is true if
+	// isCopy is true if a committed batch found that the delivery is a copy or a conflict. hasNewerMarker is true if
 	// the last batch found a marker of a newer release.
 	isCopy, hasNewerMarker bool
 
@@ -113,7 +113,7 @@ func (c *checker) dropDelivery(h *itemState) {
 	h.stale = true
 }
 
-// dropAllDeliveries calls part for all deliveries when the process ends.
+// dropAllDeliveries calls dropDelivery for all deliveries when the process ends.
 func (c *checker) dropAllDeliveries() {
 	for _, h := range c.hands {
 		c.dropDelivery(h)
@@ -184,7 +184,7 @@ func (c *checker) checkBegun(e machine.Marked) {
 	}
 }
 
-// checkEnded is called before the machine gets the event how a batch ended.
+// checkEnded is called before the machine gets the event Ended, which says how a batch ended.
 func (c *checker) checkEnded(e machine.Ended) {
 	f := c.p.last
 	c.metDown = e.Class == store.ClassDown || f.failed && f.failure.Class == store.ClassDown

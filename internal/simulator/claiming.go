@@ -72,7 +72,8 @@ func (p *process) claimRows(a machine.ClaimRows) {
 	})
 }
 
-// newClaimedItem converts a claim to an item of the machine. The parameter began is the time before the call of the store.
+// newClaimedItem converts a claim to an item of the machine. The parameter began is the time before the call of the
+// store.
 func (p *process) newClaimedItem(c *model.Claim, began time.Duration) *machine.Item {
 	m := c.Row.Message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,
@@ -321,8 +322,8 @@ func (w *world) storeTime() time.Duration { return w.now + w.store.Ahead }
 // storeClock returns the store's clock as a time.Time.
 func (w *world) storeClock() time.Time { return model.Moment(w.storeTime()) }
 
-// cutAhead shortens the delays of all rows that were written while the clock was ahead. Before rows are claimed,
-// cutAhead is called.
+// cutAhead shortens the delays of all rows that were written while the clock was ahead. Callers call cutAhead before
+// they claim rows.
 func (w *world) cutAhead() {
 	if !w.store.Jumped {
 		return

@@ -118,8 +118,8 @@ func (c *checker) lostClaim(it *machine.Item) {
 	c.p.forgetClaim(h.claim)
 }
 
-// checkClaimOver checks the end of a claim: the store must contain the end, and the process must have had the claim (laws 2
-// and 5).
+// checkClaimOver checks the end of a claim: the store must contain the end, and the process must have had the claim
+// (laws 2 and 5).
 func (c *checker) checkClaimOver(s *machine.Settlement) {
 	h := handOf(s.Item)
 	m := h.delivery.Message

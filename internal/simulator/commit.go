@@ -229,7 +229,7 @@ func (f *flight) loseCounts(a machine.Commit) {
 	}
 }
 
-// sendEnded sends the machine the event how a batch ended.
+// sendEnded sends the machine the event Ended, which says how a batch ended.
 func (f *flight) sendEnded(e machine.Ended) {
 	e.Flight = f.of
 	f.p.scheduleSoon(func() {

@@ -93,8 +93,8 @@ func (c *checker) doubts(f *flight) {
 	}
 }
 
-// The checker calls its method marked with the store's answers for the markers of a batch. If the answer is Fresh, the
-// commit with the unknown outcome has not written that marker.
+// The checker calls its method checkMarked with the store's answers for the markers of a batch. If the answer is Fresh,
+// the commit with the unknown outcome has not written that marker.
 func (c *checker) checkMarked(e machine.Marked) {
 	for i, v := range e.Verdicts {
 		if v.Kind == store.Fresh || cannotRunNow(v) {

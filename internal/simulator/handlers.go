@@ -145,7 +145,7 @@ func (f *flight) blame(m *model.Message) *machine.Failure {
 	return &a
 }
 
-// ranTo answers Run.
+// ranTo sends the machine the event Ran, which is the response to the action Run.
 func (f *flight) ranTo(failure *machine.Failure) {
 	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.Plan.Whole && failure != nil, Stepped: f.stepped()}
 	if failure != nil {
@@ -197,7 +197,7 @@ func (f *flight) wholeSucceeded() {
 	}
 }
 
-// stopRun lets the current handler end, and prevents that another one starts.
+// stopRun lets the current handler end, and prevents the start of another handler.
 func (f *flight) stopRun(abort bool) { f.stop, f.abort = true, f.abort || abort }
 
 // stepNames returns the steps of a process that starts now; nil if it has none.

@@ -94,7 +94,7 @@ func (o *operator) takeTurn() {
 	o.later()
 }
 
-// group returns a reason; only rows with that reason are retried. An empty result means all rows.
+// group draws a reason; only rows with that reason are retried. If the reason is empty, all rows are retried.
 func (w *world) group() semel.Reason {
 	aside := slices.DeleteFunc(slices.Clone(w.store.Inbox), func(r *model.Row) bool { return !r.SetAside() })
 	if len(aside) == 0 || w.choices.Flip() {

@@ -12,20 +12,20 @@ import (
 // retriesKnown is what the checker knows about retries: the balance of the retry budget (C5), and the number of
 // consecutive failed attempts (C6).
 type retriesKnown struct {
-	// balance is the balance of the budget at the time at. If the balance saved is negative, the budget is
-	// overdrawn.
+	// balance is the balance of the budget at the time balanceTime. If balance is negative, the budget is overdrawn.
 	balance, balanceTime time.Duration
 	lastDelay            time.Duration // the delay of the last planned retry
 
-	// failedAttempts is the number of failed attempts since the last success that certainly may be retried. The field
-	// charged is the number of all failures since the last success that counted as attempts.
+	// failedAttempts is the number of failed attempts since the last success that certainly may be retried.
+	// chargedFailures is the number of all failures since the last success that counted as attempts.
 	failedAttempts, chargedFailures int
-	failedAt                        time.Duration // time of the last failure that is counted in plain
+	failedAt                        time.Duration // time of the last failure that failedAttempts counts
 	succeeded                       bool          // true if the current event committed an effect
 	on                              bool          // true if only one message is tried at a time
 }
 
-// refill adds tokens to the retry budget: for the time that has passed, and the amount share for a first attempt.
+// refill adds tokens to the retry budget: tokens for the time that has passed, and the amount in the parameter share.
+// For a first attempt, share is machine.Config.RetryShare; in all other cases, share is 0.
 func (c *checker) refill(share time.Duration) {
 	r := &c.retries
 	r.balance = min(r.balance+c.w.now-r.balanceTime+share, c.p.config.RetrySaved)
@@ -302,7 +302,8 @@ func (c *checker) rests() bool {
 }
 
 // fetchesInOutage checks that the machine fetches no message that would have to wait for the store (law 13). With
-// OneAttempt, messages do not wait: the machine nacks such messages, and they stay in the broker.
+// OneAttempt, messages do not wait: the machine nacks messages that would have to wait, and these messages stay in the
+// broker.
 func (c *checker) fetchesInOutage(a machine.Fetch) {
 	if c.rests() && !c.p.config.OneAttempt {
 		c.broke("law 13", "%s while the store is down", trace.Action(a))

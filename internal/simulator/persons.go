@@ -60,7 +60,7 @@ func (w *world) person() {
 	}
 }
 
-// pass lets a person unblock the later messages in the queue (of a key or lane) of a row.
+// pass lets a person unblock the messages that wait behind a row in the queue of its key or lane.
 func (w *world) pass(r *model.Row) {
 	w.recordFault("a person lets followers pass", "%s", r.Key.ID)
 	if r.Follows() {
@@ -314,7 +314,7 @@ func (w *world) waitsByHand(id string) bool {
 	return slices.ContainsFunc(w.store.Inbox, func(r *model.Row) bool { return r.Key.ID == id && r.ByHand })
 }
 
-// someDiscarded reports whether another row with the same content as first is discarded.
+// someDiscarded reports whether another row with the same content as the row first is discarded.
 func (w *world) someDiscarded(id string, first *model.Row) bool {
 	return slices.ContainsFunc(w.store.Inbox, func(r *model.Row) bool {
 		return r != first && r.Key.ID == id && r.Print == first.Print && r.As == machine.AsDiscarded

@@ -152,7 +152,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	p.check.checkAfterEvent(e)
 }
 
-// step calls Step of the machine. If Step panics, fault is the text of the panic.
+// step calls Step of the machine. If Step panics, the result fault is the text of the panic.
 func (p *process) step(e machine.Event) (actions []machine.Action, fault string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -130,7 +130,7 @@ func (w *world) reopen() {
 }
 
 // mayActivate reports whether the switch may happen: no transaction is open in the active generation, and all messages
-// that were then in the log are acked in the new generation.
+// that were in the log when mayActivate first found no open transaction are acked in the new generation.
 func (w *world) mayActivate() bool {
 	if len(w.store.Open) > 0 {
 		return false

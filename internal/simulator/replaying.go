@@ -140,8 +140,8 @@ func (w *world) endReplay() {
 // stillReplays reports whether a planned replay has not ended yet.
 func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
-// isReplayWithoutEffects reports whether an entry belongs to a replay without effects, also as a row that a replay without
-// effects wrote.
+// isReplayWithoutEffects reports whether an entry belongs to a replay without effects, also as a row that a replay
+// without effects wrote.
 func (f *flight) isReplayWithoutEffects(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
 		return c.Row.Quiet

@@ -44,7 +44,8 @@ type Result struct {
 	choices  []uint32
 }
 
-// Run simulates a seed, with machines from make. If history is true, the result has the history as text.
+// Run simulates a seed, with machines that the function make creates. If the parameter history is true, the result has
+// the history as text.
 func Run(seed uint64, make Maker, history bool) Result {
 	return simulate(chance.FromSeed(seed), make, history)
 }
@@ -208,7 +209,7 @@ func (w *world) hurt(kind plan.Trouble) bool {
 	return !w.calm && !w.quiet && w.Plan.Has[kind] && w.choices.Chance(w.Plan.Rate)
 }
 
-// schedule calls do after a delay.
+// schedule calls the function do after a delay.
 func (w *world) schedule(wait time.Duration, do func()) { w.agenda.Add(w.now+wait, do) }
 
 // arose counts a situation in which the law could have been broken. If no run has a situation in which a law could be

@@ -139,7 +139,7 @@ func (w *world) flow(a machine.Flow) {
 	}
 }
 
-// checkSettle acks, nacks or dead-letters deliveries in the source, and sends the response to the machine.
+// settle acks, nacks or dead-letters deliveries in the source, and sends the response to the machine.
 func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++

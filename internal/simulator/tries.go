@@ -68,8 +68,8 @@ type pause struct {
 	most int           // largest number of entries in the next batch; 0 means no limit
 }
 
-// charge counts the failure of a batch that was rolled back or rejected as an attempt of a message: of the only entry
-// that can have caused the failure.
+// charge counts a failure of a batch that was rolled back or rejected. The failure counts as an attempt of one message:
+// the message of the only entry that can have caused the failure.
 func (c *checker) charge(f *flight, e machine.Ended) {
 	if e.Outcome != store.NotCommitted {
 		return
@@ -117,7 +117,8 @@ func (h *itemState) attemptsBeforeClaim() int {
 	return h.item.Claim.Attempts
 }
 
-// attemptsWith returns the number of attempts that the row must have when the entry ends with the outcome as.
+// attemptsWith returns the number of attempts that the row must have when the entry ends. The parameter as is the
+// outcome of the entry.
 func (h *itemState) attemptsWith(as machine.As) int {
 	if as == machine.AsApplied {
 		return h.attempts + 1
@@ -237,7 +238,7 @@ type suspicion struct {
 	proven, enough   int
 }
 
-// suspect is called when the machine gets the event how a batch ended.
+// suspect is called when the machine gets the event Ended, which says how a batch ended.
 func (c *checker) suspect(f *flight, e machine.Ended) {
 	class, enough, outside := e.Class, 2, e.Outside
 	switch {

@@ -217,8 +217,8 @@ func (c *checker) inPlace(f *flight, x model.Effect) {
 	}
 }
 
-// comesAfter reports whether m comes after other in a lane. If one of the two messages has copies in several lanes, the
-// order is unknown.
+// comesAfter reports whether the message m comes after the message other in a lane. If one of the two messages has
+// copies in several lanes, the order is unknown.
 func (w *world) comesAfter(m, other *model.Message) (after bool) {
 	for _, l := range w.Source.Lanes {
 		first := func(m *model.Message) int {
@@ -294,7 +294,7 @@ func (c *checker) keptBehindOld(f *flight) {
 	}
 }
 
-// If parked messages block later messages, besideOld checks that no message is applied while an earlier message of its
+// besideOld checks, if parked messages block later messages, that no message is applied while an earlier message of its
 // key or lane is too old and will be parked.
 func (c *checker) besideOld(f *flight, x model.Effect) {
 	it := f.of.Entries[x.Entry].Item

@@ -1,9 +1,9 @@
 // Package spelling suggests a known word that is similar to a misspelt word.
 package spelling
 
-// Nearest returns the known word with the smallest edit distance to word. If there are several, Nearest
-// returns the first. If every known word needs at least most changes, or as many changes as the known word
-// has letters, Nearest returns an empty string.
+// Nearest returns the known word with the smallest edit distance to word. If several words have the same distance,
+// Nearest returns the first of these words. A word is similar only if it needs fewer changes than the limit most, and
+// fewer changes than it has letters. If no known word is similar, Nearest returns an empty string.
 func Nearest(word string, known []string, most int) string {
 	best := ""
 	for _, k := range known {

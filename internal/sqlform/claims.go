@@ -26,11 +26,12 @@ type EndingArgument struct {
 	Reason  string `json:"reason"`
 	Error   string `json:"error"`
 	Ran     int64  `json:"ran"`
-	// Taken is the number of started attempts, 0 or 1, that a release of the claim removes from the row's count. For
-	// events other than a release, Taken is -1: the statement then removes all started attempts that have not finished.
+	// If a process gives the claim back, Taken is the number of started attempts (0 or 1) that the statement removes
+	// from the row's count. For any other end of the claim, Taken is -1: the statement removes all started attempts
+	// that have not finished.
 	Taken int64 `json:"taken"`
-	// Stream (in hex) and Place are the stream and the version at which a blocked row waits. 0 leaves stream and
-	// version unchanged.
+	// Stream (in hex) and Place are the stream and the version for which a blocked row waits. If Place is 0, stream and
+	// version of the row stay unchanged.
 	Stream string `json:"stream"`
 	Place  int64  `json:"place"`
 	Call   int64  `json:"call"`

@@ -19,14 +19,14 @@ func LimitFault(perSecond int) error {
 // setting succeeded.
 var ErrControlUnwritten = errors.New("the setting was not written, because a trigger or a rule of the table of controls prevents it: drop the trigger or rule; nothing was changed")
 
-// OfConsumer returns the audit record of an operator's change to a consumer. The record is a without a row
+// OfConsumer returns the audit record of an operator's change to a consumer. The result is the record a, without a row
 // number, and with the consumer's name in Why.
 func OfConsumer(a store.Act, consumer string) store.Act {
 	a.Row, a.Why = 0, "consumer "+consumer+": "+a.Why
 	return a
 }
 
-// OfLimit returns the audit record of an operator's change to a consumer's limit. The record is a with the
+// OfLimit returns the audit record of an operator's change to a consumer's limit. The result is the record a, with the
 // consumer's name and the new limit in Why.
 func OfLimit(a store.Act, consumer string, perSecond int) store.Act {
 	wanted := "no limit"
@@ -36,7 +36,7 @@ func OfLimit(a store.Act, consumer string, perSecond int) store.Act {
 	return OfConsumer(a, consumer+", "+wanted)
 }
 
-// OfGeneration returns the audit record of an operator's change to a generation. The record is a with the
+// OfGeneration returns the audit record of an operator's change to a generation. The result is the record a, with the
 // consumer's name and the generation's number in Why.
 func OfGeneration(a store.Act, consumer string, number int64) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, generation %d", consumer, number))

@@ -25,9 +25,9 @@ type Crypt struct {
 	Keyed bool
 }
 
-// NewCrypt returns a Crypt. If encryption is already required (since is in the past), the Crypt writes keyed sums.
-// Earlier releases cannot compare keyed sums, so all processes of earlier releases must have ended before the time
-// since.
+// NewCrypt returns a Crypt. The parameter since is the time from which encryption is required. If this time is in the
+// past, the Crypt writes keyed sums. Earlier releases cannot compare keyed sums, so all processes of earlier releases
+// must have ended before this time.
 func NewCrypt(cipher store.Cipher, since time.Time) Crypt {
 	c := Crypt{Cipher: cipher, Since: since}
 	c.Keyed = c.required()
@@ -124,7 +124,7 @@ func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key
 }
 
 // Unseal restores m from the row with the given identity. The message m must have the key and body of the row, which
-// Unseal decrypts. The result hiding means that decryption failed.
+// Unseal decrypts. The result hiding is true if the decryption failed.
 func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding bool, err error) {
 	h, encrypted, err := decodeEnvelope(envelope)
 	if !encrypted {

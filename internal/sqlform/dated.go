@@ -41,21 +41,21 @@ type Moving struct {
 	// the remaining markers. TakeName gives the table its final name, and RenameDay gives a daily partition
 	// its final name. EndMoving ends the move, together with MoveRows of Dated.
 	HoldOff, CopyOutside, Settle, TakeName, RenameDay, EndMoving string
-	// Fence prevents that new markers of the consumer are written to the table that all consumers share, and Fenced
-	// reports whether Fence is in effect. Left reports whether markers remain in the shared table. Clear removes some
-	// markers from the shared table. Cleared records that all are removed.
+	// Fence makes the table that all consumers share reject new markers of the consumer, and Fenced reports whether
+	// Fence is in effect. Left reports whether markers of the consumer remain in the shared table. Clear removes some
+	// of these markers. Cleared records that all of them are removed.
 	Impatient, Fence, Fenced, Left, Clear, Cleared string
 }
 
 // WithDays returns p with the statements in d, which use a table with daily partitions. Statements about the whole
-// schema come from of, the statements of a store without daily partitions.
-func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
+// schema come from the parameter shared, which contains the statements of a store without daily partitions.
+func (p *Postgres) WithDays(d *Dated, shared *Postgres) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Look, own.Marker, own.KnownMarkers = d.Begin, d.Mark, d.Judge, d.Look, d.Marker, d.KnownMarkers
 	own.FirstDue, own.LastDay, own.MarkerBytes, own.Reap = d.FirstDue, d.LastDay, d.MarkerBytes, d.Reap
 	own.BeginClaims, own.BeginQueuedClaims = "", "" // these statements check less than d.Look
-	own.Lint, own.LintRows = of.Lint, of.LintRows
-	own.Index, own.Unindexed, own.Unindex, own.Reaper = of.Index, of.Unindexed, of.Unindex, of.Reaper
+	own.Lint, own.LintRows = shared.Lint, shared.LintRows
+	own.Index, own.Unindexed, own.Unindex, own.Reaper = shared.Index, shared.Unindexed, shared.Unindex, shared.Reaper
 	return &own
 }
 

@@ -26,13 +26,13 @@ type Key struct {
 	Result            []byte
 }
 
-// Claim returns the answer to a claim. The parameter stands says whether the key exists. The result write means that
+// Claim returns the answer to a claim. The parameter exists says whether the key exists. The result write is true if
 // Claim has changed the key, so that the key must be written.
-func (k *Key) Claim(c *keystore.Claim, stands bool, now int64) (a keystore.Answer, write bool) {
+func (k *Key) Claim(c *keystore.Claim, exists bool, now int64) (a keystore.Answer, write bool) {
 	switch {
-	case !stands && c.Seen > 0:
+	case !exists && c.Seen > 0:
 		return keystore.Answer{State: keystore.Gone}, false
-	case !stands:
+	case !exists:
 		*k = Key{First: now, Fingerprint: c.Fingerprint}
 	case k.Fingerprint.Conflicts(c.Fingerprint):
 		return k.answer(keystore.Conflict, now), false
@@ -129,8 +129,8 @@ func (k *Key) Note(t store.Token, note []byte) bool {
 	return true
 }
 
-// Left reports whether a key with a stored request is abandoned: no process has worked on the key for at least quiet.
-// The duration says how long no process has worked on the key.
+// Left reports whether a key with a stored request is abandoned: no process has worked on the key for at least the time
+// quiet. The duration in the result is the time for which no process has worked on the key.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := microseconds(now - k.Until)
 	open := k.Ended == 0 || k.Ended == keystore.Release || k.Ended == keystore.Abandon

@@ -47,15 +47,16 @@ func Sorted(marks []Mark) []int {
 	return order
 }
 
-// ErrMissing means that a marker was not inserted and cannot be found. Either another transaction has just
-// removed the marker, and a retry will succeed; or a trigger or rule prevents markers from being written.
+// ErrMissing means that a marker was not inserted and cannot be found. There are two possible causes. Another
+// transaction has just removed the marker; a retry will succeed. Or a trigger or a rule prevents the insertion of
+// markers.
 var ErrMissing = errors.New("a marker could not be written and does not exist: either it was removed at the same time, or a trigger or rule prevents writing it")
 
 // Marker is a stored marker.
 type Marker struct {
 	Outcome, Version int64
 	Sum              []byte
-	// Known means that the inbox already has a row for the same conflict.
+	// Known is true if the inbox already has a row for the same conflict.
 	Known bool
 }
 

@@ -8,10 +8,11 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// keyedSumSize is the size of a keyed sum. A keyed sum is the sum of a fingerprint, encrypted as one AES block, after
-// the name of the key. The key of the block is derived from the cipher's key and from the object to which the
-// fingerprint belongs. So equal contents of one identity have equal sums, which SQL can compare. Equal contents of
-// different identities have different sums, so that an attacker cannot recognise a content by sending messages.
+// keyedSumSize is the size of a keyed sum. A keyed sum consists of the name of a key, and of the sum of a fingerprint
+// that is encrypted as one AES block. The key of the block is derived from the cipher's key and from the object to
+// which the fingerprint belongs. So equal contents of one identity have equal sums, which SQL can compare. Equal
+// contents of different identities have different sums, so that an attacker cannot recognise a content by sending
+// messages.
 const keyedSumSize = 4 + aes.BlockSize
 
 // keyedPrint is added to the version of a fingerprint with a keyed sum. An earlier release treats a keyed version like
@@ -93,9 +94,9 @@ func (c Crypt) RowConflict(m *Mark, conflict bool) []byte {
 	return c.AppendConflicts(room[:0], m)[0]
 }
 
-// AppendConflicts appends to all, for the row of a conflict with the content of m, all values that RowConflict may have
-// returned: first the value that this store writes, then the values with other keys of the cipher, and the value of a
-// store without a key.
+// AppendConflicts appends all values that RowConflict may have returned for the row of a conflict with the content of
+// m. The first value is the value that this store writes. The values with other keys of the cipher follow, and the
+// value of a store without a key.
 func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	plain := Conflict(m.Fingerprint)
 	if c.Cipher == nil || m.Fingerprint.Version == 0 {

@@ -186,7 +186,7 @@ func (r *Received) Columns() []any {
 }
 
 // Written returns an error if some rows of received messages were not written.
-func Written(rows int64, of int) error { return WrittenIn(Inbox, rows, of) }
+func Written(rows int64, expected int) error { return WrittenIn(Inbox, rows, expected) }
 
 // The tables of WrittenIn, by the names that errors use.
 const (
@@ -210,10 +210,10 @@ func (e *SwallowedError) Error() string {
 		"semel migrate status (in Go, Check) names the trigger or rule to drop", e.Written, e.Of, e.Table)
 }
 
-// WrittenIn returns a *SwallowedError if the number rows is not equal to the number of.
-func WrittenIn(table string, rows int64, of int) error {
-	if rows == int64(of) {
+// WrittenIn returns a *SwallowedError if a statement wrote more or fewer rows than expected.
+func WrittenIn(table string, rows int64, expected int) error {
+	if rows == int64(expected) {
 		return nil
 	}
-	return &SwallowedError{table, rows, int64(of)}
+	return &SwallowedError{table, rows, int64(expected)}
 }

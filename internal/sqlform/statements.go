@@ -21,7 +21,7 @@ type Revision12 struct{}
 // Statements contains the statements that every dialect has. In the SQL files of the dialect, the name of a statement
 // is the name of its field in words: the field ConflictRow is "-- name: conflict row".
 type Statements struct {
-	// The names of the tables of markers and of the inbox, for errors.
+	// The names of two tables in the texts of errors: the markers and the inbox.
 	Markers, Inbox string
 	// Statements about the numbers of sources (scopes), positions of sources, and markers.
 	Scope, NewScope                                      string
@@ -95,7 +95,7 @@ type Statements struct {
 	// their line. DissolveRows removes some rows of a consumer from their lines. DropLines removes the remaining lines.
 	SkipRows, FirstInLine, SweepLines, DissolveRows, DropLines string
 	// Statements about the retention: the stored policies of consumers, and the data that are due for removal. Cutoff
-	// is a part of Retentions and Advance. Low reads the low-water marks of sources.
+	// is not a whole statement but an expression in Retentions and Advance. Low reads the low-water marks of sources.
 	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
 	Advance, Low, ReapBodies                                                                                  string
 	// Statements about leased keys. Key reads a key together with the current time. NewKey, ChangeKey and RemoveKey
@@ -206,7 +206,8 @@ type Postgres struct {
 // table of the user.
 type Adopted struct{ Begin, Mark, Judge, Trim, Outcome, Look, CloseClaims string }
 
-// With returns p, with the statements in a, for a user's own table of markers, in place of the usual statements.
+// With returns a copy of p for a user's own table of markers. In the copy, the statements in the parameter a replace
+// the usual statements.
 func (p *Postgres) With(a Adopted) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Trim, own.Outcome = a.Begin, a.Mark, a.Judge, a.Trim, a.Outcome
@@ -262,8 +263,8 @@ func Texts(files ...string) (map[string]string, error) {
 	return found, nil
 }
 
-// Fill sets each field of statements, a pointer to a struct, to the text with its name. A field without a text, and a
-// text without a field, are errors.
+// Fill sets each field of a struct to the text with the name of the field. The parameter statements is a pointer to the
+// struct. A field without a text, and a text without a field, are errors.
 func Fill(statements any, texts map[string]string) error {
 	left := make(map[string]string, len(texts))
 	for name, text := range texts {
@@ -287,7 +288,7 @@ func Fill(statements any, texts map[string]string) error {
 	return errors.Join(faults...)
 }
 
-// ByName returns statements, a pointer to a struct, by the names of its fields.
+// ByName returns statements by the names of their fields. The parameter statements is a pointer to a struct.
 func ByName(statements any) map[string]string {
 	all := map[string]string{}
 	v := reflect.ValueOf(statements).Elem()

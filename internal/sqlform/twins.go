@@ -24,7 +24,7 @@ type Twin struct {
 // Of reports whether a marker belongs to the given row and not to another row of the identity. A marker belongs to a
 // row with the same content. Two rows can have the same content, because a duplicate of the first message may arrive
 // while a conflict owns the marker. If two rows have the same content, the marker belongs to the row whose state
-// matches the marker's outcome or, if there is none, to the row of the first content.
+// matches the marker's outcome. If no state matches, the marker belongs to the row of the first content.
 func (m Marker) Of(row Twin, others []Twin) bool {
 	if !m.has(row) {
 		return false
@@ -45,8 +45,9 @@ func (m Marker) has(row Twin) bool { return m.Version == row.Version && bytes.Eq
 
 func (m Marker) matchesRow(row Twin) bool { return m.Outcome == int64(row.State.Outcome()) }
 
-// Returned returns the new marker of an identity after the row of a conflict was closed that owned the marker. The
-// result is the marker of the first content's row. If the first content has no row, the result is closed.
+// Returned returns the new marker of an identity after an operator has closed the row of a conflict that owned the
+// marker. The result is the marker of the first content's row. If the first content has no row, the result is the
+// parameter closed.
 func Returned(closed Marker, others []Twin) Marker {
 	for _, o := range others {
 		if said := o.State.Outcome(); !o.Conflict && said != 0 {
@@ -71,8 +72,9 @@ func StoredTwins(all []Twin) []store.StoredRow {
 	return rows
 }
 
-// Over returns the state in which a claimed row must end whose marker does not wait for the row, and why. Law 16
-// allows no other end. An empty state means that no other row waits, and that the row takes the marker.
+// Over is called for a claimed row if the marker of its identity does not wait for this row. Over returns the state in
+// which the claimed row must end, and the reason. Law 16 allows no other end. An empty state means that no other row
+// waits, and that the claimed row takes the marker.
 func Over(marked bool, m Marker, own bool, others []Twin) (store.RowState, string) {
 	switch {
 	case !marked:

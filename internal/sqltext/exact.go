@@ -81,7 +81,7 @@ func (e *exacting) look(i int) {
 	}
 }
 
-// closing returns the index of the parenthesis that closes the parenthesis at i.
+// closing returns the index of the closing parenthesis for the opening parenthesis at i.
 func (e *exacting) closing(i int) int {
 	for depth := 0; i < len(e.code); i++ {
 		switch {
@@ -96,7 +96,7 @@ func (e *exacting) closing(i int) int {
 	return i
 }
 
-// several reports whether the parenthesis at i contains more than one argument.
+// several reports whether the parentheses that open at i contain more than one argument.
 func (e *exacting) several(i int) bool {
 	depth := 0
 	for _, t := range e.code[i:] {

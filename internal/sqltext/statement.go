@@ -124,14 +124,15 @@ var enders = []string{"abort", "commit", "end", "prepare", "rollback"}
 // database also rejects a text that cannot be parsed.
 func (d Dialect) Copies(text string) bool { return d.has(text, Statement.Copies, "copy") }
 
-// has reports whether the function is returns true for a statement of text. The parameter words lists the words with
-// which such a statement begins, so that a single statement that begins with another word need not be parsed.
-func (d Dialect) has(text string, is func(Statement) bool, words ...string) bool {
+// has reports whether the function matches returns true for a statement of the text. The parameter words lists the
+// words with which a matching statement can begin. If the text is a single statement that begins with another word, has
+// returns false without parsing the text.
+func (d Dialect) has(text string, matches func(Statement) bool, words ...string) bool {
 	if !strings.Contains(strings.TrimRight(text, "; \t\r\n"), ";") && text != "" && isLetter(text[0]) && !beginsWith(text, words) {
 		return false
 	}
 	tokens, err := d.Scan(text)
-	return err == nil && slices.ContainsFunc(Split(tokens), is)
+	return err == nil && slices.ContainsFunc(Split(tokens), matches)
 }
 
 func beginsWith(text string, words []string) bool {

@@ -9,8 +9,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Fit returns nil if the steps in done are the first steps of names and at least one step is left. In all other cases,
-// Fit returns an error: why the row must be parked, and what to do.
+// Fit returns nil if the completed steps (the parameter done) are the first steps of the consumer (the parameter
+// names), and at least one step is left. In all other cases, Fit returns an error that says why the row must be parked,
+// and what to do.
 func Fit(names []string, done []store.StepDone) error {
 	if len(done) == 0 {
 		return nil
@@ -40,8 +41,8 @@ func Next(done []store.StepDone) int { return len(done) }
 // Left reports whether a step is left.
 func Left(names []string, done []store.StepDone) bool { return len(done) < len(names) }
 
-// With returns a new list: done plus one more step. With does not change done, so that the row still has its
-// old list if the run is rolled back.
+// With returns a new list that contains the completed steps (the parameter done) and one more step. With does not
+// change the old list, so that the row still has its old list if the run is rolled back.
 func With(done []store.StepDone, name string, output []byte) []store.StepDone {
 	return append(slices.Clip(done), store.StepDone{Name: name, Output: slices.Clone(output)})
 }

@@ -44,7 +44,8 @@ type place struct {
 	print semel.Fingerprint
 }
 
-// expectedVerdicts returns the answers of the model (new, gap, stale), and which messages have the next version of their stream.
+// expectedVerdicts returns the answers of the model (new, gap, stale), and which messages have the next version of
+// their stream.
 func (d *drawn) expectedVerdicts(at map[string]place) (verdicts []store.Verdict, next []bool) {
 	verdicts, next = slices.Clone(d.verdicts), make([]bool, len(d.marks))
 	for i, m := range d.marks {

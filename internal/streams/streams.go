@@ -36,7 +36,7 @@ type Batch struct {
 	marks []store.Mark
 	all   []*Stream // sorted, so that batches lock streams in one order and cannot deadlock
 	of    []*Stream // by message; nil if the version is not checked
-	next  []bool    // by message: whether it has the next version of its stream
+	next  []bool    // by message: whether the message has the next version of its stream
 	came  bool      // End made a row due that should have been blocked
 	// uncheckedMarks contains the indexes of the messages that start a stream and whose versions Judge does not
 	// check. The field known contains the streams in all by their keys.
@@ -133,9 +133,9 @@ func (s *Stream) beginAt(n int64) {
 	}
 }
 
-// startUnchecked starts the streams of fresh messages whose versions Judge does not check (see begins). A stream starts
-// at the smallest of its unchecked versions in the batch. If a stream started at a later version, that version could be
-// applied before an earlier version that waits in the inbox.
+// startUnchecked starts the streams of fresh messages whose versions Judge does not check (see startsStream). A stream
+// starts at the smallest of its unchecked versions in the batch. If a stream started at a later version, that version
+// could be applied before an earlier version that waits in the inbox.
 func (b *Batch) startUnchecked(verdicts []store.Verdict) {
 	for i := range b.marks {
 		if verdicts[i].Kind == store.Fresh && startsStream(&b.marks[i]) {
@@ -151,8 +151,8 @@ func (b *Batch) startUnchecked(verdicts []store.Verdict) {
 }
 
 // Begun returns streams that are not in All and that start with messages of the batch. If a stream of the result is not
-// stored yet, the store writes the stream with Last. Messages whose index is in trim are rolled back and start no
-// stream.
+// stored yet, the store writes the stream with Last. The parameter trim contains the indexes of messages that are
+// rolled back; these messages start no stream.
 func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {
 		return nil
@@ -232,7 +232,7 @@ func Turns(moved []*Stream) (places, numbers []int64) {
 	return places, numbers
 }
 
-// Came reports whether End made a row due that should have been blocked.
+// Came reports whether true if End made a row due that should have been blocked.
 func (b *Batch) Came() bool { return b != nil && b.came }
 
 // move advances the streams by the messages that are applied with this ending.

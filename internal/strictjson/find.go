@@ -40,8 +40,9 @@ type finder struct {
 	sought uint64
 }
 
-// findInValue follows the pointers of set from the JSON value at i. The first tokens of the pointers, as many as
-// depth says, lead to the value at i. If some pointers are not found yet, value returns the end of the value.
+// findInValue follows the pointers in a set from the JSON value at i. The first tokens of the pointers lead to this
+// value; the parameter depth is the number of these tokens. If some pointers are not found yet, findInValue returns the
+// end of the value.
 func (f *finder) findInValue(i int, set uint64, depth int) (end int) {
 	here := f.pointersEndingAt(set, depth)
 	switch deeper := set &^ here; {
@@ -59,7 +60,7 @@ func (f *finder) findInValue(i int, set uint64, depth int) (end int) {
 	return end
 }
 
-// pointersEndingAt returns those pointers of set whose number of tokens is depth.
+// pointersEndingAt returns those pointers in a set that end at the given depth, because they have as many tokens.
 func (f *finder) pointersEndingAt(set uint64, depth int) (here uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if len(f.pointers[lowest(rest)].tokens) == depth {
@@ -69,7 +70,7 @@ func (f *finder) pointersEndingAt(set uint64, depth int) (here uint64) {
 	return here
 }
 
-// storeFound stores the value for the pointers of set.
+// storeFound stores the value for the pointers in a set.
 func (f *finder) storeFound(set uint64, raw []byte) {
 	found := Found{kindOf(raw[0]), raw, raw}
 	if found.Kind == String {
@@ -90,8 +91,8 @@ func (f *finder) stringText(raw []byte) []byte {
 	return f.scratch[before:len(f.scratch):len(f.scratch)]
 }
 
-// findInObject follows the pointers of set into an object. The parameter i is the index of the first name or, if the object
-// is empty, of its end.
+// findInObject follows the pointers in a set into an object. The parameter i is the index of the first name or, if the
+// object is empty, of its end.
 func (f *finder) findInObject(i int, set uint64, depth int) (end int) {
 	for f.text[i] != '}' {
 		nameEnd, escaped := skipString(f.text, i+1)
@@ -114,8 +115,8 @@ func (f *finder) findInObject(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// findInArray follows the pointers of set into an array. The parameter i is the index of the first element or, if the array
-// is empty, of its end.
+// findInArray follows the pointers in a set into an array. The parameter i is the index of the first element or, if the
+// array is empty, of its end.
 func (f *finder) findInArray(i int, set uint64, depth int) (end int) {
 	for index := 0; f.text[i] != ']'; index++ {
 		indexed := f.pointersWithIndex(index, set, depth)
@@ -131,7 +132,7 @@ func (f *finder) findInArray(i int, set uint64, depth int) (end int) {
 	return i + 1
 }
 
-// findInMember follows the pointers of set, which lead to the value at i, and returns the end of that value.
+// findInMember follows the pointers in a set, which lead to the value at i, and returns the end of that value.
 func (f *finder) findInMember(i int, set uint64, depth int) (end int) {
 	if set == 0 {
 		return skipValue(f.text, i)
@@ -139,8 +140,8 @@ func (f *finder) findInMember(i int, set uint64, depth int) (end int) {
 	return f.findInValue(i, set, depth+1)
 }
 
-// skipRest returns the end of the array or object that is open at i, if some pointers are not found yet. If all pointers
-// are found, rest returns i.
+// skipRest returns the end of the array or object that is open at i, if some pointers are not found yet. If all
+// pointers are found, skipRest returns i.
 func (f *finder) skipRest(i int) (end int) {
 	if f.sought == 0 {
 		return i
@@ -157,7 +158,7 @@ func (f *finder) namedDecoded(raw []byte, set uint64, depth int) (named uint64) 
 	return f.pointersWithName(name, prefixOf(name), set, depth)
 }
 
-// pointersWithName returns those pointers of set whose token at the given depth is the name.
+// pointersWithName returns those pointers in a set whose token at the given depth is the name.
 func (f *finder) pointersWithName(name []byte, prefix uint64, set uint64, depth int) (named uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		t := &f.pointers[lowest(rest)].tokens[depth]
@@ -168,7 +169,7 @@ func (f *finder) pointersWithName(name []byte, prefix uint64, set uint64, depth 
 	return named
 }
 
-// pointersWithIndex returns those pointers of set whose token at the given depth is the index.
+// pointersWithIndex returns those pointers in a set whose token at the given depth is the index.
 func (f *finder) pointersWithIndex(index int, set uint64, depth int) (indexed uint64) {
 	for rest := set; rest != 0; rest &= rest - 1 {
 		if f.pointers[lowest(rest)].tokens[depth].index == index {

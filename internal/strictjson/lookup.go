@@ -15,7 +15,7 @@ type Value struct {
 // Root returns the value of the whole document.
 func (d *Document) Root() Value { return Value{d, 0} }
 
-// Lookup returns the value to which the pointer points. The bool is false if there is no such value.
+// Lookup returns the value to which the pointer points. The second result is false if there is no such value.
 func (d *Document) Lookup(p Pointer) (Value, bool) {
 	return d.Root().Lookup(p)
 }
@@ -48,7 +48,7 @@ func (v Value) Text() []byte {
 	return slices.Clip(v.document.textOf(v.index))
 }
 
-// Member returns the member with this name. The bool is false if v is no object or has no such member.
+// Member returns the member with this name. The second result is false if v is no object or has no such member.
 func (v Value) Member(name string) (Value, bool) {
 	if v.Kind() != Object {
 		return Value{}, false
@@ -99,7 +99,7 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// element returns the element with this index. The bool is false if the array has no such element.
+// element returns the element with this index. The second result is false if the array has no such element.
 func (v Value) element(index int) (Value, bool) {
 	if index < 0 {
 		return Value{}, false
@@ -114,7 +114,6 @@ func (v Value) element(index int) (Value, bool) {
 	return Value{}, false
 }
 
-// kind returns the kind of node i.
 func (d *Document) kind(i uint32) Kind { return kindOf(d.source[d.nodes[i].start]) }
 
 // namesOf returns the name nodes of object i, sorted.
@@ -123,7 +122,7 @@ func (d *Document) namesOf(i uint32) []uint32 {
 	return names[1 : 1+names[0]]
 }
 
-// after returns the index after value i and its descendants.
+// after returns the index of the first node after value i and its descendants.
 func (d *Document) after(i uint32) uint32 {
 	n := &d.nodes[i]
 	if c := d.source[n.start]; c == '{' || c == '[' {

@@ -103,8 +103,8 @@ func AppendDecimal(dst, number []byte) []byte {
 	return dst[:before+copy(dst[before:], dst[work:])] // remove the digits that were only needed for the computation
 }
 
-// appendScaled appends the number that is digits times ten to the power of exponent. The parameter digits has no zeros
-// at the beginning or end.
+// appendScaled appends a number that is given by its digits and an exponent: the digits, multiplied by ten to the power
+// of the exponent. The digits have no zeros at the beginning or end.
 func appendScaled(dst, digits []byte, exponent int64) []byte {
 	point := int64(len(digits)) + exponent
 	switch {
@@ -137,8 +137,8 @@ func isDecimal(number []byte) bool {
 	return len(number) <= maxAddedZeros && !(point && number[len(number)-1] == '0')
 }
 
-// appendDigits appends all digits of a number without sign. The number is digits times ten to the power of
-// exponent.
+// appendDigits appends all digits of a number without sign, and returns the exponent: the number is equal to the
+// digits, multiplied by ten to the power of the exponent.
 func appendDigits(dst, number []byte) (digits []byte, exponent int64) {
 	for i, c := range number {
 		if c|0x20 == 'e' {

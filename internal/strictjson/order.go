@@ -33,9 +33,9 @@ func (d *Document) compareNames(a, b memberName) int {
 	return bytes.Compare(d.textOf(a.node), d.textOf(b.node))
 }
 
-// order records the names of an object that ends, sorted by their bytes, and rejects a repeated name. Names that are
-// already sorted, and names whose sequence is remembered, are not sorted again. The check that names are ascending also
-// finds repeated names.
+// order is called at the end of an object. It records the names of the object, sorted by their bytes, and rejects a
+// repeated name. Names that are already sorted, and names whose sequence is remembered, are not sorted again. The check
+// that names are ascending also finds repeated names.
 func (p *Parser) order(names []memberName) *Error {
 	d := &p.document
 	d.order = append(d.order, uint32(len(names)))
@@ -71,8 +71,8 @@ func (d *Document) isAscending(names []memberName) bool {
 	return true
 }
 
-// appendInOrder records the names in the order of places. If the order of places is not ascending, appendInOrder
-// records nothing and returns false.
+// appendInOrder records the names in the order that the parameter places gives. If the names are not ascending in this
+// order, appendInOrder records nothing and returns false.
 func (d *Document) appendInOrder(names []memberName, places []uint8) bool {
 	if len(places) != len(names) {
 		return false
@@ -159,8 +159,8 @@ const mostOrdered = 256
 // manyNames is the number of names from which remembering orders is worthwhile for a first text.
 const manyNames = 256
 
-// knownOrder returns the slot in which the order of the given names is remembered. If orders are not remembered,
-// knownOrder returns nil.
+// knownOrder returns a pointer to the memory in which the order of the given names is remembered. If orders are not
+// remembered, knownOrder returns nil.
 func (p *Parser) knownOrder(names []memberName) *[]uint8 {
 	if p.orderCache == nil {
 		if !p.reused && len(p.document.order) < manyNames {

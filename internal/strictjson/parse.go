@@ -11,8 +11,8 @@ type Parser struct {
 	frames []frame
 	// names contains the names of the open objects. The names of the innermost object are the last elements.
 	names []memberName
-	// orderCache remembers the orders of names, or is nil as long as remembering is not worthwhile. The field
-	// again means that the Parser has parsed a text before.
+	// orderCache remembers the orders of names, or is nil as long as remembering is not worthwhile. The field reused is
+	// true if the Parser has parsed a text before.
 	orderCache *orders
 	reused     bool
 }
@@ -124,13 +124,12 @@ func (p *Parser) parseText() (i int, fault *Error) {
 	}
 }
 
-// add appends a node.
 func (p *Parser) add(start, end int) *node {
 	p.document.nodes = append(p.document.nodes, node{start: uint32(start), end: uint32(end)})
 	return &p.document.nodes[len(p.document.nodes)-1]
 }
 
-// parseWord parses true, false and null. If no value begins at i, word returns an error.
+// parseWord parses true, false and null. If no value begins at i, parseWord returns an error.
 func (p *Parser) parseWord(i int, c byte) (int, *Error) {
 	word := ""
 	switch c {
@@ -154,7 +153,7 @@ func (p *Parser) parseWord(i int, c byte) (int, *Error) {
 	return i, &Error{i, "no value begins here"}
 }
 
-// openFrame parses the opening bracket at i. For an object, open also parses the first name.
+// openFrame parses the opening bracket at i. For an object, openFrame also parses the first name.
 func (p *Parser) openFrame(i int, bracket byte) (next int, empty bool, fault *Error) {
 	if len(p.frames) == MaxDepth {
 		return i, false, &Error{i, "nested deeper than 1000"}

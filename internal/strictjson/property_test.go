@@ -89,7 +89,6 @@ func (w *writer) number(n int64) {
 	}
 }
 
-// value returns a random value.
 func value(r *rand.Rand, depth int) any {
 	kind := r.IntN(7)
 	if depth == 0 {

@@ -15,9 +15,8 @@ import (
 
 // refValue is a JSON value that the reference parser has parsed.
 type refValue struct {
-	kind       Kind
-	start, end int
-	// decodedText is the decoded text of a string.
+	kind        Kind
+	start, end  int
 	decodedText []byte
 	elements    []*refValue
 	// For an object, the fields names and elements have the same length, and are in the order of the text. The field

@@ -46,8 +46,7 @@ func skipString(text []byte, i int) (end int, escaped bool) {
 	}
 }
 
-// stringEnds marks the lowest byte that is a quote or a backslash. Bytes above the lowest such byte may be marked
-// wrongly.
+// stringEnds marks the first byte of the word that is a quote or a backslash. The marks of later bytes can be wrong.
 func stringEnds(word uint64) uint64 {
 	quotes, backslashes := word^'"'*ones, word^'\\'*ones
 	return ((quotes-ones)&^quotes | (backslashes-ones)&^backslashes) & highs

@@ -17,8 +17,8 @@ func (p *Parser) parseString(start int) (int, *Error) {
 	return p.anyString(start, i)
 }
 
-// skipWords skips words (eight bytes) without special bytes, and returns the index of the first special byte. If there is
-// none, quick returns the index of the last bytes, which are fewer than a word.
+// skipWords skips words (eight bytes) without special bytes, and returns the index of the first special byte. If no
+// word has a special byte, skipWords returns the index of the last bytes, which are fewer than a word.
 func skipWords(source []byte, i int) int {
 	for len(source)-i >= 8 {
 		if found := special(binary.LittleEndian.Uint64(source[i:])); found != 0 {

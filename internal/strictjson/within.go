@@ -1,6 +1,6 @@
 package strictjson
 
-// Lookup returns the value to which the pointer points, relative to this value. The bool is false if there is
+// Lookup returns the value to which the pointer points, relative to this value. The second result is false if there is
 // no such value.
 func (v Value) Lookup(p Pointer) (Value, bool) {
 	for _, token := range p.tokens {

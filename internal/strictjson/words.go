@@ -44,8 +44,8 @@ func prefixIn(text []byte, start, end int) uint64 {
 	return prefix
 }
 
-// special marks the lowest special byte in a string: a quote, a backslash, a control character or a byte that is not
-// ASCII. Bytes above the lowest special byte may be marked wrongly.
+// special sets the high bit of the first special byte in eight bytes of a string: a quote, a backslash, a control
+// character or a byte that is not ASCII. The bits of later bytes can be wrong.
 func special(word uint64) uint64 {
 	// If bit 2 is flipped, a quote becomes a space, and all control characters stay less than a space.
 	const quotes, below, backslashes = 0x02 * ones, 0x21 * ones, '\\' * ones

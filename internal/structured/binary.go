@@ -10,8 +10,8 @@ import (
 // In binary mode the attributes of an event are headers. If a message has a specversion, it must be an event.
 // If the identity of a consumer is the attribute id, every message of the consumer must be an event.
 
-// EventFault returns an error if m must be an event and violates CloudEvents 1.0. Otherwise EventFault
-// returns nil. m must be an event if it has a specversion, or if required is set.
+// EventFault returns an error if m must be an event and violates CloudEvents 1.0. A message must be an event if it has
+// a specversion, or if the parameter required is true.
 func EventFault(m *semel.Message, required bool) error {
 	if fault := EventDetail(m, required); fault != "" {
 		return fmt.Errorf("%s: %s", semel.ReasonMalformed, fault)

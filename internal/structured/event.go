@@ -129,8 +129,8 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 
 // checkExtension checks the name and value of an extension attribute. The specification allows only lower-case letters
 // and digits in names. checkExtension is less strict, because producers use other names. checkExtension rejects a name
-// that differs from a defined attribute only in case, because header names are not case-sensitive. checkExtension also
-// rejects a value that has no defined text.
+// that differs from a defined attribute only in case, because header names are not case-sensitive. It also rejects a
+// value that has no defined text.
 func checkExtension(name string, v strictjson.Value) error {
 	if name == "" {
 		return errors.New("an attribute has no name")

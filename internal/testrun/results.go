@@ -83,7 +83,8 @@ func (r *results) ended(e event, name string) {
 	}
 }
 
-// rest prints the output of tests and packages whose names begin with prefix and that never reported an end.
+// rest prints the output of tests and packages that never reported an end. The parameter prefix is the beginning of
+// their names.
 func (r *results) rest(prefix string) {
 	for _, name := range slices.Sorted(maps.Keys(r.printed)) {
 		if strings.HasPrefix(name, prefix) {

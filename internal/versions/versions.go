@@ -18,11 +18,11 @@ type Position struct {
 	// Start is the first version of a stream that the store does not know yet. 0 means that the stream starts
 	// with the version of its first fresh message.
 	Start int64
-	// Asks makes the store check the version. For a message that should be applied, the store then returns Gap if an
-	// earlier version is missing, and Stale if the stream has already reached the version. The batch locks the stream
-	// until the batch ends. The stream advances to the version of a message with the outcome Applied or Discarded, if
-	// that version is the next version and the message is not rolled back. The stream also advances to the version of a
-	// claimed row that is completed or discarded.
+	// If Asks is true, the store checks the version. For a message that should be applied, the store then returns Gap
+	// if an earlier version is missing, and Stale if the stream has already reached the version. The batch locks the
+	// stream until the batch ends. The stream advances to the version of a message with the outcome Applied or
+	// Discarded, if that version is the next version and the message is not rolled back. The stream also advances to
+	// the version of a claimed row that is completed or discarded.
 	Asks bool
 }
 

@@ -67,8 +67,8 @@ func (w *World) MeasureHot(ctx context.Context, h Hot, rounds int) (HotRow, erro
 	return r, nil
 }
 
-// makeMessages returns messages whose keys are distributed by Zipf's law. The result hottest is the number of
-// makeMessages with the most frequent key.
+// makeMessages returns messages whose keys are distributed by Zipf's law. The result hottest is the number of messages
+// with the most frequent key.
 func (h Hot) makeMessages() (all []*semel.Message, hottest int) {
 	random := rand.New(rand.NewPCG(3, 4))
 	keys, counts := rand.NewZipf(random, h.Weight, 1, uint64(h.Keys-1)), map[uint64]int{}

@@ -29,7 +29,7 @@ type KafkaOptions struct {
 	Messages int
 	// Bodies are the kinds of message bodies to measure.
 	Bodies []Body
-	// Only reports whether to measure a row.
+	// Only selects the rows that are measured: those for whose conditions the function returns true.
 	Only func(Conditions) bool
 	// Progress is called after each row.
 	Progress func(done, of int, r Row)

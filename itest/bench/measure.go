@@ -19,7 +19,7 @@ type Options struct {
 	Forms []Form
 	// Bodies are the kinds of message bodies. Each row is measured with each kind.
 	Bodies []Body
-	// Only reports whether to measure a row.
+	// Only selects the rows that are measured: those for whose conditions the function returns true.
 	Only func(Conditions) bool
 	// Progress is called after each row.
 	Progress func(done, of int, r Row)

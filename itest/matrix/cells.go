@@ -1,6 +1,7 @@
-// Package matrix is the crash matrix: a consumer is disturbed at each point that a message passes, in each
-// way, with each strategy, lane mode and store. Each combination is a cell. A cell either runs, and then no
-// message may be lost, doubled or stuck, or is impossible for a reason of a closed list.
+// Package matrix is the crash matrix. Its tests cause each kind of fault at each point that a message passes in a
+// consumer, with each strategy, lane mode and store. Each combination of fault, point, strategy, lane mode and store is
+// a cell. In a cell that runs, no message may be lost, doubled or stuck. For a cell that cannot run, the method
+// impossible returns the reason.
 package matrix
 
 import (
@@ -25,7 +26,8 @@ const (
 
 func (b base) isPostgres() bool { return b == inPostgres || b == inPgx }
 
-// strategy is a way to make an effect happen once: a constructor of package consumer and its policy.
+// strategy is a mechanism that makes an effect happen once: a constructor of package consumer, with the settings of the
+// consumer.
 type strategy string
 
 const (
@@ -43,7 +45,8 @@ const (
 // acksOnReceipt reports whether a message is acked when it is stored, and processed later.
 func (s strategy) acksOnReceipt() bool { return s == received || s == leased || s == calling }
 
-// answers reports whether a call has an answer that is applied in a transaction.
+// answers reports whether the handler calls another system, and the consumer applies the answer of the call in a
+// transaction.
 func (s strategy) answers() bool { return s == calling || s == lookup }
 
 // calls reports whether the handler calls another system.
@@ -81,7 +84,6 @@ func points() (all []point) {
 	return all
 }
 
-// kind is a kind of fault.
 type kind string
 
 const (
@@ -100,13 +102,13 @@ const (
 // inProcess reports whether a fault needs neither another process nor a server.
 func (k kind) inProcess() bool { return slices.Contains([]kind{fails, panics, exits, cancels}, k) }
 
-// inUserCode reports whether the fault is one of the user's code: the handler or the source.
+// inUserCode reports whether the user's code, which is the handler or the source, causes the fault.
 func (k kind) inUserCode() bool { return k == panics || k == exits }
 
 // cut reports whether the connection to the server is cut.
 func (k kind) cut() bool { return k == commitCut || k == replyCut || k == statementCut }
 
-// cell is a combination of the five dimensions.
+// cell is a combination of a store, a strategy, a kind of fault, a point and a lane mode.
 type cell struct {
 	Base     base
 	Strategy strategy
@@ -115,7 +117,7 @@ type cell struct {
 	Lanes    consumer.LaneMode
 }
 
-// String returns the name of a cell. It is also the name of the cell's consumer.
+// String returns the name of a cell. The name of the cell is also the name of the cell's consumer.
 func (c cell) String() string {
 	return strings.ReplaceAll(fmt.Sprintf("%s/%s/%s/%s/lanes %v", c.Base, c.Strategy, c.Kind, c.Point, c.Lanes), " ", "_")
 }
@@ -130,9 +132,9 @@ func kinds() []kind {
 	return []kind{fails, panics, exits, cancels, killed, frozen, commitCut, replyCut, statementCut, restarts}
 }
 
-// cells returns all cells. Faults in one process, and the kills of processes on SQLite, meet each lane mode.
-// The other faults take more time: each combination of store, strategy, kind and point meets one lane mode,
-// and neighbouring combinations meet different ones.
+// cells returns all cells. Faults in one process, and the kills of processes on SQLite, have a cell for each lane mode.
+// The other faults take more time: for each combination of store, strategy, kind and point, there is only one cell with
+// one of the lane modes. Neighbouring combinations have different lane modes.
 func cells() (all []cell) {
 	modes, turn := []consumer.LaneMode{consumer.LanesNone, consumer.LanesPartition, consumer.LanesKey}, 0
 	for _, b := range bases() {
@@ -155,8 +157,8 @@ func cells() (all []cell) {
 	return all
 }
 
-// short reports whether a cell belongs to the part of the matrix that `make test` runs: one lane mode, and
-// on PostgreSQL what its connections and killed processes cause.
+// short reports whether a cell belongs to the part of the matrix that `make test` runs: one lane mode and, on
+// PostgreSQL, only cut connections and killed processes.
 func (c cell) short(turn int) bool {
 	switch {
 	case c.Kind == frozen || c.Kind == restarts || int(c.Lanes) != turn%3 && (c.Base == inMemory || c.Base == inSQLite):

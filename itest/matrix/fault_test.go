@@ -19,7 +19,7 @@ import (
 
 var errInjected = errors.New("this call fails on purpose")
 
-// fault makes the fault of a cell happen once. The zero value, without a kind, never disturbs anything.
+// fault makes the fault of a cell happen once. The zero value, without a kind, causes no fault.
 type fault struct {
 	cell
 	cancel  context.CancelFunc // ends the run
@@ -28,8 +28,8 @@ type fault struct {
 
 	mu     sync.Mutex           // guards the fields below
 	passed map[faults.Point]int // how often each point was passed with messages
-	armed  []string             // the operations of the store of which the next one fails
-	rule   *pgproxy.Rule        // the cut of a connection
+	armed  []string             // operations of the store; the next call of one of these operations fails
+	rule   *pgproxy.Rule        // the rule of the proxy that cuts the connection
 	did    bool                 // the fault has happened
 }
 
@@ -60,8 +60,8 @@ func (f *fault) at(p faults.Point, n int) {
 	act()
 }
 
-// nth returns at which passage of the point the fault happens. Where messages are acked on receipt, the
-// first batch only stores the messages.
+// nth returns how often the consumer must have passed the point when the fault happens. If messages are acked on
+// receipt, the first batch only stores the messages, so nth returns 2 for the points of the next batch.
 func (f *fault) nth() int {
 	if f.Strategy.acksOnReceipt() && !f.Point.receipt() && f.Point.is(faults.AfterMark, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit) {
 		return 2
@@ -69,7 +69,7 @@ func (f *fault) nth() int {
 	return 1
 }
 
-// acts returns what happens at a point of the engine; nil if the fault happens in a call.
+// acts returns a function that causes the fault at a point of the engine. If a call causes the fault, acts returns nil.
 func (f *fault) acts() func() {
 	switch f.Kind {
 	case cancels:
@@ -92,7 +92,7 @@ func (f *fault) acts() func() {
 	return nil
 }
 
-// arm prepares the failure of a coming call of the store. The caller holds the mutex.
+// arm makes one of the next calls of the store fail. The caller holds the mutex.
 func (f *fault) arm(p faults.Point, passed int) {
 	before := p == faults.BeforeCommit && passed == f.nth()
 	begins := p == faults.AfterFetch
@@ -102,8 +102,9 @@ func (f *fault) arm(p faults.Point, passed int) {
 	switch {
 	case f.Point.is(faults.CommitReplyLost) && before:
 		if f.proxy != nil {
-			// The replies of all commits are cut until the point is passed: the first may be one of the engine's
-			// own. The end of a leased key is requested again, and its point is not passed.
+			// The replies of all commits are cut until the consumer passes the point, because the first commit may be a
+			// commit of the engine that belongs to no message. The end of a leased key is requested again, and the
+			// consumer does not pass the point.
 			match := f.commit
 			if f.Strategy == leasedKey {
 				match = pgproxy.Nth(1, match)
@@ -136,7 +137,7 @@ func (f *fault) ends() string {
 	return "commit"
 }
 
-// commit matches what ends a message: COMMIT, or the statement that ends a claim.
+// commit matches the statement that ends a message: COMMIT, or the statement that ends a claim.
 func (f *fault) commit(m pgproxy.Message) bool {
 	if f.ends() == "end" {
 		return strings.Contains(m.SQL, "h.outcome")
@@ -144,7 +145,8 @@ func (f *fault) commit(m pgproxy.Message) bool {
 	return pgproxy.Commit(m)
 }
 
-// call returns the error of an operation of the store, named as in memstore.Fail; nil if it works.
+// call returns the error with which an operation of the store must fail, or nil if the operation must not fail. The
+// operations have the names of memstore.Fail.
 func (f *fault) call(operation string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +158,8 @@ func (f *fault) call(operation string) error {
 	return errInjected
 }
 
-// user is called by the user's code at a point: by the source, and by the handler.
+// The user's code (the source and the handler) calls user at its points. user returns an error, panics or ends the
+// goroutine if the fault belongs to this point.
 func (f *fault) user(p faults.Point) error {
 	f.mu.Lock()
 	here := !f.did && !f.Point.receipt() && f.Point.is(p) && (f.Kind.inUserCode() || f.Kind == fails && p != faults.AfterMark)
@@ -173,7 +176,6 @@ func (f *fault) user(p faults.Point) error {
 	return errInjected
 }
 
-// happened reports whether the fault has happened.
 func (f *fault) happened() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"github.com/semel-go/semel/faults"
 )
 
-// reason is why a cell is impossible. The list is closed: a cell without a reason runs.
+// reason is the reason why a cell cannot run. Every cell without a reason runs.
 type reason uint8
 
 const (
@@ -47,7 +47,7 @@ func (r reason) String() string {
 	}[r]
 }
 
-// impossible returns why a cell cannot run, or possible.
+// impossible returns the reason why a cell cannot run, or the value possible if the cell runs.
 func (c cell) impossible() reason {
 	switch {
 	case c.Base == inRedis && c.Strategy != leasedKey:
@@ -74,7 +74,7 @@ func (c cell) impossible() reason {
 	return possible
 }
 
-// userCode reports whether code of the user runs at the point: the source, the handler, a call.
+// userCode reports whether the user's code (the source, the handler or a call) runs at the point.
 func (c cell) userCode() bool {
 	return !c.Point.receipt() && c.Point.is(faults.AfterFetch, faults.AfterMark, faults.AfterCall, faults.AfterEffect, faults.BeforeSettle, faults.AfterSettle)
 }

@@ -23,10 +23,10 @@ import (
 
 func TestMain(m *testing.M) { children.Main(m, child) }
 
-// patience is how long a process of a cell may take.
+// patience is the maximum duration of a process of a cell.
 const patience = 90 * time.Second
 
-// order is what a child process does: it runs the consumer of a cell, and disturbs itself.
+// order is the task of a child process: to run the consumer of a cell and to cause the fault of the cell in itself.
 type order struct {
 	Cell           cell
 	Folder, Server string
@@ -70,7 +70,8 @@ func TestTheCrashMatrix(t *testing.T) {
 	})
 }
 
-// numbers returns the numbers of the traps that a cell is about.
+// numbers returns the name, with the trap's number, of the trap that a cell tests; "" if the cell tests no numbered
+// trap.
 func numbers(c cell) string {
 	if c.Kind != killed || c.Strategy != marker {
 		return ""
@@ -87,7 +88,7 @@ func migrate(t *testing.T, migrate func(context.Context) ([]string, error)) {
 	must.Get(migrate(t.Context()))(t)
 }
 
-// run runs a cell: first the fault, and then consumers without a fault.
+// run runs a cell: first a consumer with the fault, and afterwards consumers without a fault.
 func run(t *testing.T, w world) {
 	w.fresh(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -135,8 +136,8 @@ func (w *world) fresh(t *testing.T) {
 	}
 }
 
-// writing reports whether a frozen process keeps the write lock of a file of SQLite. It may do so by chance:
-// at any point, another goroutine may claim rows.
+// writing reports whether a frozen process has the write lock of a SQLite file. A frozen process can have the write
+// lock by chance, because another goroutine of the process may claim rows at any point.
 func (w *world) writing(ctx context.Context, t *testing.T) bool {
 	t.Helper()
 	if w.Kind != frozen || w.Base != inSQLite {
@@ -147,8 +148,8 @@ func (w *world) writing(ctx context.Context, t *testing.T) bool {
 	return must.Get(file.Writing(ctx))(t)
 }
 
-// start starts a child process, and returns when it was killed or is frozen. thaw continues the frozen
-// process and waits for its end.
+// start starts a child process, and returns when the child was killed or is frozen. The function thaw continues the
+// frozen child and waits for the child's end.
 func (w *world) start(ctx context.Context, t *testing.T) (thaw func()) {
 	t.Helper()
 	said := must.Get(os.Create(filepath.Join(w.folder, "output")))(t)

@@ -19,7 +19,7 @@ A consumer processes four messages of two partitions and two keys. One fault dis
 A cell that cannot run has a reason of a closed list. ` + "`make test`" + ` runs a part of the cells, ` + "`make matrix`" + ` runs all.
 `
 
-// page returns the text of the page of the matrix.
+// page returns the text of the documentation page about the matrix.
 func page() string {
 	all := cells()
 	var out strings.Builder

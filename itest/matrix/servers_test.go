@@ -50,7 +50,8 @@ func TestTheCrashMatrixWithServersThatRestart(t *testing.T) {
 	}
 }
 
-// chosen returns the cells in which the server of a store restarts: one of them in a short run.
+// chosen returns the cells in which the server of a store restarts. In a short run, chosen returns only the first of
+// these cells.
 func chosen(b base) []cell {
 	all := slices.DeleteFunc(cells(), func(c cell) bool { return c.Base != b || c.Kind != restarts || c.impossible() != possible })
 	if sqlsuite.OneWay() {

@@ -20,8 +20,8 @@ const messages = 4
 
 func id(n int) string { return fmt.Sprint("m", n) }
 
-// shelf is a source whose acks survive its process: they are lines of a file. It delivers the messages that
-// are not acked, and ends.
+// shelf is a source that writes its acks to a file, so that the acks survive the death of the process. shelf delivers
+// the messages that are not acked, and then ends.
 type shelf struct {
 	folder string
 	again  bool // deliver all messages, whether they are acked or not

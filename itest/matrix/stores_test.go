@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// faultyFile is a store in SQLite whose calls fail as a fault says.
+// faultyFile is a store in SQLite. The field fault determines which calls of the store fail.
 type faultyFile struct {
 	*sqlstore.Store
 	fault *fault
@@ -81,7 +81,7 @@ func (s faultyFile) End(ctx context.Context, all []store.ClaimEnding) ([]int, er
 	return around(s.fault, "end", func() ([]int, error) { return s.Store.End(ctx, all) })
 }
 
-// faultyKeys is a store of leased keys whose calls fail as a fault says.
+// faultyKeys is a store of leased keys. The field fault determines which calls of the store fail.
 type faultyKeys struct {
 	keystore.Store
 	fault *fault
@@ -98,7 +98,8 @@ func (k faultyKeys) EndKey(ctx context.Context, key semel.Key, t store.Token, e 
 	return err
 }
 
-// around fails before or after an operation if the fault says so.
+// around calls the function do, which executes an operation of the store. If the fault requires it, around returns an
+// error instead, before or after the call of do.
 func around[V any](f *fault, operation string, do func() (V, error)) (v V, err error) {
 	if err := f.call(operation + "-before"); err != nil {
 		return v, err

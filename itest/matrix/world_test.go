@@ -36,8 +36,8 @@ import (
 // world is a cell with an open store, in one process.
 type world struct {
 	cell
-	// Folder has the acks, the calls to the other system, and a database in SQLite. Server is the address of
-	// another store.
+	// folder is the path of a folder with the acks, the calls to the other system, and the SQLite database. server is
+	// the address of a store other than SQLite.
 	folder, server string
 	empty          []byte // a database in SQLite without effects
 	fault          *fault
@@ -60,11 +60,11 @@ func (w *world) close() {
 	}
 }
 
-// write writes the effect of a message in a transaction. If the effect must be unique and exists, it
+// write writes the effect of a message in a transaction. If the effect must be unique and already exists, the function
 // returns false.
 type write[Tx any] func(ctx context.Context, tx Tx, id string, unique bool) (bool, error)
 
-// use makes consumers on a store.
+// use sets w.make to a function that makes consumers with the given store.
 func use[Tx any](w *world, st store.TxStore[Tx], keys keystore.Store, put write[Tx]) {
 	w.rows, _ = any(st).(store.Inbox)
 	plan := faults.Plan{Seed: 1, At: w.fault.at}
@@ -95,7 +95,8 @@ func use[Tx any](w *world, st store.TxStore[Tx], keys keystore.Store, put write[
 	}
 }
 
-// call charges: it writes the message and the idempotency key into the file that stands for another system.
+// call charges a message: call writes the message's id and the idempotency key into a file, which represents the other
+// system.
 func (w *world) call(_ context.Context, m *semel.Message) (none struct{}, err error) {
 	if err := w.fault.user(faults.AfterMark); err != nil {
 		return none, err
@@ -111,7 +112,7 @@ func (w *world) leased(ctx context.Context, _ consumer.Call, m *semel.Message) e
 	return errors.Join(err, w.fault.user(faults.AfterEffect))
 }
 
-// lease is how long claims and leased keys are kept from other processes.
+// lease is the time for which other processes cannot take over claims and leased keys.
 const lease = 2 * time.Second
 
 func (w *world) config(src source.Source) consumer.Config {
@@ -135,12 +136,11 @@ func (w *world) config(src source.Source) consumer.Config {
 		c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt
 	}
 	if w.Strategy.acksOnReceipt() || w.Strategy.calls() || w.Kind == frozen {
-		c.Workers = 1 // then points are passed in a fixed order, and no second call or transaction is under way
+		c.Workers = 1 // with one worker, the points have a fixed order, and no second call or transaction is in progress
 	}
 	return c
 }
 
-// open opens the store.
 func (w *world) open(ctx context.Context) error {
 	switch w.Base {
 	case inMemory:
@@ -189,12 +189,12 @@ func openFile(path string) (*sql.DB, error) {
 
 func (w *world) openMemory() {
 	st := memstore.New(memstore.Fail(func(operation string) error {
-		return w.fault.call(strings.Replace(operation, "claim-", "end-", 1)) // the name of all operations of claims
+		return w.fault.call(strings.Replace(operation, "claim-", "end-", 1)) // the other stores use the name end for all operations of claims
 	}))
 	w.effects = func(context.Context) (map[string]int, error) {
 		all := map[string]int{}
 		for n := range messages {
-			all[id(n)], _ = strconv.Atoi(string(st.Get(id(n)))) // no value is no effect
+			all[id(n)], _ = strconv.Atoi(string(st.Get(id(n)))) // without a value, the number of effects is 0
 		}
 		return all, nil
 	}
@@ -250,7 +250,7 @@ func (w *world) openPgx(ctx context.Context, db *sql.DB, dsn string) error {
 	return err
 }
 
-// countIn counts effects in a database, and closes it with the world.
+// countIn sets w.effects to a function that counts the effects in a database. w.close closes the database.
 func (w *world) countIn(db *sql.DB) {
 	w.closes = append(w.closes, func() { _ = db.Close() })
 	w.effects = func(ctx context.Context) (map[string]int, error) {
@@ -272,7 +272,7 @@ func (w *world) countIn(db *sql.DB) {
 	}
 }
 
-// wholeIn makes effects fail unless a file of SQLite is intact and no transaction has left its guard row.
+// wholeIn makes w.effects return an error unless the SQLite file is intact and no transaction has left its guard row.
 func (w *world) wholeIn(db *sql.DB) {
 	counted := w.effects
 	w.effects = func(ctx context.Context) (map[string]int, error) {
@@ -300,7 +300,7 @@ func (w *world) live(ctx context.Context, again bool) error {
 	return err
 }
 
-// finish runs consumers until all messages are acked and no row waits.
+// finish runs consumers, one after the other, until all messages are acked and no row waits.
 func (w *world) finish(ctx context.Context) error {
 	for {
 		err := w.live(ctx, false)
@@ -362,8 +362,8 @@ func (w *world) check(ctx context.Context) error {
 	return err
 }
 
-// mostCalls returns how many calls one fault may cause: a second one, unless the fault is before the first
-// call, or after its outcome was recorded.
+// mostCalls returns the maximum number of calls for a message. A fault may cause a second call, unless the fault
+// happens before the first call or after the outcome of the first call was recorded.
 func (w *world) mostCalls() int {
 	if w.Point.receipt() || w.Point.is(faults.AfterFetch, faults.AfterCommit) {
 		return 1

@@ -46,11 +46,11 @@ func During(what string, do func()) {
 	}
 }
 
-// Until calls the condition so repeatedly until so returns true. The run ends if ctx ends first.
-func Until(ctx context.Context, every time.Duration, so func() bool) {
+// Until calls the function condition repeatedly until condition returns true. The run ends if ctx ends first.
+func Until(ctx context.Context, every time.Duration, condition func() bool) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for !so() {
+	for !condition() {
 		select {
 		case <-ctx.Done():
 			Check(ctx.Err())
@@ -59,11 +59,11 @@ func Until(ctx context.Context, every time.Duration, so func() bool) {
 	}
 }
 
-// Within is like Until, for at most the time most, and reports whether the condition became true.
-func Within(ctx context.Context, most, every time.Duration, so func(context.Context) bool) bool {
-	within, cancel := context.WithTimeout(ctx, most)
+// Within is like Until, but waits at most for the time limit. Within reports whether condition returned true.
+func Within(ctx context.Context, limit, every time.Duration, condition func(context.Context) bool) bool {
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := Attempt(func() { Until(within, every, func() bool { return so(within) }) })
+	err := Attempt(func() { Until(within, every, func() bool { return condition(within) }) })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return false
 	}

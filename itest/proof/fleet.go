@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
@@ -25,6 +26,8 @@ type Fleet struct {
 	// are nil.
 	Server   *services.Server
 	Activity *processes.Activity
+	// Proxy is between the members and the server; nil means that the members connect directly.
+	Proxy *pgproxy.Proxy
 	// Outages is the number of server outages. A member that started during an outage may have logged an
 	// error and ended.
 	Outages int
@@ -44,11 +47,12 @@ func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) *Fleet {
 	return &Fleet{Stage: s, Binary: Must(processes.Build(ctx, s.Folder)), Tally: tally, began: time.Now()}
 }
 
-// OnPostgres starts a PostgreSQL server for the fleet.
-func (f *Fleet) OnPostgres() {
+// OnPostgres starts a PostgreSQL server for the fleet, with options of the fault test.
+func (f *Fleet) OnPostgres(o services.Options) {
 	// The fault test recognises a running statement by the statement's text in pg_stat_activity. By default the server
 	// keeps only the first 1,024 bytes of a statement's text, which is too short.
-	f.Server = services.StartPostgres(f.T, services.Options{Settings: []string{"track_activity_query_size = 8192"}})
+	o.Settings = append(o.Settings, "track_activity_query_size = 8192")
+	f.Server = services.StartPostgres(f.T, o)
 	f.Activity = Must(processes.OpenActivity(f.Server.DSN()))
 	f.began = time.Now()
 }
@@ -90,7 +94,11 @@ func (f *Fleet) Add() *Member {
 
 // Environment returns environment variables for a process: the address of the database, and the application name.
 func (f *Fleet) Environment(name string) []string {
-	return []string{"DATABASE=" + f.Server.DSN() + "&application_name=" + name, "MEMBER=" + name}
+	dsn := f.Server.DSN()
+	if f.Proxy != nil {
+		dsn = f.Proxy.DSN()
+	}
+	return []string{"DATABASE=" + dsn + "&application_name=" + name, "MEMBER=" + name}
 }
 
 // Remove removes a member from Members. The member's process keeps running.
@@ -121,10 +129,17 @@ func (f *Fleet) Tend() {
 	}
 }
 
+// The minimum time between two restarts of a member, so that an outage of some seconds causes few restarts.
+const restartPause = 2 * time.Second
+
 func (f *Fleet) restartMember(m *Member) {
 	if Must(m.Running()) {
 		return
 	}
+	if time.Since(m.restarted) < restartPause {
+		return
+	}
+	m.restarted = time.Now()
 	m.addDeliveries()
 	if m.Status.ExitStatus() != 1 || f.Tally.Again >= len(f.Members)*f.Outages {
 		Check(m.Failure())
@@ -136,11 +151,11 @@ func (f *Fleet) restartMember(m *Member) {
 // The interval between two calls of Tend.
 const often = 5 * time.Millisecond
 
-// Until calls Tend repeatedly until the condition so holds.
-func (f *Fleet) Until(ctx context.Context, so func() bool) {
+// Until calls Tend repeatedly until condition returns true.
+func (f *Fleet) Until(ctx context.Context, condition func() bool) {
 	Until(ctx, often, func() bool {
 		f.Tend()
-		return so()
+		return condition()
 	})
 }
 
@@ -157,6 +172,18 @@ func (f *Fleet) RestartServer(context.Context) {
 	f.Tally.Restarts++
 	f.Outages++
 	f.Say("restart %d of PostgreSQL, by %s", f.Tally.Restarts, how)
+}
+
+// FailOver kills PostgreSQL with SIGKILL, promotes its standby, and redirects the proxy to the standby.
+func (f *Fleet) FailOver() {
+	f.Server.WaitSynchronous() // without a connected standby, nobody would promote it
+	f.Server.Kill()
+	f.Server = f.Server.Standby()
+	f.Server.Promote()
+	Check(f.Proxy.Redirect(f.Server.DSN()))
+	f.Activity.Close()
+	f.Activity = Must(processes.OpenActivity(f.Server.DSN()))
+	f.Outages++
 }
 
 // Kill kills a member and counts the kill.

@@ -23,6 +23,7 @@ type Member struct {
 	Counted   bool
 	terminal  *terminal // terminal on which the current process displays its deliveries
 	delivered int64     // deliveries of the earlier processes of this member
+	restarted time.Time // when the fleet last restarted the member
 }
 
 // Start starts the process. The policy of the member must exist.
@@ -76,16 +77,16 @@ func (m *Member) addDeliveries() {
 	m.terminal = nil
 }
 
-// Await waits until the condition so holds, for at most the time most. The process must not end during the wait.
-func (m *Member) Await(ctx context.Context, most time.Duration, so func() bool) {
-	within, cancel := context.WithTimeout(ctx, most)
+// Await waits until condition returns true, but at most for the time limit. The process must not end during the wait.
+func (m *Member) Await(ctx context.Context, limit time.Duration, condition func() bool) {
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	During(m.Name+", "+m.Policy, func() {
 		Until(within, 5*time.Millisecond, func() bool {
 			if !Must(m.Running()) {
 				Check(m.Failure())
 			}
-			return so()
+			return condition()
 		})
 	})
 }

@@ -32,6 +32,14 @@ func (o Offsets) Wrong() error {
 	return nil
 }
 
+// Add adds the samples of another group.
+func (o *Offsets) Add(other Offsets) {
+	o.Samples += other.Samples
+	o.Backwards += other.Backwards
+	o.Rewinds = append(o.Rewinds, other.Rewinds...)
+	o.Behind += other.Behind
+}
+
 // note compares a sample with the highest offsets of earlier samples. An offset that has disappeared counts
 // as a decrease.
 func (o *Offsets) note(now map[int32]int64) {

@@ -1,6 +1,9 @@
 package proof
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Consumer is the name of the consumer in the policies.
 const Consumer = "counter"
@@ -9,6 +12,11 @@ const setupFile = "setup.sql"
 
 // Policy is the policy of a member. The member counts webhooks, and writes each webhook into the effect log.
 type Policy struct {
+	// Name is the name of the consumer; "" means the constant Consumer. The effects and counters of a consumer with
+	// another name begin with this name and a slash.
+	Name string
+	// Listen is the address of the metrics; "" means none.
+	Listen string
 	// Store and Source are the configurations of the store and of the source, as YAML on one line.
 	Store, Source string
 	// Strategy is the strategy of the consumer; "" means "marker".
@@ -23,20 +31,42 @@ type Policy struct {
 	Timeout fmt.Stringer
 }
 
-// Text returns the policy as the text of a file.
-func (p Policy) Text() string {
-	if p.Strategy == "" {
-		p.Strategy = "marker"
+// Text returns the policy as the text of a file, with further consumers of the same source.
+func (p Policy) Text(further ...Policy) string {
+	text := "version: 1\n"
+	if p.Listen != "" {
+		text += fmt.Sprintf("listen: %q\n", p.Listen)
+	}
+	text += fmt.Sprintf(policyHead, p.Store, p.Source)
+	for _, c := range append([]Policy{p}, further...) {
+		text += c.consumer()
+	}
+	return text
+}
+
+func (p Policy) consumer() string {
+	prefix := ""
+	if p.Name != "" {
+		prefix = "'" + p.Name + "/' || "
 	}
 	more := ""
 	for _, line := range p.More {
 		more += "    " + line + "\n"
 	}
-	return fmt.Sprintf(policy, p.Store, p.Source, p.Strategy, p.Identity, p.Batch, p.Timeout, more, p.ID, p.Type)
+	return fmt.Sprintf(policyConsumer, cmp.Or(p.Name, Consumer), cmp.Or(p.Strategy, "marker"), p.Identity, p.Batch, p.Timeout, more, p.ID, p.Type, prefix)
 }
 
-const policy = `version: 1
-stores:
+// InboxKeys returns the policy keys of a consumer that stores messages before it processes them. The lease is shorter
+// than a freeze, and a freeze is shorter than the server's timeout for idle transactions. After a freeze, the server
+// therefore rejects the member's write because the claim token is old, and not because the connection was closed.
+func InboxKeys() []string {
+	return []string{
+		"ack: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
+		"retry: {max_attempts: 40, initial_delay: 100ms, max_delay: 2s}", "max_in_memory_wait: 1s",
+	}
+}
+
+const policyHead = `stores:
   counts:
     %s
     migrate: true
@@ -45,7 +75,9 @@ sources:
   webhooks:
     %s
 consumers:
-  ` + Consumer + `:
+`
+
+const policyConsumer = `  %s:
     from: webhooks
     store: counts
     strategy: %s
@@ -59,9 +91,9 @@ consumers:
           type: "%s"
           repository: "body:/repository/full_name?"
         statements:
-          - insert into counters (type, repository, n) values (:type, coalesce(:repository, ''), 1)
+          - insert into counters (type, repository, n) values (%[9]s:type, coalesce(:repository, ''), 1)
             on conflict (type, repository) do update set n = counters.n + 1
-          - insert into effects (delivery, type, repository) values (:delivery, :type, coalesce(:repository, ''))
+          - insert into effects (delivery, type, repository) values (%[9]s:delivery, %[9]s:type, coalesce(:repository, ''))
 `
 
 // Setup creates the tables, in PostgreSQL and in SQLite. The effect log has no unique key, so an effect that

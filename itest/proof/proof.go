@@ -5,6 +5,7 @@
 //	file      kills a process that reads a file into SQLite
 //	kafka     kills, freezes, adds and ends processes that read a topic, and restarts the servers;
 //	          or kills one of three brokers and freezes another
+//	chaos     injects all faults of a fleet at Kafka and PostgreSQL in turn; its soak injects none, and watches sizes
 //	charge    kills and freezes processes that charge payments at a provider that loses answers
 //	commit    cuts the connection at COMMIT
 //	failover  kills the primary and promotes its standby

@@ -32,7 +32,8 @@ func Print(w io.Writer, l Ledger, asJSON bool) error {
 	return table.Flush()
 }
 
-// fieldsOf returns the names and values of a JSON object's fields, in their order.
+// fieldsOf returns the names and values of a JSON object's fields, in their order. A field that is itself an object is
+// replaced by its fields.
 func fieldsOf(object []byte) (fields [][2]string, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if _, err := decoder.Token(); err != nil {
@@ -47,7 +48,18 @@ func fieldsOf(object []byte) (fields [][2]string, err error) {
 		if err := decoder.Decode(&value); err != nil {
 			return nil, err
 		}
-		fields = append(fields, [2]string{strings.ReplaceAll(name.(string), "_", " "), strings.Trim(string(value), `"`)})
+		text := strings.ReplaceAll(name.(string), "_", " ")
+		if value[0] != '{' {
+			fields = append(fields, [2]string{text, strings.Trim(string(value), `"`)})
+			continue
+		}
+		inner, err := fieldsOf(value)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range inner {
+			fields = append(fields, [2]string{text + ": " + f[0], f[1]})
+		}
 	}
 	return fields, nil
 }
@@ -85,8 +97,8 @@ func (f Fields) MarshalJSON() ([]byte, error) {
 // Seconds is a number of seconds that JSON shows rounded to tenths.
 type Seconds float64
 
-// Since returns the seconds since the time then.
-func Since(then time.Time) Seconds { return Seconds(time.Since(then).Seconds()) }
+// Since returns the seconds since the time start.
+func Since(start time.Time) Seconds { return Seconds(time.Since(start).Seconds()) }
 
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(math.Round(float64(s)*10) / 10) }

@@ -43,6 +43,12 @@ func (s *Stream) close() {
 	}
 }
 
+// ProducerOptions returns the options of producers that write to a topic.
+func (s *Stream) ProducerOptions(topic string) []kgo.Opt {
+	return []kgo.Opt{kgo.SeedBrokers(s.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerLinger(5 * time.Millisecond)}
+}
+
 // CloudEvent returns a record that is a CloudEvent in binary mode.
 func CloudEvent(partition int32, key, body []byte, id, source, kind string) *kgo.Record {
 	header := func(name, value string) kgo.RecordHeader {
@@ -98,17 +104,17 @@ func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) 
 	all.Run(ctx, func(ctx context.Context, at float64) { f.UntilTime(ctx, began.Add(time.Duration(at*float64(within)))) })
 }
 
-// Patiently calls Tend repeatedly until the condition so holds, for at most the time most, and reports whether the
-// condition holds. Patiently checks the condition once in the interval every.
-func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) bool) bool {
+// Patiently calls Tend repeatedly until condition returns true, but at most for the time limit. Patiently calls
+// condition once per interval, and reports whether condition returned true.
+func (f *Fleet) Patiently(ctx context.Context, limit, interval time.Duration, condition func(context.Context) bool) bool {
 	looked := time.Time{}
-	return Within(ctx, most, often, func(ctx context.Context) bool {
+	return Within(ctx, limit, often, func(ctx context.Context) bool {
 		f.Tend()
-		if time.Since(looked) < every {
+		if time.Since(looked) < interval {
 			return false
 		}
 		looked = time.Now()
-		return so(ctx)
+		return condition(ctx)
 	})
 }
 
@@ -119,10 +125,10 @@ func (f *Fleet) Published(ctx context.Context) {
 	f.Say("all %d records are published", f.Feed.Acknowledged())
 }
 
-// Settled waits until the group has committed the offsets of all records, for at most the time most.
-func (f *Fleet) Settled(ctx context.Context, most time.Duration) {
-	if !f.Patiently(ctx, most, 200*time.Millisecond, f.Watch.AtEnd) {
-		f.Say("after %v the group has not settled everything", most)
+// Settled waits until the group has committed the offsets of all records, but at most for the time limit.
+func (f *Fleet) Settled(ctx context.Context, limit time.Duration) {
+	if !f.Patiently(ctx, limit, 200*time.Millisecond, f.Watch.AtEnd) {
+		f.Say("after %v the group has not settled everything", limit)
 	}
 }
 

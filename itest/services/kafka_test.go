@@ -23,7 +23,6 @@ func publish(t *testing.T, brokers []string, topic string, most time.Duration) e
 	return c.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("value")}).FirstErr()
 }
 
-// countRecords returns the number of records in a topic.
 func countRecords(t *testing.T, brokers []string, topic string) int64 {
 	t.Helper()
 	admin := kadm.NewClient(connectKafka(t, brokers...))

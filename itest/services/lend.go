@@ -37,19 +37,19 @@ func (l *Lent[S]) Open(t testing.TB) S {
 	return s
 }
 
-// Emptying returns a statement that deletes all rows in the tables of a PostgreSQL schema, except in the tables of the
-// parameter but. The statement bypasses triggers and foreign keys.
-func Emptying(schema string, but ...string) string {
+// Emptying returns a statement that deletes all rows in the tables of a PostgreSQL schema, except in the tables that
+// the parameter except names. The statement bypasses triggers and foreign keys.
+func Emptying(schema string, except ...string) string {
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-	for i, table := range but {
-		but[i] = quote(table)
+	for i, table := range except {
+		except[i] = quote(table)
 	}
 	return fmt.Sprintf(`do $$ declare name text; begin
 		perform pg_catalog.set_config('session_replication_role', 'replica', true);
 		for name in select pg_catalog.format('%%I.%%I', schemaname, tablename) from pg_catalog.pg_tables where schemaname = %s and tablename not in (%s) loop
 			execute 'delete from ' || name;
 		end loop;
-	end $$`, quote(schema), strings.Join(but, ", "))
+	end $$`, quote(schema), strings.Join(except, ", "))
 }
 
 // DueByHand makes a row due with SQL and leaves the row's marker unchanged, as a person might do.

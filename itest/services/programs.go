@@ -152,7 +152,7 @@ func postmaster(dir string) int {
 	return pid
 }
 
-// isDead reports whether no process has the id pid. The id 0 counts as dead.
+// isDead reports whether no process with this process id exists. The id 0 counts as dead.
 func isDead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func fileExists(path string) bool {

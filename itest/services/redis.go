@@ -91,8 +91,8 @@ func (r *Redis) KillAndForget(meanwhile func()) {
 	must.OK(r.t, os.Rename(kept, file))
 }
 
-// Await repeats a command until the answer contains the text with.
-func (r *Redis) Await(command, with string) {
+// Await repeats a command until the answer contains the text want.
+func (r *Redis) Await(command, want string) {
 	r.t.Helper()
 	var said string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -100,11 +100,11 @@ func (r *Redis) Await(command, with string) {
 			r.t.Fatalf("redis-server has ended; its log is %s", filepath.Join(r.folder, "log"))
 		}
 		var err error
-		if said, err = r.ask(command); err == nil && strings.Contains(said, with) {
+		if said, err = r.ask(command); err == nil && strings.Contains(said, want) {
 			return
 		}
 	}
-	r.t.Fatalf("the answer to %s is %q, which does not contain %q", command, said, with)
+	r.t.Fatalf("the answer to %s is %q, which does not contain %q", command, said, want)
 }
 
 // ask sends a command as a line of text, and returns the answer that arrives within a short time.

@@ -150,11 +150,12 @@ func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 	return nil
 }
 
-// Within checks a condition every 10 ms, for at most the given time, and reports whether the condition became true.
-func Within(most time.Duration, so func() bool) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), most)
+// Within calls condition every 10 ms until condition returns true, but at most for the time limit. Within reports
+// whether condition returned true.
+func Within(limit time.Duration, condition func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return waitUntil(ctx, so) == nil
+	return waitUntil(ctx, condition) == nil
 }
 
 // waitUntil calls the function ready every 10 ms, until ready returns true or ctx ends.

@@ -15,9 +15,9 @@ const smallSize = "4m"
 // system disappears when the last process of the namespace ends.
 const mountAnd = `mount -t tmpfs -o size=` + smallSize + `,mode=700,uid=$1,gid=$2 semel "$3" && shift 3 && exec "$@"`
 
-// limitedCommand returns the first part of a command that runs a program as the owner of the server, with a small
-// file system at the folder. The result is nil if the machine does not allow to mount a file system: this needs root,
-// or a kernel with unprivileged namespaces.
+// limitedCommand returns the words that must precede a program on a command line. The program then runs as the user who
+// owns the server, and a small file system is mounted at the given folder. The result is nil if the machine does not
+// allow to mount a file system: this needs root, or a kernel with unprivileged namespaces.
 func (p programs) limitedCommand(t testing.TB, folder string) []string {
 	t.Helper()
 	p.makeFolder(t, folder)
@@ -45,6 +45,22 @@ func (s *Server) Small() string {
 		return ""
 	}
 	return s.small()
+}
+
+// ReportedDisk has statements that make PostgreSQL report a full disk for each insert into a table. A trigger raises the
+// error, so no disk is filled.
+type ReportedDisk struct {
+	// Setup creates the trigger, which is off until Fill turns it on. Empty turns it off again.
+	Setup, Fill, Empty string
+}
+
+// NewReportedDisk returns the statements for a table.
+func NewReportedDisk(table string) ReportedDisk {
+	empty := "alter table " + table + " disable trigger full_disk;\n"
+	return ReportedDisk{Setup: `create function full_disk() returns trigger language plpgsql as
+$$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+create trigger full_disk before insert on ` + table + ` for each row execute function full_disk();
+` + empty, Fill: "alter table " + table + " enable trigger full_disk", Empty: empty}
 }
 
 func (s *Server) small() string { return filepath.Join(s.folder, "small") }

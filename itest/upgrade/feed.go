@@ -57,8 +57,8 @@ func (f Feed) countParkedRows(feeds int) int {
 	return f.countKind(unmet) + f.countKind(conflicting) + feeds*f.countKind(nameless)
 }
 
-// countParkedDeliveries returns the number of deliveries in one feed that are parked or are duplicates of parked messages.
-// The result does not depend on the order of the two contents of a conflicting message.
+// countParkedDeliveries returns the number of deliveries in one feed that are parked or are duplicates of parked
+// messages. The result does not depend on the order of the two contents of a conflicting message.
 func (f Feed) countParkedDeliveries() int {
 	return 2*f.countKind(unmet) + 2*f.countKind(conflicting) + f.countKind(nameless)
 }

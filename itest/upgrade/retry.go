@@ -45,8 +45,8 @@ func (r *run) retry(ctx context.Context) {
 	}
 }
 
-// retry retries rows with the slot's release. An exit code of 1 means that some rows were not retried; the ledger finds
-// these rows in the store.
+// retry runs the command that retries the given rows, with the version of Semel that the slot uses. An exit code of 1
+// means that some rows were not retried; the ledger finds these rows in the store.
 func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil

@@ -42,7 +42,6 @@ func (s *slot) command(args ...string) processes.Command {
 
 func (s *slot) log(r Release) string { return s.name + "-" + r.Name + ".log" }
 
-// writePolicy writes the policy of the slot's release.
 func (s *slot) writePolicy(follow bool) error {
 	return os.WriteFile(s.proof.Path(s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
 }

@@ -1,19 +1,19 @@
--- Statements of a store that marks in a table of the user's, too, in place of
--- those of the same names. Semel's marker is written first, for every identity;
--- a row of the table only beside a fresh one that says applied. An identity is
--- fresh if both were written: the table's unique key is the judge between this
--- and other code. The marker of an identity that the table had says applied,
--- without a fingerprint: nobody knows its content.
+-- Statements of a store that also writes its markers to a user's own table. They replace the
+-- statements with the same names. For every identity, the store writes Semel's marker first. If
+-- that marker is new and has the outcome applied, the store also writes a row to the user's table.
+-- An identity is new if both writes succeed: the unique key of the user's table decides between
+-- this store and other code. If the user's table already has the identity, the marker gets the
+-- outcome applied, without a fingerprint, because the content of that message is unknown.
 --
--- Conditions are worked out as columns, and rows of the table looked for in a
--- set, so that no guess of the planner's joins every identity with every other.
+-- The statements compute conditions as columns, and look up rows of the user's table in a set.
+-- Otherwise a wrong estimate of the planner could join every identity with every row.
 --
--- Columns of the user's table may be of a type without an operator of its own, such as
--- varchar, so that their comparisons name the built-in operator.
+-- A column of the user's table can have a type without its own operators, such as varchar.
+-- Comparisons of such columns therefore name the built-in operator.
 --
--- k stands for an identity: k.old is its id as the column has it, NULL for one
--- that the engine made up; k.origin is its source, where the table has a column
--- for it.
+-- In the statements, k is an identity: k.old is its id as a value of the user's column, or NULL if
+-- the engine generated the id; k.origin is its source, if the user's table has a column for the
+-- source.
 
 -- name: begin
 with settings as materialized (
@@ -82,9 +82,9 @@ select w.scope, w.id
 from written w join known k on k.scope = w.scope and k.id = w.id
 where not k.done and (not k.missing or {judged} operator(pg_catalog.=) any (select * from adopted));
 
--- A marker of this transaction that says applied stands for a row of the table,
--- this one's or other code's. Where there is none, something kept it out: without
--- this its message would pass as a duplicate.
+-- Judge checks that each marker of this transaction with the outcome applied has a row in the
+-- user's table, written by this store or by other code. If the row is missing, something such as a
+-- trigger has prevented the write. Without this check, the message would be treated as a duplicate.
 
 -- name: judge
 with a as (

@@ -1,16 +1,18 @@
--- Seal turn are the settings of a sealing's transaction, and whether no other seals. It waits
--- for nobody: nobody else writes what it writes.
+-- Seal turn sets the timeouts of a transaction that extends the audit chain, and reports whether
+-- this transaction has the lock for the chain. Seal turn does not wait, because only the holder of
+-- the lock writes the chain.
 
 -- name: seal turn
 select set_config('lock_timeout', '20ms', true), set_config('statement_timeout', '10s', true),
   set_config('idle_in_transaction_session_timeout', '30s', true),
   pg_try_advisory_xact_lock(hashtextextended('{prefix}seals', 0));
 
--- Times are microseconds since 1970.
+-- Times are in microseconds since 1970.
 
--- Unsealed looks behind the lowest of the numbers that were sealed last, which one foreign
--- number among them does not move. A number that the server's sequence has not given yet is
--- nobody's act: it is not sealed, where the role may read the sequence.
+-- Unsealed starts at the lowest number among the audit records that were sealed last, so that a
+-- single forged number among them cannot raise the start. A number that the sequence has not yet
+-- generated belongs to no audit record of Semel and is not sealed. Without the privilege to read
+-- the sequence, unsealed does not check this.
 
 -- name: unsealed
 select a.number, a."row", a.verb, a.who, a.why, a.result,

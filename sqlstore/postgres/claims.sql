@@ -1,11 +1,12 @@
--- Claims are given as JSON: n is a row's number, t a token, k an index. What is said of k
--- and n is always so; with it the planner expects one claim, not a hundred, and finds rows
--- by their numbers and markers by their identities. With ten it read all markers of a table
--- that had no statistics yet, for each few claims, and kept that plan while it grew. A state
--- in parentheses keeps it from the index of states, which churns.
+-- Claims are passed as JSON: n is the number of a row, t a token, k an index. The conditions on k
+-- and n in the statements are always true. With them, the planner expects one claim instead of a
+-- hundred, and finds rows by number and markers by identity. With an estimate of ten claims, the
+-- planner read all markers of a table without statistics for a few claims, and kept that plan while
+-- the table grew. The parentheses around a condition on the state prevent the use of the index on
+-- states, which changes often.
 
--- Due rows are found by their consumer, in the order in which they are due. To ask each of the
--- consumer's scopes would take longer the more sources it has.
+-- Due rows are found through the consumer, in the order in which they are due. A search in each
+-- scope of the consumer would take longer the more sources the consumer has.
 
 -- name: claim
 with due as materialized (
@@ -35,11 +36,12 @@ from claimed c join {prefix}inbox i on i.number = c.number
 left join lateral (select s.consumer, s.source from {prefix}scopes s where s.number = i.scope limit 1) s on true
 order by c.place;
 
--- Cut ahead is for rows that were written while the database's clock was ahead. They were changed
--- in the future, and are due, or leased, by their own waits from then: each is cut to its own wait
--- from now. It returns how many there were, and how many milliseconds ahead the furthest was. A
--- second is left for clocks that are put right by little. When the first call was begun is unknown
--- then, which is written as the epoch, as start calls does.
+-- Cut ahead corrects rows that were written while the database's clock was ahead. The times of such
+-- a row are in the future: changed_at, and the time at which the row is due or its lease ends. Cut
+-- ahead keeps the length of each wait, and lets the wait begin now. It returns the number of rows
+-- and the largest difference in milliseconds. Differences of up to one second are ignored, because
+-- they come from small clock corrections. If the start of the first call is in the future, it is
+-- unknown, and cut ahead writes the epoch, as start calls does.
 
 -- name: cut ahead
 with ahead as materialized (
@@ -65,7 +67,8 @@ from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where i.consumer = $2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and (i.state = 'IN_PROGRESS') is true and i.token = $3
 order by i.number;
 
--- Look tells which claims stand, and whether other code has applied the identity.
+-- Look returns the claims that are still held, and whether other code has already applied the
+-- identity.
 
 -- name: look
 select c.k, false from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
@@ -73,7 +76,7 @@ join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and {owned};
 
--- Begin claims is begin and look in one, where a batch has nothing but claims.
+-- Begin claims combines begin and look, for a batch that has only claims.
 
 -- name: begin claims
 with settings as materialized (
@@ -89,10 +92,10 @@ join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and {owned};
 
--- Begin queued claims is begin claims without a guard, for a batch whose handlers do not
--- have its transaction: it writes nothing before its end, and all at once. A row without
--- a number says that settings of the connection may keep it from writing, which the guard
--- would have met.
+-- Begin queued claims is begin claims without a guard, for a batch whose handlers do not use the
+-- transaction of the batch: the batch writes only at its end, with one statement. A result row
+-- without an index means that settings of the connection can prevent writes; with a guard, the
+-- insert of the guard would have failed.
 
 -- name: begin queued claims
 with settings as materialized (
@@ -109,8 +112,9 @@ union all
 select null, true from settings
 where settings.set is null or current_setting('transaction_read_only') <> 'off' or current_user <> session_user;
 
--- Lease ends is when the lease of a row ends that may have been claimed while the clock was ahead.
--- Extend writes when it was, so that a row's lease is known from the row.
+-- Lease ends is the end of a row's lease. If the row was claimed while the clock was ahead, the
+-- lease has its full length from now. Extend sets changed_at, so that the length of a lease can be
+-- computed from the row.
 
 -- name: lease ends
 case when i.changed_at > clock_timestamp() and isfinite(i.changed_at) and isfinite(i.due_at)
@@ -148,7 +152,7 @@ with asked as materialized (
 )
 select a.k from asked a where a.k not in (select k from held);
 
--- Start calls returns the claims that stand.
+-- Start calls returns the claims that are still held.
 
 -- name: start calls
 with asked as materialized (
@@ -171,8 +175,8 @@ with asked as materialized (
 )
 select k, calls_started, calls_finished, (extract(epoch from clock_timestamp() - called_at) * 1000)::bigint, again from started;
 
--- Call ends says what became of a call: 1 that none was made, 2 that nobody knows, 3 that
--- this one had no effect, 4 that it is known of all.
+-- Call ends records the outcome of a call: 1 no call was made, 2 the outcome is unknown, 3 this
+-- call had no effect, 4 the outcomes of all calls are known.
 
 -- name: call ends
 calls_started = i.calls_started - (h.call = 1 and i.call_token is not distinct from i.token)::int,
@@ -218,15 +222,16 @@ with asked as materialized (
 {claim ends}
 select e.k from ended e join marked m on m.k = e.k;
 
--- Close claims counts what it wrote, not what it found: a trigger may keep a write out.
+-- Close claims counts the rows that were written instead of the rows that were found, because a
+-- trigger can prevent a write.
 
 -- name: close claims
 {claim ends}
 select case when c.ended = c.asked then 1 else {prefix}stand(c.ended, c.asked) end
 from (select least((select count(*) from ended), (select count(*) from marked)) as ended, (select count(*) from asked) as asked) c;
 
--- Close claim is close claims for one, which needs neither an order nor locks before
--- its writes: half the work of a transaction that has one message.
+-- Close claim is close claims for a single claim. It needs no order and takes no locks before it
+-- writes. This halves the work of a transaction with one message.
 
 -- name: close claim
 with asked as (
@@ -283,8 +288,8 @@ update {prefix}markers m set outcome = 2, version = i.version, sum = i.sum, at =
 from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint) join {prefix}inbox i on i.number = a.n
 where a.k between 0 and 1000000 and a.n > 0 and m.scope = i.scope and m.id = i.id;
 
--- Owned is whether a marker m waits for a row i: it is that row's own (law 16). Of two rows with
--- its content the first has it, if that waits.
+-- Owned checks that the marker m waits for the row i, and that the row owns the marker (law 16). If
+-- two rows have the content of the marker, the first row owns the marker while the first row waits.
 
 -- name: owned
 m.outcome = 2 and m.version = i.version and m.sum is not distinct from i.sum and (i.conflict = '' or not exists (

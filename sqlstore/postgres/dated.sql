@@ -1,10 +1,12 @@
--- Statements of a store whose markers lie in a table of one consumer, of a partition for
--- each day by the time that ids carry. {markers} is that table; dated has its marks.
+-- Statements of a store whose markers are in a table of a single consumer. The table has a
+-- partition for each day, by the time in the ids. {markers} is the name of the table, and the table
+-- dated has its low and high marks.
 --
--- An id outside of the marks is not written there: its day may be gone, or not made yet.
--- What has to be written of it all the same, such as that it was parked, stands aside: in
--- a partition of its own under the id behind a byte that no other begins with, so that
--- nothing of it goes when a day does. Whichever of the two was there first is the judge.
+-- The table accepts no id outside the marks, because the partition of that day may be dropped, or
+-- not created yet. Some markers must be written all the same, for example of a parked message. They
+-- are written aside: into a separate partition, under the id with a first byte that no other id
+-- has, so that dropping a day does not remove them. If an identity has a marker in one of the two
+-- places, the store writes none in the other place.
 
 -- name: begin
 with settings as materialized (
@@ -42,7 +44,8 @@ order by a.scope, a.id
 on conflict (scope, id) do nothing
 returning scope, id;
 
--- Aside writes marks of ids outside of what is kept that do not ask whether they may run.
+-- Aside writes markers whose ids are outside the marks. Only markers that do not decide whether a
+-- handler runs are written aside.
 
 -- name: aside
 insert into {markers} (scope, id, outcome, version, sum, long_id, at)
@@ -56,9 +59,10 @@ order by a.scope, a.id
 on conflict (scope, id) do nothing
 returning scope, substr(id, 2);
 
--- Judge says in place of an outcome -1 of an id below what is kept and -2 of one above, of
--- which nothing is there, or -3 where no day is ready after this one; and 256 more of what
--- stands aside.
+-- If an id outside the marks has no marker, judge returns a negative number instead of an outcome:
+-- -1 for an id below the low mark, -2 for an id above the high mark, or -3 if the id is above the
+-- high mark and the partition after today does not exist. For a marker that was written aside,
+-- judge adds 256 to the outcome.
 
 -- name: judge
 select a.number,
@@ -76,8 +80,8 @@ left join lateral (
 ) m on true
 where m.id is not null or a.id < d.low or a.id >= d.high;
 
--- Look says of a claim that it is done, too, if the message has taken effect under the
--- other of its two ids.
+-- Look also reports a claim as done if the message has taken effect under the other of its two ids,
+-- with or without the first byte.
 
 -- name: look
 select c.k, case get_byte(i.id, 0)
@@ -98,7 +102,7 @@ select s.source, s.generation, m.outcome, (extract(epoch from m.at) * 1000)::big
 from {prefix}scopes s join {markers} m on m.scope = s.number and m.id in ($2::bytea, '\x05'::bytea || $2::bytea)
 where s.consumer = $1 order by s.source, s.generation, m.id limit 1000;
 
--- First is the first day that is to be dropped and stands.
+-- First due returns the first day that must be dropped and still exists.
 
 -- name: first due
 select (extract(epoch from min(to_date(right(c.relname, 8), 'YYYYMMDD'))) * 1000000)::bigint
@@ -106,7 +110,8 @@ from {prefix}dated d join pg_inherits h on h.inhparent = to_regclass('{markers}'
 where d.consumer = $1 and c.relname::text ~ '_[0-9]{8}$'
   and to_date(right(c.relname, 8), 'YYYYMMDD') < ((timestamptz 'epoch' + $2::bigint * interval '1 microsecond') at time zone 'UTC')::date;
 
--- Kept days are how many days stand, the first of them, and how many are past a time.
+-- Marker days returns the number of days that exist, the first of them, and the number of days
+-- before a given time.
 
 -- name: marker days
 select count(*), (extract(epoch from min(k.day)) * 1000000)::bigint,
@@ -127,8 +132,8 @@ select coalesce((sum(pg_total_relation_size(c.oid))::float8 / nullif(sum(c.reltu
 from pg_inherits h join pg_class c on c.oid = h.inhrelid
 where h.inhparent = to_regclass('{markers}') and c.reltuples > 0::float4 having sum(c.reltuples) >= 1000::float4;
 
--- Reap is that of the table of all, over what stands aside: that goes row by row, once its
--- id is surely outside of the days for good.
+-- Reap is like reap in retention.sql, for the markers that were written aside. These markers are
+-- removed one by one, when their ids can no longer be inside the marks.
 
 -- name: reap
 with {part}, free as materialized (
@@ -147,7 +152,7 @@ with {part}, free as materialized (
 select (select count(*) from part), (select count(*) from gone), (
   select p.place::text from part p where (select count(*) from part) = $4 order by p.place desc limit 1);
 
--- Reap ended removes rows of days below the low mark that have ended, and not lately.
+-- Reap ended removes rows of days below the low mark if the messages have ended, but not recently.
 
 -- name: reap ended
 with due as materialized (
@@ -160,7 +165,7 @@ with due as materialized (
 )
 delete from {prefix}inbox i using due d where i.number = d.number;
 
--- Reap results removes what was kept beside markers of such days.
+-- Reap results removes the results of messages of such days.
 
 -- name: reap results
 with due as materialized (
@@ -172,7 +177,7 @@ with due as materialized (
 )
 delete from {prefix}results r using due d where r.scope = d.number and r.id = d.id;
 
--- What is done to the table and its days.
+-- Statements that create and change the table and its partitions.
 
 -- name: create
 create table {markers} (
@@ -216,8 +221,8 @@ select
 from {markers} m join {prefix}scopes s on s.number = m.scope
 cross join lateral (select case get_byte(m.id, 0) when 5 then substr(m.id, 2) else m.id end as id) k;
 
--- Days are the partitions with where they begin and end, and whether they end below the
--- low mark. The texts of bounds are hexadecimal in a transaction that has asked for it.
+-- Days returns the partitions with their bounds. It needs the statement hexadecimal earlier in the
+-- transaction, so that the bounds are hexadecimal texts.
 
 -- name: hexadecimal
 select set_config('bytea_output', 'hex', true);
@@ -229,7 +234,7 @@ cross join lateral regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES
 where h.inhparent = to_regclass('{markers}') and b.bounds is not null
 order by 2;
 
--- Wanted are the days that are to be made: from the high mark to three days after this.
+-- Wanted returns the days to create: from the high mark to three days after today.
 
 -- name: wanted
 select to_char(w.day, 'YYYYMMDD'), {prefix}day_bound('{kind}', w.day::date), {prefix}day_bound('{kind}', w.day::date + 1), to_char(w.day + interval '1 day', 'YYYY-MM-DD')
@@ -254,7 +259,7 @@ update {prefix}dated d set low_day = least(w.day, d.high_day), low = {prefix}day
 from (select ((timestamptz 'epoch' + $1::bigint * interval '1 microsecond') at time zone 'UTC')::date as day) w
 where d.number = {number} and d.low_day < least(w.day, d.high_day);
 
--- Below are the days to drop: those that end at or below the low mark.
+-- Below returns the low mark. Days that end at or below the low mark are dropped.
 
 -- name: below
 select low from {prefix}dated where number = {number};
@@ -266,7 +271,8 @@ select set_config('lock_timeout', '20ms', true), set_config('statement_timeout',
 -- name: lock table
 lock table only {markers} in access exclusive mode;
 
--- Holds tells whether something keeps a day: a message that has not ended, or not long ago.
+-- Holds reports whether a day must be kept: a message of the day has not ended, or has ended
+-- recently.
 
 -- name: holds
 select exists (
@@ -278,9 +284,9 @@ select exists (
 -- name: drop day
 drop table {table};
 
--- Move takes the markers of a consumer out of the table of all; what lies outside of the days
--- stands aside, and move rows has its rows follow. Oddly spelled are ids that fit the kind
--- in another spelling than that which is stored.
+-- Move moves the markers of a consumer out of the table that all consumers share. Markers outside
+-- the days are written aside, and move rows changes the ids of their rows in the same way. Oddly
+-- spelled counts the ids that have the right kind, but another spelling than the stored one.
 
 -- name: move
 with gone as (
@@ -301,8 +307,8 @@ select count(*) from {prefix}scopes s join {prefix}markers m on m.scope = s.numb
 where s.consumer = $1 and get_byte(m.id, 0) = 0 and length(m.id) = case '{kind}' when 'ulid' then 27 else 37 end
   and encode(m.id, 'escape') ~ case '{kind}' when 'ulid' then '[a-z]' else '^.{4}[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7' end;
 
--- Faults of the table. While a consumer moves, or what it left is removed, some are none; see
--- moving.sql.
+-- The faults of the table. While a consumer is moved, or its old markers are removed, some
+-- differences are not faults; see moving.sql.
 
 -- name: lint
 select what, remedy from (

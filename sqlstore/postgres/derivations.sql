@@ -23,7 +23,8 @@ on conflict do nothing;
 -- name: change owner
 update {prefix}owners set owner = $1, changed_at = clock_timestamp() where consumer = $2 and owner = $3;
 
--- New markers wait writes the markers of conflicts with a former identity, which have none.
+-- New markers wait writes the markers of conflicts with a previous identity, because these
+-- conflicts have no markers.
 
 -- name: new markers wait
 insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)

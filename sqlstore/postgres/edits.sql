@@ -1,4 +1,5 @@
--- Editable is what of a row says whether it may get another body, and the one it has.
+-- Editable returns the data of a row that decide whether its body may be replaced, and the current
+-- body.
 
 -- name: editable
 select i.surrogate::int, (i.steps is not null)::int, i.payload, i.id, i.long_id,

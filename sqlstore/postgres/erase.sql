@@ -2,8 +2,8 @@
 select set_config('lock_timeout', '1s', true), set_config('statement_timeout', '30s', true),
   set_config('idle_in_transaction_session_timeout', '30s', true);
 
--- What is erased already has its reason, and nothing else can have: rows of it are not
--- written again.
+-- Erased rows have the reason erased, and no other row can have that reason. Erased rows are
+-- skipped.
 
 -- name: erasable rows
 select i.number, s.consumer, s.source, i.id, i.long_id

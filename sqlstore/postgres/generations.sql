@@ -33,8 +33,8 @@ delete from {prefix}generation_fences where consumer = $1;
 -- name: unfence generations
 update {prefix}generation_states set fenced_until = null where consumer = $1 and fenced_until is not null;
 
--- Cut fences and cut confirmed cut what was set while the database's clock was ahead to the
--- longest fence.
+-- Cut fences and cut confirmed shorten fences that were set while the database's clock was ahead.
+-- Such a fence ends after the longest time that a fence can have.
 
 -- name: cut fences
 update {prefix}generation_fences set until = clock_timestamp() + $2::bigint * interval '1 millisecond'
@@ -52,9 +52,9 @@ where consumer = $1 and generation = $2 and state = $3 and fenced_until > clock_
 update {prefix}generation_states set state = 4, since = clock_timestamp(), fenced_until = null
 where consumer = $1 and generation = $2 and state in (1, 3);
 
--- Working holds the row until the transaction ends, and reads it as it is then, whatever the
--- statement's snapshot: a switch waits for all who hold it, and who waited for a switch finds
--- what it wrote.
+-- Working locks the row until the transaction ends. It reads the current version of the row, even
+-- if the snapshot of the statement is older. A switch of generations waits for all transactions
+-- that hold the lock, and a transaction that waited for a switch reads the result of the switch.
 
 -- name: working
 select 1 from {prefix}generation_states s

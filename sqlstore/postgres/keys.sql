@@ -1,4 +1,4 @@
--- Key waits for who is changing it, and reads the time behind that.
+-- Key waits for another transaction that changes the key, and reads the time after the wait.
 
 -- name: key
 with key as materialized (select k.* from {prefix}keys k where k.key = $1 for update)
@@ -6,14 +6,14 @@ select (extract(epoch from clock_timestamp()) * 1000000)::bigint, k.ended, k.tok
   (extract(epoch from k.leased_at) * 1000000)::bigint
 from (select 1) one left join key k on true;
 
--- Known key reads one for people, and locks nothing.
+-- Known key reads a key for display, without a lock.
 
 -- name: known key
 select coalesce(k.ended, 0), (extract(epoch from k.first_at) * 1000)::bigint, (extract(epoch from k.locked_until) * 1000)::bigint, (extract(epoch from k.kept_until) * 1000)::bigint,
   k.started, k.finished, k.version, k.sum, (k.result is not null)::int
 from {prefix}keys k where k.key = $1 and k.kept_until > clock_timestamp();
 
--- New key writes nothing where another was faster.
+-- New key writes nothing if another transaction has written the key first.
 
 -- name: new key
 insert into {prefix}keys (consumer, source, id, key, ended, token, first_at, locked_until, kept_until, started, finished, version, sum, result, leased_at)
@@ -35,8 +35,9 @@ delete from {prefix}keys where key = $1;
 delete from {prefix}keys where key in (
   select k.key from {prefix}keys k where k.kept_until < statement_timestamp() order by k.kept_until limit $1 for update skip locked);
 
--- Left keys walks some keys, and returns of them those that nobody works on; and, if there may
--- be more, the last one, as the place to go on from.
+-- Abandoned keys reads some keys, and returns those whose calls no process is working on. If there
+-- may be more keys, it also returns the last key that it has read, so that the next call can
+-- continue there.
 
 -- name: abandoned keys
 select w.key, w.here, w.place = $2, case when w.here then w.source end, case when w.here then w.id end, w.started, w.quiet, case when w.here then w.result end

@@ -1,6 +1,7 @@
--- A line has a row here as long as rows of it wait in the inbox. Who adds one locks it,
--- and so does who ends one; each looks at the rows of the line in a statement of its own
--- after that, which sees what the other has committed.
+-- The table lines has a row for each line (the queue of a key or lane) with waiting rows in the
+-- inbox. A transaction that adds or ends a row of a line locks the row of the line. It then reads
+-- the rows of the line in a separate statement, which sees the commits of the transactions that
+-- held the lock before.
 
 -- name: busy lines
 select a.k from unnest($1::bytea[]) with ordinality a (name, k)
@@ -31,8 +32,8 @@ with entering as (
 )
 select count(*) from entering where state = 'BLOCKED' and not waits;
 
--- Leave lines locks those that rows leave together with those that others enter: a batch
--- may do both, and two batches must not wait for each other.
+-- Leave lines locks the lines that rows leave together with the lines that other rows enter. A
+-- batch can do both, and two batches must not wait for each other.
 
 -- name: leave lines
 select 1 from {prefix}lines l
@@ -56,7 +57,8 @@ with left_by as (
 )
 select count(*) from freed;
 
--- Skip rows and dissolve rows keep when a row was changed in the future: see cut ahead.
+-- If changed_at is in the future, skip rows and dissolve rows set it back only for blocked rows;
+-- see cut ahead.
 
 -- name: skip rows
 update {prefix}inbox i set place = null, revision = i.revision + 1,
@@ -79,7 +81,8 @@ update {prefix}inbox i set place = null, revision = i.revision + 1, changed_at =
   state = case i.state when 'BLOCKED' then 'RECEIVED' else i.state end
 from chosen c where i.number = c.number;
 
--- Whoever enters a line has its row locked and may be about to commit.
+-- Lock lines waits for transactions that enter a line, because such a transaction holds the lock of
+-- the line and may be about to commit.
 
 -- name: lock lines
 select 1 from {prefix}lines l where l.name >= $1 and l.name < $2 order by l.name for update of l;
@@ -99,7 +102,7 @@ select f.number from {prefix}inbox g cross join lateral (
 where g.number = $1 and g.place is not null
   and g.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED');
 
--- Sweep lines goes from line to line by the index, whatever their lengths.
+-- Sweep lines uses the index to go from line to line, so the lengths of the lines do not matter.
 
 -- name: sweep lines
 with recursive firsts as (

@@ -1,4 +1,4 @@
--- Each row is a fault and what to do about it.
+-- Each result row has a fault and what to do about it.
 
 -- name: unfit
 select what, remedy from (
@@ -15,8 +15,8 @@ select what, remedy from (
   where current_setting('array_nulls') <> 'on'
 ) faults;
 
--- Open schemas are those of the search_path in which others than the schema's owner, this role and
--- superusers may create objects.
+-- Open schemas returns the schemas of the search_path in which a role can create objects, other
+-- than the owner of the schema, the current role and superusers.
 
 -- name: open schemas
 select n.nspname::text, case when g.grantee = 0::oid then 'PUBLIC' else quote_ident(r.rolname::text) end
@@ -25,10 +25,11 @@ where n.nspname::text in (select unnest(current_schemas(false))::text) and g.pri
   and (g.grantee = 0::oid or not r.rolsuper and r.rolname <> current_user)
 order by 1, 2;
 
--- Rights are what a role needs in Semel's schema for semel run and for the commands of operators,
--- each object with all privileges and those that the role lacks. The list is the only one:
--- TestTheRightsAreThoseThatTheStatementsNeed holds it against all statements. The tables of days
--- of consumers are found by their names. An object without a name is missing.
+-- Rights returns the privileges that a role needs in Semel's schema for semel run and for the
+-- commands of operators: for each object, all needed privileges and the missing ones. This list is
+-- the only one. TestTheRightsAreThoseThatTheStatementsNeed compares it with all statements. The
+-- tables with daily partitions are found by their names. A result row without the name of an object
+-- means that the object does not exist.
 
 -- name: rights
 with asked as materialized (

@@ -6,8 +6,8 @@ select set_config('idle_in_transaction_session_timeout', $2, true), set_config('
   (select count(pg_advisory_xact_lock(hashtextextended(encode(consumer, 'hex') || ' {prefix}', 0)))
   from {prefix}scopes where number = $1);
 
--- Writing stands in Begin and Begin new: it sets how the transaction waits, guards it, and
--- writes the marks.
+-- Writing is a part of begin and begin new. It sets the timeouts of the transaction, writes the
+-- guard, and writes the markers.
 
 -- name: writing
 with settings as materialized (
@@ -33,8 +33,9 @@ select scope, id from written
 union all
 select null, null from settings where set_config('lock_timeout', $9, true) is null;
 
--- Begin new is Begin for marks that are all taken to be new: it counts them, and fails with
--- 23505 where one is there. It asks nothing of each of them, which halves what they cost.
+-- Begin new is begin for markers that are all expected to be new. It counts the markers, and fails
+-- with SQLSTATE 23505 if one of them exists. It does not return each marker, which halves the cost
+-- of a marker.
 
 -- name: begin new
 {writing}
@@ -53,8 +54,8 @@ order by a.scope, a.id
 on conflict (scope, id) do nothing
 returning scope, id;
 
--- A number is an index: that it is small makes the planner expect one mark, and look for
--- each by its identity; see claims.sql.
+-- The number is an index. The condition that the number is small makes the planner expect a single
+-- marker and find each marker by its identity; see claims.sql.
 
 -- name: judge
 select a.number, m.outcome, m.version, m.sum, exists (
@@ -70,7 +71,7 @@ where m.scope = a.scope and m.id = a.id and a.k between 0 and 1000000;
 -- name: unguard
 delete from {prefix}guard where number = pg_current_xact_id()::text::bigint;
 
--- Unguard keeping is Unguard and Keep result, in one round trip.
+-- Unguard keeping combines unguard and keep result in one round trip.
 
 -- name: unguard keeping
 with kept as (
@@ -100,8 +101,8 @@ select set_config('idle_in_transaction_session_timeout', '30s', true), set_confi
 -- name: outcome
 update {prefix}markers set outcome = $1 where scope = $2 and id = $3;
 
--- Turn markers changes markers that still have the content that was seen, so that each marker still
--- belongs to the row to which it was found to belong.
+-- Turn markers changes only markers that still have the content that was read before. Such a marker
+-- still belongs to the same row.
 
 -- name: turn markers
 update {prefix}markers m set outcome = a.outcome, version = a.version, sum = decode(a.sum, 'hex'), at = clock_timestamp()

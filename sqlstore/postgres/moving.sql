@@ -1,13 +1,16 @@
--- Statements that move markers of a consumer from the table of all into its table of days
--- while its processes work.
+-- Statements that move the markers of a consumer from the shared table to the consumer's own table
+-- with daily partitions, while the processes of the consumer run.
 --
--- The name of its table, {markers}, is the switch. While it moves, it is a view of the table
--- of all, and the marks of what is kept in dated take in every id, so that the statements of
--- a table of days do just what those of the table of all do: processes of before and of
--- after mark in one place. The table itself fills beside that, as {markers}_days. The end
--- drops the view, which waits for all who have marked by its name, copies what is left, and
--- gives the table the name. Who waited finds the table by it, also with a statement that
--- was prepared.
+-- The name {markers} of the new table is the switch. During the move, {markers} is a view of the
+-- shared table, and the range in the table dated includes every id. The statements in dated.sql
+-- then do exactly what the statements for the shared table do, so processes that started before the
+-- move and processes that started after it write their markers to one place. Meanwhile, the markers
+-- are copied to the new table, which has the name {markers}_days.
+--
+-- The last transaction of the move drops the view, copies the remaining markers, and renames the
+-- table to {markers}. Dropping the view waits for all transactions that have written markers
+-- through it. A transaction that waited finds the table under the name, also with a prepared
+-- statement.
 
 -- name: new moving
 insert into {prefix}dated (consumer, kind, low_day, high_day, low, high)
@@ -24,9 +27,10 @@ from generate_series(coalesce(to_date(nullif($1::text, ''), 'YYYYMMDD'), (clock_
   ((clock_timestamp() at time zone 'UTC')::date + 3)::timestamp, interval '1 day') w (day)
 order by w.day;
 
--- Running is the first number of transactions that have not begun to write, and what a
--- marker's time is at least if one of those writes it: a marker has its time just before
--- its transaction has its number. In microseconds since 1970.
+-- Running returns the first transaction number that no writing transaction has yet. It also returns
+-- a lower bound for the times of markers that such transactions write, in microseconds since 1970.
+-- The bound is needed because a marker gets its time shortly before its transaction gets its
+-- number.
 
 -- name: running
 select pg_snapshot_xmax(pg_current_snapshot())::text::bigint, (extract(epoch from clock_timestamp() - interval '10 seconds') * 1000000)::bigint;
@@ -37,8 +41,8 @@ select pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= $1::bigint;
 -- name: scopes of
 select number from {prefix}scopes where consumer = $1 order by number;
 
--- By time is an index by which the copies find what was written last. It stands while a move
--- ends.
+-- By time is an index with which the copies find the markers that were written last. The index
+-- exists only while a move ends.
 
 -- name: by time
 create index concurrently {name}_by_time on {prefix}markers (scope, at);
@@ -46,8 +50,8 @@ create index concurrently {name}_by_time on {prefix}markers (scope, at);
 -- name: no more by time
 drop index concurrently if exists {markers}_by_time;
 
--- Copy counts those, too, whose ids fit the kind in another spelling than that which is
--- stored, since their copies would be fresh.
+-- Copy also counts the ids that have the right kind, but another spelling than the stored one.
+-- After the move, a duplicate with such an id would be treated as new.
 
 -- name: copy
 with part as materialized (
@@ -80,8 +84,9 @@ from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = $1 and (m.id < $2 or m.id >= $3)
 on conflict (scope, id) do nothing;
 
--- Settle has what had not ended be as it is now, since an act of a person may leave a
--- marker's time as it was. One that is there no more has ended, and been removed.
+-- Settle updates the copies of markers that were not final when they were copied, because an
+-- operator's change can leave the time of a marker unchanged. If the original of such a marker does
+-- not exist any more, its message has ended and the marker was removed, so settle removes the copy.
 
 -- name: settle
 with unfinished as (
@@ -102,8 +107,8 @@ alter table {markers} attach partition {markers}_aside for values from ('\x05'::
 -- name: rename day
 alter table {day} rename to {name}_{date};
 
--- End moving has the consumer be looked for under its name, and notes that markers of it are
--- left in the table of all, of which nobody reads any more.
+-- End moving stores the new table under the consumer's name, so that processes find it. It also
+-- records that the shared table still has markers of the consumer, which no process reads any more.
 
 -- name: end moving
 with left_there as (
@@ -113,7 +118,7 @@ with left_there as (
 update {prefix}dated set consumer = $1::bytea, low_day = to_date($2, 'YYYYMMDD'), high_day = $3::text::date, low = $4, high = $5
 where number = {number} and consumer = '\x01'::bytea || $1::bytea;
 
--- What follows it.
+-- Statements that run after the end of a move.
 
 -- name: impatient
 select set_config('lock_timeout', $1, true), set_config('bytea_output', 'hex', true);

@@ -1,4 +1,4 @@
--- Times are told in milliseconds since 1970.
+-- Times are returned in milliseconds since 1970.
 
 -- name: new replay
 insert into {prefix}replays (consumer, generation, kind, effects, started_by, started_why, started_at, state,

@@ -1,4 +1,4 @@
--- Times that a statement takes or returns are in microseconds since 1970.
+-- The times in arguments and results are in microseconds since 1970.
 
 -- name: retain
 insert into {prefix}retention (consumer, keep_ms, bodies_ms, horizon_ms, why, off, progress_at)
@@ -6,7 +6,8 @@ values ($1, $2, $3, $4, $5, $6, clock_timestamp())
 on conflict (consumer) do update set keep_ms = excluded.keep_ms, bodies_ms = excluded.bodies_ms,
   horizon_ms = excluded.horizon_ms, why = excluded.why, off = excluded.off;
 
--- Reap policy is what a consumer says of its retention, and its table of days, if it has one.
+-- Reap policy returns the retention that a consumer has recorded, and the number of its table with
+-- daily partitions, if it has one.
 
 -- name: reap policy
 select r.keep_ms, r.bodies_ms, r.horizon_ms, r.why, r.off, d.number, d.kind
@@ -23,7 +24,7 @@ on conflict (consumer, lane) do update set oldest = excluded.oldest, at = exclud
 -- name: forget age
 delete from {prefix}ages where consumer = $1 and lane = $2;
 
--- Cutoff is up to where the records of a consumer may be removed.
+-- Cutoff is the time before which the records of a consumer may be removed.
 
 -- name: cutoff
 least(clock_timestamp(), r.progress_at, (select min(coalesce(a.oldest, a.at)) from {prefix}ages a where a.consumer = r.consumer))
@@ -43,9 +44,9 @@ left join lateral (
 ) a on true
 where $1::bytea is null or r.consumer = $1 order by r.consumer;
 
--- First is up to where the last whole walk removed them: what was written since then may
--- stand. Before the first walk it is when the oldest of those was written that lie at the
--- begin of the table, where old ones mostly are.
+-- First due returns the time up to which the last complete walk removed markers. Markers that were
+-- written after this time may exist. Before the first complete walk, first due returns the time of
+-- the oldest due marker at the beginning of the table, because most old markers are there.
 
 -- name: first due
 select (extract(epoch from case
@@ -57,7 +58,8 @@ select (extract(epoch from case
   end) * 1000000)::bigint
 from {prefix}retention r where r.consumer = $1;
 
--- Last day asks a thousand blocks of the table, or all if it has no more.
+-- Last day estimates the number of markers that the consumer wrote in the last day, from a sample
+-- of a thousand blocks of the table, or from all blocks if the table has fewer.
 
 -- name: last day
 select least($2, ceil(count(*)::numeric * greatest(1.0, pg_relation_size('{prefix}markers')::numeric / 8192000.0))::bigint)
@@ -72,10 +74,10 @@ from pg_class c where c.oid = to_regclass('{prefix}markers') and c.reltuples >= 
 -- name: removed
 select (extract(epoch from max(s.low)) * 1000000)::bigint from {prefix}scopes s where s.consumer = $1;
 
--- Advance raises the marks of all scopes together, since a copy may come under another
--- source. Of a consumer with more than a thousand it does so when they are a hundredth of the
--- retention behind, by which what they hold back outlives it: a pass comes each minute, and
--- would write all scopes anew.
+-- Advance raises the low-water marks of all scopes together, because a duplicate can arrive under
+-- another source. If a consumer has more than a thousand scopes, advance raises a mark only when
+-- the mark is behind by a hundredth of the retention, and markers are kept longer by this time.
+-- Otherwise advance, which runs each minute, would write all scopes each time.
 
 -- name: advance
 with kept as (
@@ -96,16 +98,16 @@ select (extract(epoch from cutoff) * 1000000)::bigint from kept;
 select s.number, (extract(epoch from s.low) * 1000000)::bigint, (extract(epoch from statement_timestamp()) * 1000000)::bigint from {prefix}scopes s
 where s.number = any($1::bigint[]) and s.low is not null;
 
--- Due is what markers of a consumer must be older than so that they may go: the least
--- low-water mark of its scopes, or the cutoff of now if that is earlier, since the retention was
--- made longer, or the clock was set back, by which what was written since is younger than it
--- seems. Nothing is due while a scope has no mark.
+-- Due is the time before which markers of a consumer may be removed: the lowest low-water mark of
+-- its scopes, or the current cutoff if the cutoff is earlier. The cutoff can be earlier because the
+-- retention was increased, or because the clock was set back. In these cases, the low-water mark
+-- alone would remove newer markers too early. Nothing is due while a scope has no low-water mark.
 --
--- The reaper walks through the table in the order in which it lies, from where the last walk
--- of the consumer's came to, round to there again: an index by time would cost each message
--- more than all walks do. Place is where that is, how many blocks there are, and up to
--- where a walk that begins now removes; -1 blocks: it need not begin, since a whole one ended in
--- the last $2 microseconds.
+-- The reaper walks through the table in physical order. It starts where the last walk of the
+-- consumer ended, and ends when it has reached that place again. An index on the time would cost
+-- more for each message than all walks do. Place returns the place where the walk starts, the
+-- number of blocks, and the time before which a walk that starts now removes markers. The number of
+-- blocks is -1 if no walk is needed, because a complete walk ended less than $2 microseconds ago.
 
 -- name: due
 select case when not exists (select 1 from {prefix}scopes s where s.consumer = $1 and s.low is null)
@@ -121,8 +123,9 @@ from {prefix}retention r cross join due d
 cross join lateral (select pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint as blocks) p
 where r.consumer = $1;
 
--- Walked notes where a walk has come to, and at its end up to where it removed. It waits for
--- nobody: what is not noted is walked again.
+-- Walked records the place that a walk has reached and, at the end of the walk, the time before
+-- which it removed markers. Walked does not wait for locks. Progress that was not recorded is
+-- walked again.
 
 -- name: walked
 with free as materialized (select r.consumer from {prefix}retention r where r.consumer = $1 for update skip locked)
@@ -131,9 +134,10 @@ update {prefix}retention r set walk_block = $2,
   walked_at = case when $3::bigint is null then r.walked_at else clock_timestamp() end
 from free f where r.consumer = f.consumer;
 
--- Patience keeps the reaper from waiting for anybody, and others from waiting for a disk
--- while it holds their rows: what a crash takes back of its work is done again. Its plans
--- read no whole tables: what it looks for is always little.
+-- Patience changes the settings of the reaper's transaction. The reaper waits only briefly for
+-- locks. Other transactions do not wait for a disk while the reaper holds their rows: if a crash of
+-- the server undoes some work of the reaper, the reaper does this work again. The plans read no
+-- whole tables, because the reaper always looks for few rows.
 
 -- name: patience
 select set_config('lock_timeout', '20ms', true), set_config('statement_timeout', '10s', true),
@@ -142,11 +146,12 @@ select set_config('lock_timeout', '20ms', true), set_config('statement_timeout',
   set_config('enable_material', 'off', true), set_config('synchronous_commit', 'off', true),
   pg_try_advisory_xact_lock(hashtextextended(encode($1::bytea, 'hex') || ' {prefix}reap', 0));
 
--- Part are markers that are due and lie between two places of the table, some at a time.
+-- Part is a part of reap rows and reap: a limited number of due markers between two places of the
+-- table.
 --
--- Reap rows removes the rows of those markers, where all of the identity have ended; it
--- passes over those that others hold locked. What it reads of other tables it reads row by
--- row, by their keys, whatever the planner knows of them.
+-- Reap rows removes the rows of these markers if all rows of the identity have ended. It skips rows
+-- that other transactions have locked. It reads other tables row by row, by key, whatever
+-- statistics the planner has.
 
 -- name: part
 due as materialized ({due}), part as materialized (
@@ -168,8 +173,8 @@ with {part}, ended as materialized (
 )
 delete from {prefix}inbox i using ended e where i.number = e.number;
 
--- Reap looks at the same markers, and removes those whose messages have ended and that have
--- no row any more. It returns the place of the last one if there may be more.
+-- Reap removes those of the same markers whose messages have ended and that have no rows any more.
+-- If there may be more due markers, it returns the place of the last one.
 
 -- name: reap
 with {part}, free as materialized (
@@ -202,8 +207,8 @@ with due as materialized (
 update {prefix}inbox i set payload = null, body_removed_at = clock_timestamp()
 from due d where i.number = d.number;
 
--- Index is that by which the reaper finds bodies that are due, built beside those that
--- write.
+-- Index creates the index with which the reaper finds bodies that are due. It is built
+-- concurrently, so that it does not block writers.
 
 -- name: index
 create index concurrently if not exists {name}inbox_bodies on {prefix}inbox (scope, changed_at) where state in ('COMPLETED', 'DISCARDED') and body_removed_at is null;
@@ -239,10 +244,11 @@ from pg_class t where t.oid = to_regclass('{prefix}inbox')
 -- name: unindex due
 drop index concurrently if exists {prefix}inbox_due;
 
--- A reaper for a scheduler of the database's own: it does what the others above do, slice
--- after slice, each in a transaction of its own, and a call goes on where the last one's time
--- was over. Of a consumer whose markers lie in a table of days it drops those that are due,
--- as dated.sql does. It makes none, and leaves what stands aside.
+-- Reaper is a procedure for a scheduler inside the database. It does the same as the statements
+-- above, in slices, each in its own transaction. If the time of a call is over, the next call
+-- continues at the same place. For a consumer whose markers are in a table with daily partitions,
+-- the procedure drops the partitions that are due, as in dated.sql. It creates no partitions, and
+-- does not remove markers that were written aside.
 
 -- name: reaper
 create or replace procedure {prefix}reap(consumer text, most integer default 1000, budget interval default '30 seconds')

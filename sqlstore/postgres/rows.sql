@@ -16,8 +16,8 @@ set revision = i.revision + 1, token = null, locked_until = null,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
   stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null, consumer = excluded.consumer;
 
--- Receive writes rows of messages that were received, as row does one, in the order in
--- which they are given; 0 as a version in a stream is none.
+-- Receive writes rows of received messages, as row does for one message, in the given order. The
+-- version 0 means that a message has no version in a stream.
 
 -- name: receive
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
@@ -72,9 +72,9 @@ select {columns}
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
 where i.number > $2{filter} order by {order} limit $3;
 
--- Upkeep counts, up to ten thousand each, what of a consumer stands aside, claims whose lease
--- has ended, and rows with calls of which nobody knows what became; and whether a copy was
--- counted on one of its latest rows.
+-- Upkeep counts, each up to ten thousand: parked rows of a consumer, claims whose lease has ended,
+-- and rows with calls of unknown outcome. It also counts how many of the latest rows have a
+-- duplicate.
 
 -- name: upkeep
 with rows as materialized (
@@ -92,11 +92,13 @@ select count(*) filter (where state = 'PARKED' and reason <> 'suppressed'),
   (select count(*) from latest where repeated > 0), (select count(*) from latest)
 from rows;
 
--- Denied are rows of a page, by number, whose markers say otherwise, or whose streams, which no
--- commit writes, and at the end the last number of the page and how many rows it has. What was
--- set aside or discarded may have no marker, or one that belongs to another content of its
--- identity, or to another row of its content (law 16). A conflict that waits or took effect has the
--- marker.
+-- Denied reads a page of rows, by number, and returns the rows that contradict their markers or
+-- streams. No commit of Semel writes such rows. The last result row has the last number of the page
+-- and the number of rows in the page.
+--
+-- A parked, dead-lettered or discarded row may have no marker. The marker may also belong to
+-- another content of the same identity, or to another row with the same content (law 16). A
+-- conflict that waits or was applied owns the marker.
 
 -- name: denied
 with page as materialized (
@@ -129,17 +131,20 @@ select number, state, outcome::bigint, null::bigint from wrong
 union all select number, state, 0, last from astray where number not in (select number from wrong)
 union all select coalesce(max(number), 0), '', count(*), null from page;
 
--- Causes are what stands for the causes of what a consumer wrote as intents, by row. Of what was
--- sent again nobody knows when it was written: received_at is of then.
+-- Causes returns the causes of the rows that a consumer has written as intents. It skips rows that
+-- were sent again: their received_at is the time of the resend, so the time at which the intent was
+-- written is unknown.
 
 -- name: causes
 select i.number, i.cause from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where s.source = $1 and i.number > $2 and i.number <= $3 and i.cause is not null and i.emitted_at is null;
 
--- Operators' acts name rows as JSON: k is an index, n a row's number and r the revision that the
--- operator saw; claims.sql explains the conditions on k and n. Acted rows locks the rows with their
--- markers, in the order of claim ends, and returns them. {busy} is " skip locked" if there are several
--- rows: an act that waits for one lock while it holds others could deadlock with consumers.
+-- The changes of operators (acts) are passed as JSON: k is an index, n the number of a row, and r
+-- the revision that the operator saw. claims.sql explains the conditions on k and n.
+--
+-- Acted rows locks the rows with their markers, in the same order as claim ends, and returns them.
+-- {busy} is " skip locked" if there are several rows: an act that waits for one lock while it holds
+-- others could deadlock with consumers.
 
 -- name: acted rows
 with asked as materialized (
@@ -164,7 +169,8 @@ select r.number, r.revision, r.state, r.scope, r.id, r.conflict, r.version, r.su
 from (select * from marked union all select u.*, null::smallint, null::smallint, null::bytea from unmarked u) r;
 
 
--- Other rows returns the other rows of the identity of each row, each with a content of its own.
+-- Other rows returns, for each of the given rows, the other rows of the same identity. Each of them
+-- has another content.
 
 -- name: other rows
 select i.number, o.number, o.state, length(o.conflict) > 0, o.version, o.sum, o.steps is not null, o.calls_started > o.calls_finished
@@ -173,8 +179,8 @@ join {prefix}inbox i on i.number = a.n
 join {prefix}inbox o on o.scope = i.scope and o.id = i.id and o.number <> i.number
 where a.k between 0 and 1000000 and a.n > 0 order by i.number, o.number;
 
--- Complete rows ends rows whose effect exists, as an operator found out. Forget calls makes rows look as if no
--- call had been made for them.
+-- Complete rows completes rows after an operator has found out that their effects exist. Forget
+-- calls removes the record of calls from rows, as if no call had been made.
 
 
 -- name: complete rows
@@ -190,9 +196,10 @@ update {prefix}inbox i set calls_started = 0, calls_finished = 0, called_at = nu
 from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint)
 where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n;
 
--- Caused are the rows of what messages caused. Emit row has one sent again under its
--- identity: a call of it counts as one of unknown outcome, so that an earlier release, which
--- does not read emitted_at, makes no other when the other side has forgotten the key.
+-- Caused returns the rows that the given messages have caused. Emit row makes a row due again under
+-- the same identity. A call of such a row counts as a call of unknown outcome. An earlier release,
+-- which does not read emitted_at, therefore makes no second call after the other side has forgotten
+-- the key.
 
 -- name: caused
 select i.number, i.revision, s.consumer, i.state, i.calls_started, i.calls_finished,
@@ -219,7 +226,7 @@ update {prefix}inbox i set state = 'DISCARDED', revision = i.revision + 1,
 from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
 where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
--- Reopen rows keeps the reasons of the rows if the reason it is given is empty.
+-- Reopen rows does not change the reasons of the rows if the given reason is empty.
 
 -- name: reopen rows
 update {prefix}inbox i set state = 'PARKED', reason = case when $2::text = '' then i.reason else $2::text end, revision = i.revision + 1,

@@ -1,5 +1,6 @@
--- What who watches reads every few seconds. Each is bounded: rows by the index of their state,
--- and by their number; a table's by what the server estimates. Ages are in microseconds.
+-- Statements for monitoring, which run every few seconds. Each of them reads a limited amount: the
+-- counts of rows use the index on states and a maximum number of rows, and the counts for tables
+-- use the estimates of the server. Ages are in microseconds.
 
 -- name: sample limit
 select set_config('statement_timeout', '50', true);
@@ -12,7 +13,7 @@ select s.consumer, count(*),
 from (select scope, received_at, reason from {prefix}inbox where state = $1 order by due_at limit 10001) i
 join {prefix}scopes s on s.number = i.scope group by s.consumer;
 
--- Who keeps all for ever tells how far it is at no time, and nothing is to be removed.
+-- A consumer that keeps everything forever records no progress, and has nothing to remove.
 -- name: sample reaping
 select consumer, (extract(epoch from clock_timestamp() - progress_at) * 1000000)::bigint,
   case when not off then

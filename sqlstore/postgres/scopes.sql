@@ -4,16 +4,16 @@ select number from {prefix}scopes where consumer = $1 and source = $2 and genera
 -- name: scopes
 select number, source from {prefix}scopes where consumer = $1 order by number;
 
--- A new scope begins at the low-water mark of the others: a former identity, or another name
--- of the source, may have had what is removed.
+-- A new scope starts with the low-water mark of the other scopes. Markers of its messages may have
+-- been written under a previous identity or another name of the source, and removed since.
 
 -- name: new scope
 insert into {prefix}scopes (consumer, source, generation, low)
 select $1, $2, $3, (select max(o.low) from {prefix}scopes o where o.consumer = $1) on conflict do nothing;
 
--- Source scopes are those of some sources of a consumer that there are, each looked for by
--- its name; new scopes writes the others, in one order, so that two that write the same do not
--- lock each other out.
+-- Source scopes returns the existing scopes for some sources of a consumer, and finds each by its
+-- name. New scopes inserts the missing scopes in a fixed order, so that two processes that insert
+-- the same scopes do not deadlock.
 
 -- name: source scopes
 select a.k, (select s.number from {prefix}scopes s where s.consumer = $1 and s.source = a.source and s.generation = $3)
@@ -41,13 +41,13 @@ on conflict (consumer, lane) do nothing;
 -- name: forget position
 delete from {prefix}positions where consumer = $1 and lane = $2;
 
--- Offsets of lanes of a broker are positions without a length.
+-- The offsets of a broker's lanes are positions without a length.
 -- name: offsets
 select a.k, p."offset" from unnest($2::text[]) with ordinality a (lane, k)
 join {prefix}positions p on p.consumer = $1 and p.lane = a.lane;
 
--- Rows are locked in the order of their names, so that two that advance the same lanes
--- do not lock each other out.
+-- Advance offsets locks rows in the order of their names, so that two transactions that advance the
+-- same lanes do not deadlock.
 -- name: advance offsets
 with stood as (
   select a.*, coalesce(p."offset", -1) as before
@@ -67,8 +67,8 @@ select k, before from stood;
 select m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = $1 and s.source = $2 and m.id = $3 order by s.generation desc limit 1;
 
--- Known markers are those of an id under each source of a consumer, and whether a result is
--- kept of it. There are as many look-ups as the consumer has sources.
+-- Known markers returns the markers of an id under each source of a consumer, and whether a result
+-- is stored. It does one look-up for each source.
 
 -- name: known markers
 select s.source, s.generation, m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum,
@@ -79,13 +79,15 @@ where s.consumer = $1 order by s.source, s.generation limit 1000;
 -- name: clock
 select (extract(epoch from clock_timestamp()) * 1000)::bigint;
 
--- Dated tells whether the markers of a consumer lie in a table of days.
+-- Dated returns the table with daily partitions that has the markers of a consumer, if there is
+-- one.
 
 -- name: dated
 select number, kind from {prefix}dated where consumer = $1;
 
--- Moving tells so of one that is being moved there. It stands under its name behind a byte
--- that no name begins with, so that whoever does not know of moves finds none.
+-- Moving returns the table to which the markers of a consumer are being moved, if there is one. Its
+-- record has the name of the consumer behind a byte with which no name begins, so that statements
+-- that do not know of moves do not find the record.
 
 -- name: moving
 select number, kind from {prefix}dated where consumer = '\x01'::bytea || $1::bytea;
@@ -101,7 +103,8 @@ from (select (clock_timestamp() at time zone 'UTC')::date - $3::int as day) w re
 -- name: undated markers
 select exists (select 1 from {prefix}scopes s cross join lateral (select 1 from {prefix}markers m where m.scope = s.number limit 1) m where s.consumer = $1);
 
--- Dated rows returns, of the rows that are asked for, those whose markers are in a table of days or are being moved to one.
+-- Dated rows returns those of the given rows whose markers are in a table with daily partitions, or
+-- are being moved to one.
 
 -- name: dated rows
 select i.number, s.consumer, d.kind, d.number

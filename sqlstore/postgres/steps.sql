@@ -1,6 +1,7 @@
--- Steps are written after the ends of their claims in the same transaction, which has the
--- rows by then: an end of a claim that does not stand has failed before. s are the steps of
--- row n, and a says that its attempts begin anew.
+-- Steps are written after the ends of their claims, in the same transaction. This transaction has
+-- already locked the rows: if a claim was no longer held, the statement that ends the claims has
+-- failed. s are the steps of row n. If a is true, the attempts of the row are counted from zero
+-- again.
 
 -- name: claim steps
 update {prefix}inbox i set steps = c.s,

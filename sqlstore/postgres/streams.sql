@@ -1,5 +1,6 @@
--- Know streams writes those that are not known; it waits for a batch that writes one of
--- them as marks do. Take streams has them all, each where the last batch left it.
+-- Know streams inserts the streams that do not exist. If another batch is inserting the same
+-- stream, know streams waits for that batch, as the statements for markers do. Take streams locks
+-- all given streams, and returns the state in which the last batch left them.
 
 -- name: know streams
 with settings as materialized (
@@ -22,8 +23,8 @@ select k, last, version, sum from taken
 union all
 select null, null, null, null where set_config('lock_timeout', $3, true) is null;
 
--- Begin streams writes where streams begin whose first version waits, or is set aside. One
--- that has begun is neither changed nor waited for.
+-- Begin streams records the start of streams whose first version waits or is parked. A stream that
+-- has begun is neither changed nor locked.
 
 -- name: begin streams
 insert into {prefix}streams as t (scope, name, last, version, changed_at)
@@ -33,13 +34,14 @@ where not exists (select 1 from {prefix}streams s where s.scope = a.scope and s.
 order by a.scope, a.name
 on conflict (scope, name) do update set last = excluded.last, changed_at = excluded.changed_at where t.last = -1;
 
--- Move streams frees what waits for just these versions, given by the places of their
--- streams in the lists and by number, so that the planner expects few: with an
--- inequality it expects a third of all rows that wait.
+-- Move streams frees the rows that wait for exactly the given versions. Each version is passed as
+-- the index of its stream in the lists and a number, so that the planner expects few rows. With an
+-- inequality, the planner would expect a third of all waiting rows.
 
--- A row that was parked for its gap is freed with its marker. One whose marker another row of its
--- identity has stays parked, as a conflict (law 16). The markers are locked before that is decided:
--- somebody may just have let the other row run. Rows come before markers, as where claims end.
+-- A row that was parked because of a gap is freed together with its marker. If the marker belongs
+-- to another row of the identity, the row stays parked, as a conflict (law 16). The markers are
+-- locked before this decision, because another transaction may just have made the other row due.
+-- Rows are locked before markers, as in claim ends.
 
 -- name: move streams
 with moved as (
@@ -68,7 +70,8 @@ with moved as (
 ), {stream freed}
 select count(*) from freed;
 
--- Stream freed stands in both. Of two rows with the marker's content the first has the marker.
+-- Stream freed is a part of move streams and skip stream. If two rows have the content of the
+-- marker, the first row owns the marker.
 
 -- name: stream freed
 judged as materialized (

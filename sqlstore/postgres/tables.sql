@@ -25,8 +25,8 @@ select exists (
   has_table_privilege(to_regclass($1::text), 'select') and has_table_privilege(to_regclass($1::text), 'insert')
   and has_table_privilege(to_regclass($1::text), 'delete');
 
--- What of the table, or of its partitions, a crash of the server empties: the
--- statements that keep it.
+-- Old unlogged returns, for a user's table and its partitions, the statements that make unlogged
+-- tables logged. A crash of the server empties unlogged tables.
 
 -- name: old unlogged
 select coalesce(string_agg('alter table ' || quote_ident(n.nspname) || '.' || quote_ident(c.relname) || ' set logged', '; ' order by n.nspname, c.relname), '')

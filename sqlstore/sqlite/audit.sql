@@ -1,5 +1,6 @@
--- Times are milliseconds since 1970, and told in microseconds. What somebody wrote with
--- another type is read as if it had the right one: then it is not what was sealed.
+-- The tables have times in milliseconds since 1970, and the statements return times in
+-- microseconds. A value that somebody has written with another type is read as if it had the right
+-- type, so it differs from the sealed value.
 
 -- name: unsealed
 select a.number, cast(a.row as integer), cast(a.verb as text), cast(a.who as text), cast(a.why as text), cast(a.result as text),

@@ -1,7 +1,7 @@
--- Claims are given one by one: there is one writer.
+-- Claims are passed one by one, because SQLite has only one writer.
 
--- Due rows are found by their consumer, in the order in which they are due. To ask each of the
--- consumer's scopes would take longer the more sources it has.
+-- Due rows are found through the consumer, in the order in which they are due. A search in each
+-- scope of the consumer would take longer the more sources the consumer has.
 
 -- name: any due
 select exists (
@@ -25,10 +25,11 @@ update {prefix}inbox set state = 'IN_PROGRESS', token = ?1, revision = revision 
   locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2
 where number = ?3;
 
--- Cut ahead is for rows that were written while the clock was ahead. They were changed in the
--- future, and are due, or leased, by their own waits from then: each is cut to its own wait from
--- now. When the first call was begun is unknown then, which is written as the epoch, as start call
--- does. Dated ahead tells how many there are, and how far ahead the furthest is.
+-- Cut ahead corrects rows that were written while the clock was ahead. The times of such a row are
+-- in the future: changed_at, and the time at which the row is due or its lease ends. Cut ahead
+-- keeps the length of each wait, and lets the wait begin now. If the start of the first call is in
+-- the future, it is unknown, and cut ahead writes the epoch, as start call does. Dated ahead
+-- returns the number of such rows and the largest difference.
 
 -- name: dated ahead
 select count(*), coalesce(max(i.changed_at - cast(unixepoch('subsec') * 1000 as integer)), 0) from {prefix}inbox i
@@ -51,8 +52,8 @@ from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where i.consumer = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and +i.state = 'IN_PROGRESS' and i.token = ?3
 order by i.number;
 
--- Owned is whether a marker m waits for a row i: it is that row's own (law 16). Of two rows with
--- its content the first has it, if that waits.
+-- Owned checks that the marker m waits for the row i, and that the row owns the marker (law 16). If
+-- two rows have the content of the marker, the first row owns the marker while the first row waits.
 
 -- name: owned
 m.outcome = 2 and m.version = i.version and m.sum is i.sum and (i.conflict = x'' or not exists (
@@ -67,8 +68,9 @@ where i.number = ? and i.token = ? and i.state = 'IN_PROGRESS'
 -- name: has claim
 select 1 from {prefix}inbox where number = ? and token = ? and state = 'IN_PROGRESS';
 
--- Lease ends is when the lease of a row ends that may have been claimed while the clock was ahead.
--- Extend writes when it was, so that a row's lease is known from the row.
+-- Lease ends is the end of a row's lease. If the row was claimed while the clock was ahead, the
+-- lease has its full length from now. Extend sets changed_at, so that the length of a lease can be
+-- computed from the row.
 
 -- name: lease ends
 case when changed_at > cast(unixepoch('subsec') * 1000 as integer) then cast(unixepoch('subsec') * 1000 as integer) + due_at - changed_at else due_at end
@@ -103,8 +105,8 @@ update {prefix}inbox as i set state = ?1, token = null, locked_until = null,
   reason = case ?5 when '' then reason else ?5 end,
   first_error = case first_error when '' then ?6 else first_error end,
   last_error = case ?6 when '' then last_error else ?6 end,
-  -- Of a call: 1 that none was made, 2 that nobody knows, 3 that this one had no effect, 4
-  -- that it is known what became of all.
+  -- The outcome of a call: 1 no call was made, 2 the outcome is unknown, 3 this call had no effect,
+  -- 4 the outcomes of all calls are known.
   calls_started = calls_started - (?12 = 1 and call_token is token),
   calls_finished = case when ?12 = 4 then calls_started else calls_finished + (?12 = 3 and call_token is token) end,
   called_at = case when ?12 = 1 and call_token is token and calls_started = 1 then null else called_at end,
@@ -136,12 +138,12 @@ where i.consumer = ?1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRE
 -- name: requeue rows
 update {prefix}inbox as i set state = ?2, revision = i.revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer),
-  place = case when i.state = 'DEAD_LETTERED' then null else i.place end -- it has left its line
+  place = case when i.state = 'DEAD_LETTERED' then null else i.place end -- a dead-lettered row is not in a line
 from json_each(?1) a
 where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
--- The rows are materialized so that SQLite finds the marker of each row by its key. Otherwise it reads all
--- markers, and the rows for each.
+-- The rows are materialized so that SQLite finds the marker of each row by its key. Otherwise
+-- SQLite would read all markers, and the rows for each marker.
 
 -- name: markers wait
 with asked as materialized (

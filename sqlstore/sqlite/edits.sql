@@ -1,4 +1,5 @@
--- Editable is what of a row says whether it may get another body, and the one it has.
+-- Editable returns the data of a row that decide whether its body may be replaced, and the current
+-- body.
 
 -- name: editable
 select i.surrogate, i.steps is not null, i.payload, i.id, i.long_id,
@@ -17,8 +18,8 @@ insert into {prefix}edits (row, number, at, who, body, body_sum, body_size, sum,
 select ?1, coalesce(max(e.number), 0) + 1, cast(unixepoch('subsec') * 1000 as integer), ?2, ?3, ?4, ?5, ?6, ?7
 from {prefix}edits e where e.row = ?1;
 
--- Edit bodies go with the bodies of their rows, and edits with rows; also where foreign keys are
--- off, or an earlier release removed them.
+-- The body of an edit is removed with the body of its row, and an edit is removed with its row.
+-- This also works if foreign keys are off, or if an earlier release has removed the row.
 
 -- name: forget edit bodies
 update {prefix}edits set body = null where body is not null

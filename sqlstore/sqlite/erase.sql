@@ -10,8 +10,8 @@ pragma secure_delete = off;
 -- name: checkpoint
 pragma wal_checkpoint(truncate);
 
--- What is erased already has its reason, and nothing else can have: rows of it are not
--- written again.
+-- Erased rows have the reason erased, and no other row can have that reason. Erased rows are
+-- skipped.
 
 -- name: erasable rows
 select i.number, s.consumer, s.source, i.id, i.long_id

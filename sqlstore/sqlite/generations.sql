@@ -32,7 +32,8 @@ delete from {prefix}generation_fences where consumer = ?;
 -- name: unfence generations
 update {prefix}generation_states set fenced_until = null where consumer = ? and fenced_until is not null;
 
--- Cut fences and cut confirmed cut what was set while the clock was ahead to the longest fence.
+-- Cut fences and cut confirmed shorten fences that were set while the clock was ahead. Such a fence
+-- ends after the longest time that a fence can have.
 
 -- name: cut fences
 update {prefix}generation_fences set until = cast(unixepoch('subsec') * 1000 as integer) + ?2
@@ -50,7 +51,7 @@ where consumer = ?1 and generation = ?2 and state = ?3 and fenced_until > cast(u
 update {prefix}generation_states set state = 4, since = cast(unixepoch('subsec') * 1000 as integer), fenced_until = null
 where consumer = ? and generation = ? and state in (1, 3);
 
--- Working is read in a transaction that may write, beside which nobody else does.
+-- Working is read in a transaction that may write. No other transaction writes at the same time.
 
 -- name: working
 select 1 from {prefix}generation_states

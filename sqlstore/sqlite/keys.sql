@@ -2,7 +2,7 @@
 select cast(unixepoch('subsec') * 1000 as integer) * 1000, k.ended, k.token, k.first_at, k.locked_until, k.kept_until, k.started, k.finished, k.version, k.sum, k.result, k.leased_at
 from (select 1) one left join {prefix}keys k on k.key = ?1;
 
--- Known key reads one for people, and locks nothing.
+-- Known key reads a key for display, without a lock.
 
 -- name: known key
 select coalesce(k.ended, 0), k.first_at / 1000, k.locked_until / 1000, k.kept_until / 1000, k.started, k.finished, k.version, k.sum, k.result is not null
@@ -25,8 +25,9 @@ delete from {prefix}keys where key = ?1;
 delete from {prefix}keys where key in (
   select k.key from {prefix}keys k where k.kept_until < cast(unixepoch('subsec') * 1000 as integer) * 1000 order by k.kept_until limit ?1);
 
--- Left keys walks some keys, and returns of them those that nobody works on; and, if there may
--- be more, the last one, as the place to go on from.
+-- Abandoned keys reads some keys, and returns those whose calls no process is working on. If there
+-- may be more keys, it also returns the last key that it has read, so that the next call can
+-- continue there.
 
 -- name: abandoned keys
 select w.key, w.here, w.place = ?2, case when w.here then w.source end, case when w.here then w.id end, w.started, w.quiet, case when w.here then w.result end

@@ -1,4 +1,4 @@
--- Lines are entered one by one: there is one writer.
+-- Rows enter lines one by one, because SQLite has only one writer.
 
 -- name: busy line
 select 1 from {prefix}lines where name = ?;
@@ -18,8 +18,9 @@ from (select exists (
 where i.scope = ?1 and i.id = ?3 and i.conflict = x''
 returning state;
 
--- Advance lines and forget lines take the numbers of rows as a JSON array. The lines of the rows are materialized so
--- that SQLite finds the first row of each by the index. The plus sign keeps SQLite from reading all blocked rows.
+-- Advance lines and forget lines take the numbers of rows as a JSON array. The lines of the rows
+-- are materialized so that SQLite finds the first row of each line by the index. The plus sign
+-- prevents SQLite from reading all blocked rows.
 
 -- name: advance lines
 with left_by as materialized (
@@ -39,7 +40,8 @@ delete from {prefix}lines where name in (select i.line from json_each(?1) a cros
     select 1 from {prefix}inbox o where o.line = {prefix}lines.name and o.place is not null
       and o.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED'));
 
--- Skip rows and dissolve rows keep when a row was changed in the future: see cut ahead.
+-- If changed_at is in the future, skip rows and dissolve rows set it back only for blocked rows;
+-- see cut ahead.
 
 -- name: skip rows
 update {prefix}inbox as i set place = null, revision = i.revision + 1,
@@ -72,7 +74,7 @@ where i.line = (select g.line from {prefix}inbox g where g.number = ? and g.plac
   and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
 order by i.place limit 1;
 
--- Sweep lines goes from line to line by the index, whatever their lengths.
+-- Sweep lines uses the index to go from line to line, so the lengths of the lines do not matter.
 
 -- name: sweep lines
 with recursive lined (line) as (

@@ -1,4 +1,4 @@
--- Each row is a fault and what to do about it.
+-- Each result row has a fault and what to do about it.
 
 -- name: unfit
 select '', '' where false;

@@ -31,8 +31,8 @@ delete from {prefix}markers where (scope, id) in (values {list:(?, ?)});
 -- name: outcome
 update {prefix}markers set outcome = ? where scope = ? and id = ?;
 
--- Turn markers changes markers that still have the content that was seen, so that each marker still
--- belongs to the row to which it was found to belong.
+-- Turn markers changes only markers that still have the content that was read before. Such a marker
+-- still belongs to the same row.
 
 -- name: turn markers
 with asked as materialized (

@@ -1,5 +1,5 @@
--- Times that a statement takes or returns are in microseconds since 1970; the tables
--- have milliseconds.
+-- The arguments and results of the statements are in microseconds since 1970. The tables have
+-- milliseconds.
 
 -- name: retain
 insert into {prefix}retention (consumer, keep_ms, bodies_ms, horizon_ms, why, off, progress_at)
@@ -21,7 +21,7 @@ on conflict (consumer, lane) do update set oldest = excluded.oldest, at = exclud
 -- name: forget age
 delete from {prefix}ages where consumer = ? and lane = ?;
 
--- Cutoff is up to where the records of a consumer may be removed.
+-- Cutoff is the time before which the records of a consumer may be removed.
 
 -- name: cutoff
 min(cast(unixepoch('subsec') * 1000 as integer), r.progress_at,
@@ -39,7 +39,7 @@ select r.consumer, r.keep_ms, r.bodies_ms, r.horizon_ms, r.why, r.off, r.progres
 from {prefix}retention r
 where ?1 is null or r.consumer = ?1 order by r.consumer;
 
--- First is when the oldest marker was written that may be removed.
+-- First due returns the time of the oldest marker that may be removed.
 
 -- name: first due
 select min((
@@ -63,10 +63,10 @@ select 0 where 0;
 -- name: removed
 select max(s.low) * 1000 from {prefix}scopes s where s.consumer = ?1;
 
--- Advance raises the marks of all scopes together, since a copy may come under another
--- source. Of a consumer with more than a thousand it does so when they are a hundredth of the
--- retention behind, by which what they hold back outlives it: a pass comes each minute, and
--- would write all scopes anew.
+-- Advance raises the low-water marks of all scopes together, because a duplicate can arrive under
+-- another source. If a consumer has more than a thousand scopes, advance raises a mark only when
+-- the mark is behind by a hundredth of the retention, and markers are kept longer by this time.
+-- Otherwise advance, which runs each minute, would write all scopes each time.
 
 -- name: advance
 update {prefix}scopes as s set low = (select {cutoff} from {prefix}retention r where r.consumer = ?1)
@@ -82,9 +82,10 @@ where r.consumer = ?1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep
 select s.number, s.low * 1000, cast(unixepoch('subsec') * 1000 as integer) * 1000 from {prefix}scopes s
 where s.number in (values {list:(?)}) and s.low is not null;
 
--- Markers may go that are older than the low-water mark, or than the cutoff of now if that is
--- earlier, since the retention was made longer, or the clock was set back, by which what was
--- written since is younger than it seems.
+-- Next due returns a scope with markers that may be removed. These are markers older than the
+-- low-water mark of the scope, or older than the current cutoff if the cutoff is earlier. The
+-- cutoff can be earlier because the retention was increased, or because the clock was set back. In
+-- these cases, the low-water mark alone would remove newer markers too early.
 
 -- name: next due
 select s.number from (
@@ -94,7 +95,7 @@ where (
   select m.at from {prefix}markers m where m.scope = s.number and m.at < s.bound order by m.at limit 1) is not null
 order by s.number limit 1;
 
--- Part are some of these markers of a scope, and whether they may go.
+-- Part returns some of these markers of a scope, and whether each of them may be removed.
 
 -- name: part
 select m.id, m.at * 1000, m.outcome in (1, 4, 5) and not exists (

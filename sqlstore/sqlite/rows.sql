@@ -48,9 +48,9 @@ select {columns}
 from {prefix}inbox i{by} left join {prefix}scopes s on s.number = i.scope
 where i.number > ?2{filter} order by {order} limit ?3;
 
--- Upkeep counts, up to ten thousand each, what of a consumer stands aside, claims whose lease
--- has ended, and rows with calls of which nobody knows what became; and whether a copy was
--- counted on one of its latest rows.
+-- Upkeep counts, each up to ten thousand: parked rows of a consumer, claims whose lease has ended,
+-- and rows with calls of unknown outcome. It also counts how many of the latest rows have a
+-- duplicate.
 
 -- name: upkeep
 with rows as materialized (
@@ -69,11 +69,13 @@ select count(*) filter (where state = 'PARKED' and reason <> 'suppressed'),
   (select count(*) from latest where repeated > 0), (select count(*) from latest)
 from rows;
 
--- Denied are rows of a page, by number, whose markers say otherwise, or whose streams, which no
--- commit writes, and at the end the last number of the page and how many rows it has. What was
--- set aside or discarded may have no marker, or one that belongs to another content of its
--- identity, or to another row of its content (law 16). A conflict that waits or took effect has the
--- marker.
+-- Denied reads a page of rows, by number, and returns the rows that contradict their markers or
+-- streams. No commit of Semel writes such rows. The last result row has the last number of the page
+-- and the number of rows in the page.
+--
+-- A parked, dead-lettered or discarded row may have no marker. The marker may also belong to
+-- another content of the same identity, or to another row with the same content (law 16). A
+-- conflict that waits or was applied owns the marker.
 
 -- name: denied
 with page as materialized (
@@ -106,14 +108,16 @@ select number, state, outcome, null from wrong
 union all select number, state, 0, last from astray where number not in (select number from wrong)
 union all select coalesce(max(number), 0), '', count(*), null from page;
 
--- Causes are what stands for the causes of what a consumer wrote as intents, by row. Of what was
--- sent again nobody knows when it was written: received_at is of then.
+-- Causes returns the causes of the rows that a consumer has written as intents. It skips rows that
+-- were sent again: their received_at is the time of the resend, so the time at which the intent was
+-- written is unknown.
 
 -- name: causes
 select i.number, i.cause from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where s.source = ?1 and i.number > ?2 and i.number <= ?3 and i.cause is not null and i.emitted_at is null;
 
--- Operators' acts name rows as JSON: n is a row's number and r the revision that the operator saw.
+-- The changes of operators (acts) are passed as JSON: n is the number of a row, and r the revision
+-- that the operator saw.
 
 -- name: acted rows
 select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
@@ -124,7 +128,8 @@ from json_each(?1) a cross join {prefix}inbox i left join {prefix}markers m on m
 where i.number = a.value ->> 'n';
 
 
--- Other rows returns the other rows of the identity of each row, each with a content of its own.
+-- Other rows returns, for each of the given rows, the other rows of the same identity. Each of them
+-- has another content.
 
 -- name: other rows
 select i.number, o.number, o.state, length(o.conflict) > 0, o.version, o.sum, o.steps is not null, o.calls_started > o.calls_finished
@@ -132,8 +137,8 @@ from json_each(?1) a cross join {prefix}inbox i cross join {prefix}inbox o
 where i.number = a.value ->> 'n' and o.scope = i.scope and o.id = i.id and o.number <> i.number
 order by i.number, o.number;
 
--- Complete rows ends rows whose effect exists, as an operator found out. Forget calls makes rows look as if no
--- call had been made for them.
+-- Complete rows completes rows after an operator has found out that their effects exist. Forget
+-- calls removes the record of calls from rows, as if no call had been made.
 
 
 -- name: complete rows
@@ -148,9 +153,10 @@ where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished, emitted_at = null
 where number in (select a.value ->> 'n' from json_each(?1) a);
 
--- Caused are the rows of what messages caused. Emit row has one sent again under its
--- identity: a call of it counts as one of unknown outcome, so that an earlier release, which
--- does not read emitted_at, makes no other when the other side has forgotten the key.
+-- Caused returns the rows that the given messages have caused. Emit row makes a row due again under
+-- the same identity. A call of such a row counts as a call of unknown outcome. An earlier release,
+-- which does not read emitted_at, therefore makes no second call after the other side has forgotten
+-- the key.
 
 -- name: caused
 with asked (cause) as (values {list:(?)})
@@ -180,7 +186,7 @@ update {prefix}inbox as i set state = 'DISCARDED', revision = i.revision + 1,
 from json_each(?1) a
 where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
--- Reopen rows keeps the reasons of the rows if the reason it is given is empty.
+-- Reopen rows does not change the reasons of the rows if the given reason is empty.
 
 -- name: reopen rows
 update {prefix}inbox as i set state = 'PARKED', reason = case when ?2 = '' then i.reason else ?2 end, revision = i.revision + 1,

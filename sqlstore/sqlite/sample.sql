@@ -1,5 +1,5 @@
--- What who watches reads every few seconds. Each is bounded: rows by the index of their state,
--- and by their number. Ages are in microseconds.
+-- Statements for monitoring, which run every few seconds. Each of them reads a limited amount: the
+-- counts of rows use the index on states and a maximum number of rows. Ages are in microseconds.
 
 -- name: sample rows
 select s.consumer, count(*),
@@ -9,7 +9,7 @@ select s.consumer, count(*),
 from (select scope, received_at, reason from {prefix}inbox where state = ? order by due_at limit 10001) i
 join {prefix}scopes s on s.number = i.scope group by s.consumer;
 
--- Who keeps all for ever tells how far it is at no time, and nothing is to be removed.
+-- A consumer that keeps everything forever records no progress, and has nothing to remove.
 -- name: sample reaping
 select consumer, (cast(unixepoch('subsec') * 1000 as integer) - progress_at) * 1000, null from {prefix}retention where keep_ms > 0;
 

@@ -10,8 +10,8 @@ select number from {prefix}scopes where consumer = ? and source = ? and generati
 -- name: scopes
 select number, source from {prefix}scopes where consumer = ? order by number;
 
--- A new scope begins at the low-water mark of the others: a former identity, or another name
--- of the source, may have had what is removed.
+-- A new scope starts with the low-water mark of the other scopes. Markers of its messages may have
+-- been written under a previous identity or another name of the source, and removed since.
 
 -- name: new scope
 insert into {prefix}scopes (consumer, source, generation, low)
@@ -38,8 +38,8 @@ delete from {prefix}positions where consumer = ? and lane = ?;
 select m.outcome, m.at, m.version, m.sum from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = ? and s.source = ? and m.id = ? order by s.generation desc limit 1;
 
--- Known markers are those of an id under each source of a consumer, and whether a result is
--- kept of it. There are as many look-ups as the consumer has sources.
+-- Known markers returns the markers of an id under each source of a consumer, and whether a result
+-- is stored. It does one look-up for each source.
 
 -- name: known markers
 select s.source, s.generation, m.outcome, m.at, m.version, m.sum,

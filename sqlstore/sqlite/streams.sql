@@ -1,4 +1,4 @@
--- Streams are taken one by one: there is one writer.
+-- Streams are locked one by one, because SQLite has only one writer.
 
 -- name: know stream
 insert into {prefix}streams (scope, name, last, version, changed_at)
@@ -27,9 +27,9 @@ where scope = ?1 and outcome = 3 and id in (
     and (length(i.conflict) = 0 or not exists (select 1 from {prefix}inbox o where o.scope = i.scope and o.id = i.id
       and o.conflict = x'' and o.state = 'PARKED' and o.version = i.version and o.sum is i.sum)));
 
--- Free rows leaves one parked, as a conflict, that was parked for its gap and whose marker another
--- row of its identity has (law 16). Of two rows with the marker's content one that waits has it,
--- else the first.
+-- Free rows does not free a row that was parked because of a gap if its marker belongs to another
+-- row of the identity. Such a row stays parked, as a conflict (law 16). If two rows have the
+-- content of the marker, the row that waits owns the marker, and otherwise the first row.
 
 -- name: free rows
 update {prefix}inbox set (state, reason, due_at) = (

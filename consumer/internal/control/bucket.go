@@ -26,8 +26,8 @@ func (b *bucket) fill(now time.Time) {
 // one second may be taken.
 const aShare = 10
 
-// ask returns how many messages may be taken now, at most most. If no message may be taken, ask returns how
-// long to wait.
+// ask returns how many messages may be taken now. The parameter most is an upper limit for the result. If no message
+// may be taken, ask returns how long to wait.
 func (b *bucket) ask(most int, now time.Time) (n int, wait time.Duration) {
 	if b.perSecond == 0 {
 		return most, 0

@@ -31,7 +31,7 @@ type Options struct {
 	// Consumer is the name of the consumer in the log. Stored is the name under which the store keeps the controls.
 	Consumer, Stored string
 	Logger           *slog.Logger
-	// Turn calls f when no other maintenance uses the store. Batches may use the store at the same time.
+	// Turn calls the function f when no other maintenance uses the store. Batches may use the store at the same time.
 	Turn func(ctx context.Context, f func() error) error
 	// Notify passes an event to the observers.
 	Notify func(semel.Event)
@@ -148,8 +148,9 @@ func (g *Control) Paused() bool {
 	return g.wanted.Paused
 }
 
-// AdmitFetch waits until a Fetch may begin, and returns the number of messages that may be fetched, at most
-// most. The result 0 means that ctx has ended. If the controls change during the Fetch, end is called.
+// AdmitFetch waits until a Fetch may begin, and returns the number of messages that may be fetched. The parameter most
+// is an upper limit for the result. The result 0 means that ctx has ended. If the controls change during the Fetch, the
+// function end is called.
 func (g *Control) AdmitFetch(ctx context.Context, most int, end context.CancelFunc) int {
 	if g == nil {
 		return most
@@ -168,8 +169,8 @@ func (g *Control) AdmitFetch(ctx context.Context, most int, end context.CancelFu
 	}
 }
 
-// ask returns how many messages may be fetched now, or how long to wait. If wait is 0, the caller must wait
-// until changed is closed.
+// ask returns how many messages may be fetched now, or how long to wait. If the result wait is 0, the caller must wait
+// until the channel changed is closed.
 func (g *Control) ask(most int, end context.CancelFunc) (n int, wait time.Duration, changed <-chan struct{}) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -193,8 +194,8 @@ func (g *Control) Fetched(n int) {
 	g.bucket.take(n)
 }
 
-// AdmitClaim returns how many rows may be claimed now, at most most. If no row may be claimed, AdmitClaim
-// returns how long to wait before the next call.
+// AdmitClaim returns how many rows may be claimed now. The parameter most is an upper limit for the result. If no row
+// may be claimed, AdmitClaim returns how long to wait before the next call.
 func (g *Control) AdmitClaim(most int) (n int, wait time.Duration) {
 	if g == nil {
 		return most, 0
@@ -238,8 +239,8 @@ func describeOrder(o admin.Order) string {
 	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
 }
 
-// waitForChange waits until changed is closed. If wait is not 0, comes waits at most that long. If ctx has ended, comes returns
-// false.
+// waitForChange waits until the channel changed is closed. If the parameter wait is not 0, waitForChange waits at most
+// that long. If ctx has ended, waitForChange returns false.
 func waitForChange(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
 	var passed <-chan time.Time
 	if wait > 0 {

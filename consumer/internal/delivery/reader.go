@@ -104,7 +104,8 @@ func (c *Rules) fitIdentity(source, id string) (spelled string, err error) {
 	return c.FitIdentity(source, id)
 }
 
-// checkIdentity applies the rules of package identity to an identity that the store's FitIdentity returned, or to its error.
+// checkIdentity applies the rules of package identity to an identity that the store's FitIdentity returned, or to its
+// error.
 func checkIdentity(source, id string, err error) (_, _ string, _ error) {
 	return identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }).Identify(nil)
 }

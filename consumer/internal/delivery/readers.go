@@ -20,8 +20,8 @@ type Readers struct {
 	alone chan struct{}
 }
 
-// bytesPerReader is the number of bytes that justify the start of another goroutine. To read perReader bytes, a goroutine
-// needs a fraction of a millisecond.
+// bytesPerReader is the number of bytes that justify the start of another goroutine. To read bytesPerReader bytes, a
+// goroutine needs a fraction of a millisecond.
 const bytesPerReader = 64 << 10
 
 // bytesPerChunk is approximately the number of bytes that a reader takes at a time.
@@ -125,8 +125,8 @@ func (f *fetched) readOne(r reader, i int) {
 	f.items[i] = &p.Item
 }
 
-// readOneWithUser reads a delivery with functions of the user. If a user's function ends its goroutine (runtime.Goexit), the
-// deferred function marks the message as unreadable, and finish reads the remaining messages.
+// readOneWithUser reads a delivery with functions of the user. If a user's function ends its goroutine
+// (runtime.Goexit), the deferred function marks the message as unreadable, and finish reads the remaining messages.
 func (f *fetched) readOneWithUser(r reader, i int, p *Delivery) {
 	returned := false
 	defer func() {

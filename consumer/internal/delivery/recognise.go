@@ -37,8 +37,8 @@ var (
 	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
 )
 
-// handleUnreadable marks a delivery as unusable because a function of the user ended its goroutine. From the fields that are set
-// already, unread finds out which function it was.
+// handleUnreadable marks a delivery as unusable because a function of the user ended its goroutine. The fields that are
+// set already show handleUnreadable which function it was.
 func (p *Delivery) handleUnreadable(c *Rules, r reader) {
 	if p.Item.Identity == "" {
 		p.completeItem(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
@@ -198,8 +198,8 @@ func (p *Delivery) setVersion(c *Rules, r reader, m *semel.Message) error {
 	return nil
 }
 
-// setVersionAlone is place for a message that did not come from a fetch. If the user's function calls
-// runtime.Goexit, the goroutine of the caller ends.
+// setVersionAlone does the same as setVersion for a message that did not come from a fetch. If the user's function
+// calls runtime.Goexit, the goroutine of the caller ends.
 func (p *Delivery) setVersionAlone(c *Rules) error {
 	room := reading.Borrow()
 	defer room.Return()

@@ -101,7 +101,7 @@ func (c *Rules) typeOf(r reader, m *semel.Message) (kind string, partly bool, er
 	return kind, false, nil
 }
 
-// setType sets the type of the message to the type that Rules.Type selects. typed is called after identity and
+// setType sets the type of the message to the type that Rules.Type selects. setType is called after identity and
 // fingerprint were found, so that a change of Rules.Type changes neither identity nor fingerprint.
 func (p *Delivery) setType(c *Rules, kind string) {
 	if c.Type != nil && kind != "" {
@@ -109,8 +109,8 @@ func (p *Delivery) setType(c *Rules, kind string) {
 	}
 }
 
-// setTypeAlone does the same as typed for a row, which may have been stored before Rules.Type was set. If the type cannot
-// be read, the row keeps its type.
+// setTypeAlone does the same as setType for a row, which may have been stored before Rules.Type was set. If the type
+// cannot be read, the row keeps its type.
 func (p *Delivery) setTypeAlone(c *Rules) {
 	if c.Type == nil {
 		return

@@ -17,7 +17,7 @@ type TypeWatch struct {
 	without     atomic.Int64
 }
 
-// NewTypeWatch returns a TypeWatch that calls warn. The parameter asked means that the filter uses types.
+// NewTypeWatch returns a TypeWatch that calls the function warn. If the parameter asked is true, the filter uses types.
 func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
 	w := &TypeWatch{warn: warn}
 	if asked {
@@ -26,7 +26,7 @@ func NewTypeWatch(asked bool, warn func(messages int)) *TypeWatch {
 	return w
 }
 
-// isUndecided reports whether saw must be called for the next messages.
+// isUndecided reports whether countMessage must be called for the next messages.
 func (w *TypeWatch) isUndecided() bool {
 	return w != nil && !w.over.Load() && w.without.Load() < typeless
 }
@@ -47,7 +47,7 @@ func (w *TypeWatch) requireTypes() {
 	w.warnIfUntyped()
 }
 
-// warnIfUntyped calls warn if types are used and enough messages had none.
+// warnIfUntyped calls the function warn if types are used and enough messages had no type.
 func (w *TypeWatch) warnIfUntyped() {
 	if n := w.without.Load(); n >= typeless && w.asked.Load() && w.over.CompareAndSwap(false, true) {
 		w.warn(int(n))

@@ -5,8 +5,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// calls applies the timeout of handlers to the functions that a batch calls during its Commit. If such a
-// function (a callback) still runs after the timeout, calls closes the connection of the batch and reports
+// calls applies the timeout of handlers to the callbacks of a batch: the functions that the batch calls during its
+// Commit. If a callback still runs after the timeout, the method calls closes the connection of the batch and reports
 // the callback. The worker of the batch waits until the callback returns. Other workers continue.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	back, able := f.Transaction().(admin.QueuedStatements)
@@ -30,8 +30,9 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	})
 }
 
-// watchCall limits the time of one call. If the call takes too long, watchCall calls stuck once, and calls
-// over once when the call has returned. The caller must call ended when the call has returned.
+// watchCall limits the time of one call. If the call takes too long, watchCall calls the function stuck once and, when
+// the call has returned, the function over once. When the call has returned, the caller must call the returned
+// function.
 func watchCall(c *Config, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {
@@ -48,7 +49,7 @@ func watchCall(c *Config, stuck, over func()) (ended func()) {
 	}
 }
 
-// isStuck reports whether stuck was called, or will be called at once. gave is valid after end.
+// isStuck reports whether the function stuck was called, or will be called at once. Call isStuck only after end.
 func (w *watch) isStuck() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -81,7 +81,8 @@ func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
 	return max(e.Inbox.Keeper.Earliest(rows).Add(-lease/3).Sub(e.began), 1)
 }
 
-// keptAfter is longer than the time that a message waits after contention.
+// keptAfter is the maximum time for which keepAfter extends leases. It is longer than the time that a message waits
+// after contention.
 const keptAfter = 10 * time.Second
 
 // rowsToCheck returns the rows whose claims the transaction of a batch checks.

@@ -83,7 +83,8 @@ func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result 
 // settlementBatch contains the acks, nacks and dead letters of a queue.
 type settlementBatch struct {
 	// settlements contains the settlements (acks, nacks and dead letters) that are passed to the source. The field
-	// places contains, for each settlement in all, its index in the queue, or is nil if these indexes are equal.
+	// queueIndexes contains, for each settlement, its index in the queue. queueIndexes is nil if each settlement has
+	// the same index in settlements and in the queue.
 	settlements  []source.Settlement
 	queueIndexes []int
 }
@@ -114,8 +115,8 @@ func (s *settler) collectSettlements(queue []*machine.Settle, held []int) settle
 	return out
 }
 
-// waitingIndexes returns, in ascending order, the queue's indexes of all deliveries that must wait. The parameter left contains
-// indexes in s.all, and held contains indexes in the queue.
+// waitingIndexes returns, in ascending order, the queue's indexes of all deliveries that must wait. The parameter left
+// contains indexes in s.settlements, and the parameter held contains indexes in the queue.
 func (s *settlementBatch) waitingIndexes(left, held []int) []int {
 	all := slices.Clone(held)
 	for _, i := range left {

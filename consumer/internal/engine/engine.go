@@ -55,8 +55,8 @@ type Engine[Tx any] struct {
 	lanes   *laneEvents
 	timer   *time.Timer
 	done    *machine.Done
-	// behindErr is the semel.ErrBehind error of the source. The channel gaveUp is closed when behind is set.
-	// Only the loop uses behind and gaveUp.
+	// behindErr is the semel.ErrBehind error of the source. The channel gaveUp is closed when behindErr is set. Only
+	// the loop uses behindErr and gaveUp.
 	behindErr error
 	gaveUp    chan struct{}
 
@@ -66,11 +66,11 @@ type Engine[Tx any] struct {
 	over   bool           // the loop has ended; guarded by mutex
 	// stepping is the time at which the current step of the loop began, or 0 while the loop waits.
 	stepping atomic.Int64
-	// took is set when the filter has selected a message. skipping is set when the warning was logged that the filter
-	// selects no message. Only the loop uses took and skipping.
+	// The field took is set when the filter has selected a message. The field skipping is set when the warning was
+	// logged that the filter selects no message. Only the loop uses took and skipping.
 	took, skipping bool
 	left           []semel.Unfinished // guarded by mutex
-	// lined means that messages wait in the inbox until earlier messages of their key or lane have ended.
+	// If lined is true, messages wait in the inbox until earlier messages of their key or lane have ended.
 	lined    bool
 	canaries canaries
 }

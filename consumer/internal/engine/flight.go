@@ -39,11 +39,11 @@ type flight[Tx any] struct {
 	*machine.Flight
 	runner.Attempt[Tx]
 	marks []store.Mark
-	// For each entry, mark contains the index of the entry's marker in marks, or store.All for an entry without a
-	// marker.
+	// For each entry, the slice mark contains the index of the entry's marker in marks, or store.All for an entry
+	// without a marker.
 	mark []int
-	// For each entry, known contains the store's answer about its claim, if the claim was found to have ended before
-	// the batch began. If there are no claims, known is nil.
+	// For each entry, the slice known contains the store's answer about the entry's claim, if the claim was found to
+	// have ended before the batch began. If there are no claims, the slice is nil.
 	known []store.Verdict
 	began time.Time
 	// accountedTime is the time that the finished parts of the batch took. durations contains the time of
@@ -124,8 +124,8 @@ func (p *pilot[Tx]) kill(m *machine.Flight) {
 
 var errAborted = errors.New("semel: the consumer is stopping")
 
-// begin opens the transaction of a batch and writes the markers. Features do their work before the
-// transaction in ready, and after it has begun in begun.
+// begin opens the transaction of a batch and writes the markers. Features do their work in the function ready before
+// the transaction begins, and in recordBegun after it has begun.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
@@ -169,8 +169,8 @@ func (p *pilot[Tx]) ready(ctx context.Context, f *flight[Tx]) error {
 	return nil
 }
 
-// recordBegun returns the verdict of each entry of a batch whose transaction has begun, and passes the verdicts to
-// the retention, the leases of claims and the traces. asked is the time before the transaction began.
+// recordBegun returns the verdict of each entry of a batch whose transaction has begun, and passes the verdicts to the
+// retention, the leases of claims and the traces. The parameter asked is the time before the transaction began.
 func (p *pilot[Tx]) recordBegun(f *flight[Tx], b runner.Begun[Tx], asked time.Time) []store.Verdict {
 	e := p.engine
 	e.config.Retention.JudgeTimes(f.marks, b.Verdicts)
@@ -187,8 +187,8 @@ func (p *pilot[Tx]) recordBegun(f *flight[Tx], b runner.Begun[Tx], asked time.Ti
 	return all
 }
 
-// newNotBegun returns the event for a transaction that could not begin. No message has caused the failure: either another
-// transaction holds a lock, or the store is down.
+// newNotBegun returns the event for a transaction that could not begin. No message has caused the failure: either
+// another transaction holds a lock, or the store is down.
 func newNotBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
 	if c == store.ClassContended {
 		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}

@@ -206,7 +206,7 @@ type watch struct {
 	stuck   func(*machine.Item)
 }
 
-// stuckAfter is how long a handler may run after its context was cancelled.
+// stuckAfter is how long a handler may run after its context was cancelled, before watch calls the function stuck.
 const stuckAfter = time.Second
 
 // start starts the watch. The function cancel is called while the mutex is locked and must not block. The function
@@ -224,7 +224,7 @@ func (w *watch) begin(it *machine.Item) {
 	w.running, w.item, w.began = true, it, time.Now()
 }
 
-// recordReturn records that a handler has returned. returned is called before the handler's context is checked,
+// recordReturn records that a handler has returned. recordReturn is called before the handler's context is checked,
 // so that a timeout is attributed to the late handler and never to the next handler.
 func (w *watch) recordReturn() {
 	w.mutex.Lock()
@@ -245,8 +245,9 @@ func (w *watch) onTimer() {
 	}
 }
 
-// checkTimeout is called by the timer of a handler. After the timeout, late cancels the handler's context. If the
-// handler has not returned stuckAfter later, late returns the handler's item and true.
+// checkTimeout is called by the timer of a handler. After the timeout, checkTimeout cancels the handler's context. If
+// the handler has still not returned after a further second (stuckAfter), checkTimeout returns the handler's item and
+// true.
 func (w *watch) checkTimeout() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -17,8 +17,8 @@ import (
 // askIdleFor is the timeout of source.Info.Idle.
 const askIdleFor = 10 * time.Second
 
-// askIdle asks the source whether it has more messages. The source is asked only after a Fetch that returned nothing,
-// and if the run would end otherwise.
+// askIdle asks the source whether it has more messages. The source is asked only if the last Fetch returned nothing,
+// and if the run would end unless the source has more messages.
 func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.mutex.Lock()
 	t.left = nil
@@ -130,8 +130,8 @@ func (e *Engine[Tx]) leftInInbox() []semel.Unfinished {
 	return nil
 }
 
-// lanesWaitingForNewer returns the lanes with messages that only a newer release can process. If these messages reach MaxUnacked,
-// the number of messages is unknown (-1).
+// lanesWaitingForNewer returns the lanes with messages that only a newer release can process. If these messages reach
+// MaxUnacked, the number of messages is unknown (-1).
 func lanesWaitingForNewer(done *machine.Done) []semel.Unfinished {
 	var all []semel.Unfinished
 	for _, b := range done.Behind {

@@ -32,12 +32,12 @@ type intake struct {
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // cancels the current Fetch; guarded by mutex
 	asking   context.CancelFunc // cancels the current call of Info.Idle; guarded by mutex
-	canceled bool               // the last order was cancelled, before or after it began; guarded by mutex
-	idle     bool               // the last order was cancelled to end an idle run; guarded by mutex
+	canceled bool               // the last requested Fetch was cancelled, before or after it began; guarded by mutex
+	idle     bool               // the last requested Fetch was cancelled to end an idle run; guarded by mutex
 	left     []semel.Unfinished // the last answer of Info.Idle; guarded by mutex
 }
 
-// order orders one Fetch. The previous order has been answered.
+// order requests one Fetch. The caller calls order only after the event for the previous Fetch was sent.
 func (t *intake) order(a machine.Fetch) {
 	t.mutex.Lock()
 	t.cancel, t.asking, t.canceled, t.idle = nil, nil, false, false
@@ -45,8 +45,9 @@ func (t *intake) order(a machine.Fetch) {
 	t.orders <- a
 }
 
-// cancelFetch cancels the last ordered Fetch. If idle is set, the run may end afterwards, so the source is
-// asked whether it has more messages. If idle is not set, a running call of Info.Idle is cancelled too.
+// cancelFetch cancels the Fetch that was requested last. If the parameter idle is true, the run may end afterwards, so
+// the source is asked whether it has more messages. If the parameter idle is false, a running call of Info.Idle is
+// cancelled too.
 func (t *intake) cancelFetch(idle bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -84,9 +85,9 @@ func (t *intake) work(base context.Context, events chan<- machine.Event) {
 
 var errFetchGoexit = errors.New("the source ended its goroutine while it was asked for messages (runtime.Goexit)")
 
-// answer carries out an order and always sends an event. If the source or a function of the user ends the
-// goroutine, the deferred functions send the event, and a new goroutine takes the next order. Deliveries that
-// the source has returned are read in any case.
+// answer makes the Fetch that the parameter order requests, and always sends an event. If the source or a function of
+// the user ends the goroutine, the deferred functions send the event, and a new goroutine makes the next Fetch.
+// Deliveries that the source has returned are read in any case.
 func (t *intake) answer(base context.Context, order machine.Fetch, events chan<- machine.Event) {
 	e := machine.Fetched{Failed: true, Err: errFetchGoexit}
 	defer func() {

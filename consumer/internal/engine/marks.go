@@ -37,8 +37,8 @@ func (c Lines) Name(to []byte, p *delivery.Delivery) []byte {
 	return line(to, c.Consumer, 'k', p.Message.Key)
 }
 
-// line appends to the slice to the name of an inbox queue. The name consists of the consumer, the kind of the queue (by
-// key or by lane), and the key or lane. A name that is too long is replaced by a hash.
+// line appends the name of an inbox queue to the slice to, and returns the slice. The name consists of the consumer,
+// the kind of the queue (by key or by lane), and the key or lane. A name that is too long is replaced by a hash.
 func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
 	long := len(consumer)+2+len(name) > lines.MaxName
 	first := len(to)
@@ -64,8 +64,8 @@ func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	return (*names)[first:len(*names):len(*names)]
 }
 
-// AddScopes appends to all the sources of an item's identity and previous identity. If the last element of all is the
-// source of the identity, AddScopes does not add that source again.
+// AddScopes appends the sources of an item's identity and previous identity to the slice all, and returns the slice. If
+// the source of the identity is already the last element of the slice, AddScopes does not add that source again.
 func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
 		all = append(all, of)
@@ -76,7 +76,7 @@ func AddScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
 	return all
 }
 
-// scopes appends to all the sources of those entries that get a marker.
+// scopes appends the sources of those entries that get a marker to the slice all, and returns the slice.
 func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	for i, en := range f.Entries {
 		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
@@ -108,8 +108,8 @@ func (c *Config) versionOf(p *delivery.Delivery, asks bool) versions.Position {
 	return v
 }
 
-// asksStream reports whether the store compares the message's version with its stream, if the message ends with the
-// outcome in the parameter as.
+// asksStream reports whether the store compares the message's version with its stream. The parameter as is the outcome
+// with which the message ends.
 func asksStream(as machine.As) bool {
 	switch as {
 	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// measurePart returns the duration of the current part of the batch and begins the next part. lap reads the clock
-// once, and only if a meter is set.
+// measurePart returns the duration of the current part of the batch and begins the next part. measurePart reads the
+// clock once, and only if a meter is set.
 func (p *pilot[Tx]) measurePart(f *flight[Tx]) time.Duration {
 	if !p.engine.Reporter.Measures() {
 		return 0
@@ -21,8 +21,8 @@ func (p *pilot[Tx]) measurePart(f *flight[Tx]) time.Duration {
 	return took
 }
 
-// reportMeasurements passes the figures of an ended batch to the meters and ends its spans. culprit is the entry that
-// made the batch roll back, or store.NoCulprit if there is none.
+// reportMeasurements passes the figures of an ended batch to the meters and ends its spans. The parameter culprit is
+// the entry that made the batch roll back, or store.NoCulprit if there is none.
 func (p *pilot[Tx]) reportMeasurements(f *flight[Tx], end measure.End, culprit int) {
 	f.durations.Consumer, f.durations.Messages, f.durations.End = p.engine.config.Consumer, len(f.Entries), end
 	p.engine.Reporter.Measure(f.durations)
@@ -49,7 +49,6 @@ func (e *Engine[Tx]) recordLoad(now machine.Time) {
 	e.counts, e.load = e.machine.Counts(), e.machine.Load()
 }
 
-// recordLoopEnd records that the loop has ended.
 func (e *Engine[Tx]) recordLoopEnd() {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -38,7 +38,7 @@ func measuring() (*pilot[int], *flight[int]) {
 	return &pilot[int]{engine: e}, &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, 1)}, began: time.Now()}
 }
 
-// measureFlight makes the calls that a meter adds to a batch.
+// measureFlight makes the calls that the engine makes for a batch only if there is a meter.
 func measureFlight(p *pilot[int], f *flight[int]) {
 	f.durations.Marking = p.measurePart(f)
 	f.durations.Handling += p.measurePart(f)
@@ -87,7 +87,7 @@ func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 	return &pilot[int]{engine: e}, f, verdicts
 }
 
-// traceNothing makes the calls that a tracer adds to a batch of unsampled messages.
+// traceNothing makes the calls that the engine makes for a batch of unsampled messages only if there is a tracer.
 func traceNothing(p *pilot[int], f *flight[int], verdicts []store.Verdict) {
 	p.trace(f, verdicts)
 	for i := range f.Entries {

@@ -134,8 +134,9 @@ func allIndexes(n int) []int {
 	return all
 }
 
-// answers returns an event for each Settle of the queue. Each event contains the indexes of left that belong to its
-// Settle. The slice left is in ascending order without repetitions.
+// answers returns an event for each Settle of the queue. The slice left contains the indexes, in the queue, of the
+// messages that the source did not accept, in ascending order without repetitions. Each event contains those of these
+// indexes that belong to its Settle.
 func answers(queue []*machine.Settle, left []int, err error) []machine.Event {
 	var events []machine.Event
 	first := 0

@@ -15,7 +15,7 @@ import (
 // documentation states this time.
 const leaveWithin = 5 * time.Second
 
-// cutRest is the last part of leaveWithin, after connections were closed.
+// cutRest is the last part of leaveWithin: the time for the end of the run after connections were closed.
 const cutRest = time.Second
 
 // waitsAfter is the time after which a stop logs the handlers and commits that it waits for.
@@ -42,8 +42,8 @@ func (e *Engine[Tx]) shutDown() error {
 	return err
 }
 
-// leaveCrew waits for the workers. When the time is over, leaveCrew closes the connections of batches that still run,
-// so that closing the store need not wait until the server has finished their statements.
+// leaveCrew waits for the workers. At the time over, leaveCrew closes the connections of batches that still run, so
+// that closing the store need not wait until the server has finished their statements.
 func (e *Engine[Tx]) leaveCrew(over time.Time) error {
 	if e.crew.WaitFor(time.Until(over) - cutRest) {
 		return nil
@@ -88,7 +88,7 @@ func (e *Engine[Tx]) leaveInbox(over time.Time) error {
 	return e.Inbox.Close(ctx)
 }
 
-// closeSource closes the source. closeSource waits until over at most.
+// closeSource closes the source, and waits at most until the time over.
 func (e *Engine[Tx]) closeSource(over time.Time) error {
 	var closing worker.Group
 	ended := make(chan error, 1)

@@ -33,10 +33,10 @@ type Group[In, Out any] struct {
 const mostTogether = 256
 
 // New returns a Group that makes its calls with the function call, which gets at most limit inputs; 0 means 256. The
-// function alone reports whether an error of a shared call means that the call changed nothing and that one input may
-// have caused the error. After such an error each caller makes its own call.
-func New[In, Out any](call func(ctx context.Context, all []In) ([]Out, error), alone func(error) bool, limit int) *Group[In, Out] {
-	return &Group[In, Out]{call: call, shouldSplit: alone, limit: limit, pace: &pace{}}
+// function shouldSplit reports whether an error of a shared call means that the call changed nothing and that one input
+// may have caused the error. After such an error each caller makes its own call.
+func New[In, Out any](call func(ctx context.Context, all []In) ([]Out, error), shouldSplit func(error) bool, limit int) *Group[In, Out] {
+	return &Group[In, Out]{call: call, shouldSplit: shouldSplit, limit: limit, pace: &pace{}}
 }
 
 // caller is a caller of Do whose input waits for a call.
@@ -85,7 +85,7 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (out Out, err error) {
 }
 
 // electLeader makes the first waiting caller the leader if there is no leader, or if there are enough waiting
-// callers for a full call. The caller of next has locked the mutex.
+// callers for a full call. The caller of electLeader has locked the mutex.
 func (g *Group[In, Out]) electLeader() {
 	if len(g.waiting) > 0 && (g.leading == 0 || g.pace != nil && len(g.waiting) >= g.maxCallers()) {
 		g.notify()

@@ -6,16 +6,16 @@ import (
 )
 
 // pace measures how many callers may share a call without delaying one another. A shared call may take twice as long as
-// a call of one caller, or sharesFor longer. A shared call is far less work than separate calls. If each input takes
-// long, a shared call is slower than calls on several connections, so each caller makes its own call. A nil pace sets
-// no limit. The zero value of pace starts with the limit fewAtFirst.
+// a call of one caller, or maxSharedDelay longer. A shared call is far less work than separate calls. If each input
+// takes long, a shared call is slower than calls on several connections, so each caller makes its own call. A nil pace
+// sets no limit. The zero value of pace starts with the limit initialLimit.
 type pace struct {
 	// single is the duration of a call of one caller. perExtraCaller is how much longer a call takes for each
-	// further caller. The fields alone and more are medians of recent calls, or 0 before the first measurement. Only
-	// the method took uses alone, more and tries.
+	// further caller. Both fields are medians of recent calls, or 0 before the first measurement. Only
+	// recordCall uses single, perExtraCaller and tries.
 	single, perExtraCaller recentMedian
 	tries                  int          // number of calls of one caller since the limit became one
-	limit                  atomic.Int32 // 0 means fewAtFirst
+	limit                  atomic.Int32 // 0 means initialLimit
 	wait                   atomic.Int64 // nanoseconds that a caller waits for the running call
 }
 
@@ -51,7 +51,7 @@ func (p *pace) patience() (over <-chan time.Time, stop func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// recordCall records that a call for n callers lasted d. Calls of took must not overlap.
+// recordCall records that a call for n callers lasted d. Calls of recordCall must not overlap.
 func (p *pace) recordCall(n int, d time.Duration) {
 	if p == nil {
 		return

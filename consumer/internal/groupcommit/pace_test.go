@@ -20,7 +20,7 @@ func TestPace(t *testing.T) {
 	}
 	t.Run("many_share_what_costs_little_each", func(t *testing.T) {
 		p := learned(200, func(n int) time.Duration { return time.Millisecond + time.Duration(n)*50*time.Microsecond })
-		if n := p.maxCallers(); n < 100 || n > 250 { // sharesFor is enough for 200 callers
+		if n := p.maxCallers(); n < 100 || n > 250 { // maxSharedDelay is enough for 200 callers
 			t.Errorf("%d share a call", n)
 		}
 	})

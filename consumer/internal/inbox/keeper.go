@@ -126,8 +126,8 @@ func (k *keeper) ExtendNow(base context.Context, claims []store.Claim) {
 	}
 }
 
-// claimsToExtend returns the claims whose leases must be extended. If the lease of a claim has ended, due cancels the
-// batch of the claim.
+// claimsToExtend returns the claims whose leases must be extended. If the lease of a claim has ended, claimsToExtend
+// cancels the batch of the claim.
 func (k *keeper) claimsToExtend(now time.Time) (claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

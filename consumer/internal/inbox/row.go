@@ -16,7 +16,7 @@ type ClaimedRow struct {
 	// tokens contains all claim tokens that this process wrote into the row. The last element of tokens is the current
 	// token. Only the batch of the row uses tokens.
 	tokens []store.Token
-	// retaking is the token of a Reclaim to which the store did not respond, or 0 if there is none.
+	// The field retaking is the token of a Reclaim to which the store did not respond, or 0 if there is none.
 	retaking store.Token
 	// Started means that the store has recorded the start of the row's handler.
 	Started bool
@@ -26,7 +26,8 @@ type ClaimedRow struct {
 	ends time.Time
 	// Stepped contains the completed steps, including the step that ran last. Stepped is nil if no step ran.
 	Stepped []store.StepDone
-	// halts is the error with which the message stopped the consumer, or nil if the message did not stop the consumer.
+	// The field halts is the error with which the message stopped the consumer, or nil if the message did not stop the
+	// consumer.
 	halts error
 }
 
@@ -50,7 +51,7 @@ func (h *ClaimedRow) releaseEnding() store.ClaimEnding {
 	return store.ClaimEnding{Claim: h.Claim(), State: store.StateReceived, Began: h.Started, Call: h.Calls.Released()}
 }
 
-// EndState returns the state of the row after the claim of a message that ends as as.
+// EndState returns the state of the row after its claim has ended. The parameter as is the outcome of the message.
 func EndState(as machine.As) store.RowState {
 	switch as {
 	case machine.AsWaiting:

@@ -52,8 +52,8 @@ type namedStore interface {
 	Classify(err error) store.Class
 }
 
-// shortenText returns the text of a derivation (the rule that forms identities) as the store saves it: a text that is too
-// long is cut and a hash is added.
+// shortenText returns the text of a derivation (the rule that forms identities) as the store saves it: a text that is
+// too long is cut and a hash is added.
 func shortenText(text string) string {
 	if len(text) <= admin.MaxDerivation {
 		return text
@@ -62,9 +62,9 @@ func shortenText(text string) string {
 	return strings.ToValidUTF8(text[:admin.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
 }
 
-// Record records in the store how identities are found. If the record of the store differs, so that the
-// consumer must not start, Record returns an error. With onlyRead, Record writes nothing: if a record is
-// missing, Record returns an error, unless the store has no record of the consumer at all.
+// Record records in the store how identities are found. If the record of the store differs, so that the consumer must
+// not start, Record returns an error. If the parameter onlyRead is true, Record writes nothing: if a record is missing,
+// Record returns an error, unless the store has no record of the consumer at all.
 func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	store, ask := n.Kept, n.configuredDerivation()
 	switch {
@@ -78,8 +78,8 @@ func (n *Names) Record(ctx context.Context, onlyRead bool) error {
 	return nil
 }
 
-// configuredDerivation returns the derivation (the rule that forms identities) with which the consumer starts, and the text
-// of its previous derivation.
+// configuredDerivation returns the derivation (the rule that forms identities) with which the consumer starts, and the
+// text of its previous derivation.
 func (n *Names) configuredDerivation() (ask derivationAsk) {
 	ask.Consumer, ask.Text = n.Consumer, shortenText(n.Identity)
 	ask.previous = shortenText(n.Previous)
@@ -137,7 +137,7 @@ func (n *Names) deriveIn(ctx context.Context, store admin.Derivations, ask deriv
 }
 
 // keepsGeneration returns an error if a second derivation (rule that forms identities) must be recorded but the store
-// can mark under one derivation only. With two records, the store could mark under neither of the two.
+// can mark under one derivation only. With two recorded derivations, the store could mark under neither of the two.
 func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, all []admin.Derivation) error {
 	if missing.Generation == 0 {
 		return nil
@@ -148,8 +148,8 @@ func (n *Names) keepsGeneration(ctx context.Context, missing *admin.Derivation, 
 	return nil // writing the first marker reports any other error of Scope
 }
 
-// isTemporary reports whether an error of the store may be temporary, such as contention. After a temporary error, a start
-// continues if it does not need the store's response.
+// isTemporary reports whether an error of the store may be temporary, such as contention. After a temporary error, a
+// start continues if it does not need the store's response.
 func (n *Names) isTemporary(ctx context.Context, err error) bool {
 	class := n.Store.Classify(err)
 	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
@@ -185,7 +185,8 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 	return missing, nil
 }
 
-// refusalError returns the error for a recorded derivation (rule that forms identities) that the consumer no longer uses.
+// refusalError returns the error for a recorded derivation (rule that forms identities) that the consumer no longer
+// uses.
 func (a *derivationAsk) refusalError(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
 		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel consumers identity retire): %w",
@@ -200,7 +201,7 @@ func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) 
 	return find(all, a.Text).Generation, former
 }
 
-// find returns the derivation with the given text, or nil if all has no such derivation.
+// find returns the derivation with the given text, or nil if there is none in the slice all.
 func find(all []admin.Derivation, text string) *admin.Derivation {
 	if i := slices.IndexFunc(all, func(d admin.Derivation) bool { return d.Text == text }); i >= 0 {
 		return &all[i]

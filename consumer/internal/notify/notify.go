@@ -17,7 +17,7 @@ import (
 
 // Bell notifies the other processes of a consumer that rows of its inbox are due, and receives the notifications of
 // other processes. Without a Bell, the other processes find the rows with their next poll. A Bell sends a notification
-// after the commit of a receipt, at most once per ringsEvery. A process that receives a notification claims all due
+// after the commit of a receipt, at most once per ringInterval. A process that receives a notification claims all due
 // rows, so one notification is enough for many rows. The methods of a nil Bell do nothing.
 type Bell struct {
 	consumer string

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/internal/eventkind"
 )
 
-// ReEmitted logs and counts intents that are sent again because of duplicates. forgotten is the number of
+// ReEmitted logs and counts intents that are sent again because of duplicates. The parameter forgotten is the number of
 // intents that are not sent again because the other system may have forgotten their keys.
 func (n *Reporter) ReEmitted(again, forgotten int) {
 	if again > 0 {

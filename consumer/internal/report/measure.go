@@ -28,7 +28,7 @@ func tracerOf(observers []semel.Observer) measure.Tracer {
 	return nil
 }
 
-// Measures reports whether there is a meter or a tracer. Both need durations.
+// Measures reports whether there is a meter or a tracer. Meters and tracers need durations.
 func (n *Reporter) Measures() bool { return n.meters != nil || n.tracer != nil }
 
 // Measure passes the figures of a batch to all meters.
@@ -56,7 +56,7 @@ func (n *Reporter) measure(i int, m measure.Batch) {
 	n.meters[i].Measure(m)
 }
 
-// Trace calls call, which calls the tracer. A panic of the tracer is logged. After a panic, Tracer returns
+// Trace calls the function call, which calls the tracer. A panic of the tracer is logged. After a panic, Tracer returns
 // nil.
 func (n *Reporter) Trace(call func()) {
 	defer func() {

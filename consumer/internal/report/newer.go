@@ -12,8 +12,8 @@ import (
 // mostHeld is the maximum number of messages waiting for a newer release that Ready names in its reason.
 const mostHeld = 5
 
-// addNewer remembers a message that waits for a newer release, because that release has marked the message or an earlier
-// message of the same key or lane.
+// addNewer remembers a message that waits for a newer release, because that release has marked the message or an
+// earlier message of the same key or lane.
 func (n *Reporter) addNewer(r machine.Report) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -34,7 +34,8 @@ func (n *Reporter) removeNewer(it *machine.Item) {
 // Config.MaxUnacked.
 const partFetch = "fetch"
 
-// reportFullOfNewer reports that the consumer fetches no more messages, because too many messages wait for a newer release.
+// reportFullOfNewer reports that the consumer fetches no more messages, because too many messages wait for a newer
+// release.
 func (n *Reporter) reportFullOfNewer(messages int) {
 	err := fmt.Errorf("%d messages that a newer release marked, or that wait for those, fill Config.MaxUnacked: start that release, or a newer one", messages)
 	n.SetReady(partFetch, err.Error())

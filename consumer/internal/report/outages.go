@@ -37,9 +37,9 @@ var consequences = map[string]string{
 	"broker": "what was committed stays unsettled",
 }
 
-// reportFailure reports an attempt that failed. Observers get every failure. The log gets the first failure, the
-// first failure of each further cause, and one failure a minute. The log level is error if waiting cannot help. Only
-// the loop's goroutine calls down and up.
+// reportFailure reports an attempt that failed. Observers get every failure. The log gets the first failure, the first
+// failure of each further cause, and one failure a minute. The log level is error if waiting cannot help. Only the
+// loop's goroutine calls reportFailure and reportRecovery.
 func (n *Reporter) reportFailure(r machine.Report) {
 	why := Cause(r.Err)
 	n.SetReady(r.Part, why)
@@ -73,8 +73,8 @@ func (n *Reporter) reportFailure(r machine.Report) {
 	}
 }
 
-// addCause reports whether a cause is new in this outage, and remembers the cause. If there are too many causes, learns
-// forgets all of them; the limit of log lines still applies.
+// addCause reports whether a cause is new in this outage, and remembers the cause. If there are too many causes,
+// addCause forgets all of them; the limit of log lines still applies.
 func (o *outage) addCause(kind string) bool {
 	if o.causes[kind] {
 		return false
@@ -116,8 +116,8 @@ func (n *Reporter) reportRecovery(what string) {
 	}
 }
 
-// mayLogOutage reports whether the beginning of an outage may be logged. Without a limit, a part that fails and recovers
-// repeatedly would flood the log.
+// mayLogOutage reports whether the beginning of an outage may be logged. Without a limit, a part that fails and
+// recovers repeatedly would flood the log.
 func (n *Reporter) mayLogOutage(what string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

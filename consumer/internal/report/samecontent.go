@@ -38,8 +38,8 @@ type recent struct {
 // recentSet has the most recent content first.
 type recentSet [recentWays]struct{ content, id uint64 }
 
-// isRepeated remembers the content of a message, and reports whether the same content was applied before under another id of
-// the same source.
+// isRepeated remembers the content of a message, and reports whether the same content was applied before under another
+// id of the same source.
 func (r *recent) isRepeated(it *machine.Item) bool {
 	if it.Print.Version == 0 || it.Identity == "" {
 		return false
@@ -86,8 +86,8 @@ func (r *recent) contentOf(f *semel.Fingerprint) uint64 {
 	return (sum ^ sum>>32) | 1<<63
 }
 
-// reportRepeatedContent reports an applied message if its content was applied under another id before. Of the messages with repeated
-// content, the first, the tenth, the hundredth and so on are logged.
+// reportRepeatedContent reports an applied message if its content was applied under another id before. Of the messages
+// with repeated content, the first, the tenth, the hundredth and so on are logged.
 func (n *Reporter) reportRepeatedContent(it *machine.Item) {
 	if !n.recent.isRepeated(it) {
 		return

@@ -48,7 +48,7 @@ func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]
 	return slices.Repeat([]store.Result{result}, len(all)), nil
 }
 
-// splitResult returns the result of each of n inputs that were committed in one transaction. shared returns
+// splitResult returns the result of each of n inputs that were committed in one transaction. splitResult returns
 // errApart if each input must be committed alone.
 func splitResult(result store.Result, n int) (store.Result, error) {
 	if n < 2 {

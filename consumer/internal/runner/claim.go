@@ -116,10 +116,10 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 type claimAttempt struct {
 	untransacted
 	config *Options
-	// callStart is the record of earlier calls that the store returned when it recorded the start of the
-	// current call. If no call will be made, started is the zero value.
+	// callStart is the record of earlier calls that the store returned when it recorded the start of the current call.
+	// If no call will be made, callStart is the zero value.
 	callStart store.CallStarted
-	// requestedAt is the time just before the request that returned started.
+	// requestedAt is the time just before the request that returned callStart.
 	requestedAt time.Time
 	// alreadySent means that the intent was already sent and is not sent again.
 	alreadySent bool

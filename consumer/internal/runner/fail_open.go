@@ -28,12 +28,12 @@ type FailOpenPath struct {
 	applied atomic.Int64
 
 	mutex sync.Mutex
-	// downSince is the time when the store stopped responding, or zero while the store responds. appliedBefore
-	// is the value of applied at the time since. The mutex guards since and before.
+	// downSince is the time when the store stopped responding, or zero while the store responds. appliedBefore is the
+	// value of the field applied at the time downSince. The mutex guards downSince and appliedBefore.
 	downSince     time.Time
 	appliedBefore int64
-	// nextRequest is the time of the next request to the store. lastErr is the last error of the store. The
-	// mutex guards next and why.
+	// nextRequest is the time of the next request to the store. lastErr is the last error of the store. The mutex
+	// guards nextRequest and lastErr.
 	nextRequest time.Time
 	lastErr     error
 }
@@ -61,9 +61,9 @@ func (d *FailOpenPath) requestContext(ctx context.Context) (context.Context, con
 	return context.WithTimeout(ctx, patienceOpen)
 }
 
-// downError returns the store's last error if the store is down and a message must be applied without a key and without a
-// request to the store. If a request must be made, leads returns nil. While the store is down, one request is made per
-// askOpen.
+// downError returns the store's last error if the store is down and a message must be applied without a key and without
+// a request to the store. If a request must be made, downError returns nil. While the store is down, one request is
+// made per askOpen.
 func (d *FailOpenPath) downError() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

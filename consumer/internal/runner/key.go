@@ -125,7 +125,7 @@ func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Resu
 	return nil
 }
 
-// endingOf returns how the key must end after the message ended as e says.
+// endingOf returns how the key must end after its message has ended as the parameter e describes.
 func (c *leasedKey) endingOf(e *store.Ending) keystore.Ending {
 	out := keystore.Ending{Event: keystore.Complete, Keep: c.store.config.Keep}
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// newOldClaim returns a key with an earlier call of unknown outcome. The first call was made a duration
-// since before the claim.
+// newOldClaim returns a key with an earlier call of unknown outcome. The parameter since is the time between the first
+// call and the claim.
 func newOldClaim(since time.Duration) *leasedKey {
 	c := &leasedKey{store: &leasedKeys{failOpen: &FailOpenPath{config: &Options{}}}, claim: keyclaim.Claim{Lease: time.Hour}, answer: keystore.Answer{State: keystore.Claimed, Left: time.Hour, Started: 2, Since: since}, requestedAt: time.Now()}
 	c.claim.Hold(c.requestedAt, time.Hour)

@@ -120,8 +120,8 @@ func verdictOf(a keystore.Answer) store.Verdict {
 	return store.Verdict{Kind: store.Busy} // the outcome is still open
 }
 
-// failureResult returns the result that is stored in a permanently failed key: the outcome of the key's message, and the
-// reason.
+// failureResult returns the result that is stored in a permanently failed key: the outcome of the key's message, and
+// the reason.
 func failureResult(o store.Outcome, why semel.Reason) []byte {
 	return append([]byte(o.String()), "\n"+string(why)...)
 }

@@ -87,7 +87,8 @@ func (r *lookups[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, mark
 	return b, nil
 }
 
-// lookupAttempt processes a message that is marked after its call. During the call, lookup uses no database connection.
+// lookupAttempt processes a message that is marked after its call. During the call, lookupAttempt uses no database
+// connection.
 type lookupAttempt[Tx, Answer any] struct {
 	untransacted
 	r       *lookups[Tx, Answer]
@@ -97,7 +98,7 @@ type lookupAttempt[Tx, Answer any] struct {
 	alreadyApplied bool
 
 	answer Answer
-	// If no handler ran, apply is nil; the marker is then removed again, or the message is only marked.
+	// If no handler ran, apply is nil: the marker is removed again, or the message is only marked.
 	apply func(context.Context, Tx) error
 }
 
@@ -255,7 +256,7 @@ func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx]
 	return e, out, nil
 }
 
-// run applies an answer of a lookup. run returns an error if the answer's function panics or exceeds the timeout.
+// run applies the answer: run calls the field apply, and returns an error if apply panics or exceeds the timeout.
 func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package runner runs batches. A batch that is being processed is called a flight in the code. Each way to make an
-// effect happen once has its own runner:
+// Package runner runs batches. A batch that is being processed is called a flight in the code. Each mechanism that
+// makes an effect happen only once has its own runner:
 //   - NewTransactions: a transaction with the marker.
 //   - NewClaims: a claim of an inbox row.
 //   - NewAnswering: a claim of an inbox row whose answer is applied in a transaction.
@@ -87,8 +87,8 @@ type Job[Tx any] struct {
 // remainingLease returns the minimum time for which the lease of the row is still valid.
 func (j *Job[Tx]) remainingLease() time.Duration { return j.Inbox.Keeper.Left(j.Row) }
 
-// loseClaim calls Lost and returns store.ErrClaimLost as the error of the message. After leave, the handler must not call
-// the other system.
+// loseClaim calls Lost and returns store.ErrClaimLost as the error of the message. After loseClaim, the handler must
+// not call the other system.
 func (j *Job[Tx]) loseClaim() error {
 	j.Lost(store.ErrClaimLost)
 	return store.ErrClaimLost
@@ -108,7 +108,7 @@ type transactions[Tx any] struct {
 	rows  bool
 }
 
-// NewTransactions returns the runner that runs each batch in one transaction. rows reports whether the store
+// NewTransactions returns the runner that runs each batch in one transaction. If the parameter rows is true, the store
 // has an inbox.
 func NewTransactions[Tx any](st store.TxStore[Tx], rows bool) Runner[Tx] {
 	return transactions[Tx]{st, rows}

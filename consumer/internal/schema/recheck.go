@@ -24,9 +24,9 @@ const forgetEvery = 10 * time.Second
 type Recheck struct {
 	checker admin.SchemaChecker // nil if the store cannot check
 	forget  func()              // clears the cached numbers of sources
-	// The field failures counts events that show a failing store, and checked is the value of failures at the last
-	// check. lastCheck is the time of the last check, and forgot is the time from which forget may be called
-	// again. The values of looked and forgot are durations since began.
+	// The field failures counts events that show a failing store, and checkedFailures is the value of failures at the
+	// last check. lastCheck is the time of the last check, and nextForget is the time from which forget may be called
+	// again. Both times are stored as durations since began.
 	failures, checkedFailures atomic.Int64
 	lastCheck, nextForget     atomic.Int64
 	began                     time.Time
@@ -55,8 +55,8 @@ func (r *Recheck) Note(e machine.Event) {
 	}
 }
 
-// Check checks the tables if a check is due, and returns an error if the tables have a fault. If the store
-// has failed since the last check, Check calls forget.
+// Check checks the tables if a check is due, and returns an error if the tables have a fault. If the store has failed
+// since the last check, Check calls the function forget.
 func (r *Recheck) Check(ctx context.Context) error {
 	failures, since := r.failures.Load(), time.Since(r.began)
 	if failures == r.checkedFailures.Load() && (r.checker == nil || since-time.Duration(r.lastCheck.Load()) < recheckEvery) {

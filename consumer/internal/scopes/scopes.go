@@ -34,7 +34,7 @@ type Cache[Tx any] struct {
 	current, previous int64
 }
 
-// New returns an empty cache. singleWriter is store.Limits.SingleWriter of the store.
+// New returns an empty cache. The parameter singleWriter is store.Limits.SingleWriter of the store.
 func New[Tx any](consumer string, st Store, singleWriter bool) *Cache[Tx] {
 	return &Cache[Tx]{consumer: consumer, store: st, singleWriter: singleWriter}
 }

@@ -129,7 +129,8 @@ func (s *Calls[Answer]) Fetch(ctx context.Context, most source.Bound) ([]source.
 	}
 }
 
-// take returns up to most messages. The messages of one call may be returned by several calls of take.
+// take returns messages, at most as many as the parameter most says. The messages of one call of ProcessAll may be
+// returned by several calls of take.
 func (s *Calls[Answer]) take(most int) []source.Delivery {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

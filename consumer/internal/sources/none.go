@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// None is the source of a consumer that only processes its inbox. None delivers nothing. If Ends is set, the
-// source ends at once. Otherwise the source ends when the run ends.
+// None is the source of a consumer that only processes its inbox. None delivers nothing. If Ends is true, the source
+// ends at once. If Ends is false, the source ends when the run ends.
 type None struct{ Ends bool }
 
 // Info implements source.Source. Info accepts the use of dead letters although None has none, because a

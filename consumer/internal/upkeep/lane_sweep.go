@@ -16,7 +16,7 @@ const (
 
 // LaneSweep maintains the queues of the inbox (one for each key or lane), at the start of a run and then once an hour.
 // If the policy blocks messages behind a waiting message, LaneSweep unblocks messages that wait for rows that no longer
-// exist. If the policy does not, LaneSweep removes queues that an earlier policy has left.
+// exist. If the policy blocks no messages, LaneSweep removes queues that an earlier policy has left.
 type LaneSweep struct {
 	guard.Guard
 	Lines admin.Lines

@@ -122,7 +122,8 @@ func (r *Reaper) keepAll(base context.Context) time.Duration {
 	return wait
 }
 
-// If this process keeps all markers, lookAgain checks whether another process with another policy has removed markers.
+// checkOtherPolicies checks, if this process keeps all markers, whether another process with another policy has removed
+// markers.
 func (r *Reaper) checkOtherPolicies(base context.Context) {
 	if r.judgesAge() {
 		return

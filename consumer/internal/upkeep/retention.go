@@ -30,8 +30,8 @@ type Retention struct {
 	// Off means that no process removes markers of this consumer.
 	Off bool
 
-	// reaped means that markers were removed, or may have been removed, under another policy. LookBack and the Reaper
-	// set the field reaped.
+	// If reaped is true, markers were removed, or may have been removed, under another policy. LookBack and the Reaper
+	// set reaped.
 	reaped atomic.Bool
 }
 
@@ -161,7 +161,7 @@ func (r *Retention) LookBack(ctx context.Context, st any) error {
 	return nil
 }
 
-// If markers were removed, noteRemoved makes the consumer check the age of each later message.
+// noteRemoved makes the consumer check the age of each later message, if markers were removed.
 func (r *Retention) noteRemoved(before time.Time) {
 	if !before.IsZero() && !r.reaped.Swap(true) {
 		r.Logger.Info("markers of this consumer were removed under another policy: what is older is not taken for new", "consumer", r.Consumer, "before", before)

@@ -11,7 +11,8 @@ type Turns chan struct{}
 // NewTurns returns an unlocked Turns.
 func NewTurns() Turns { return make(Turns, 1) }
 
-// Do waits for the lock, calls f, and unlocks. If ctx ends before Do has the lock, Do returns the error of ctx.
+// Do waits for the lock, calls the function f, and unlocks. If ctx ends before Do has the lock, Do returns the error of
+// ctx.
 func (t Turns) Do(ctx context.Context, f func() error) error {
 	select {
 	case t <- struct{}{}:

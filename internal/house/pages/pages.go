@@ -21,7 +21,8 @@ func Read(t testing.TB, files ...string) string {
 	return all.String()
 }
 
-// Shows checks that a document has at least least blocks of Go code, and that code contains each block.
+// Shows checks that a document has blocks of Go code (at least as many as the parameter least says), and that the
+// parameter code contains the text of each block.
 func Shows(t testing.TB, document string, least int, code string) {
 	t.Helper()
 	blocks := strings.Split(Read(t, document), "```go\n")[1:]

@@ -49,11 +49,11 @@ func (c *Choices) Often(n int) bool { return c.Below(n) != n-1 }
 // Flip returns true in half of all cases on average.
 func (c *Choices) Flip() bool { return c.Below(2) == 1 }
 
-// Between returns a number from least to most.
+// Between returns a number from the parameter least to the parameter most.
 func (c *Choices) Between(least, most int) int { return least + c.Below(most-least+1) }
 
-// Wait returns a duration up to most; short durations are more frequent. The result is never zero, so that
-// time always passes.
+// Wait returns a duration that is at most the parameter most; short durations are more frequent. The result is never
+// zero, so that time always passes.
 func (c *Choices) Wait(most time.Duration) time.Duration {
 	steps := [...]int64{200, 50, 10, 3, 1}
 	part := int64(most) / steps[c.Below(len(steps))]

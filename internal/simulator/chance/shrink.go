@@ -10,8 +10,8 @@ type shrinker struct {
 }
 
 // Shrink makes a failing list of decisions shorter and its numbers smaller. Shrink makes at most tries runs. The
-// function breaks makes a run with a list, and returns the decisions that the run used, the cost of the run in further
-// tries, and whether the run breaks the same law as the original list.
+// parameter breaks is a function that makes a run with a list, and returns the decisions that the run used, the cost of
+// the run in further tries, and whether the run breaks the same law as the original list.
 func Shrink(list []uint32, tries int, breaks func(list []uint32) (used []uint32, cost int, does bool)) []uint32 {
 	s := &shrinker{best: list, tries: tries, breaks: breaks}
 	s.shrink()

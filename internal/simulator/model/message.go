@@ -37,7 +37,7 @@ var ConductNames = [...]string{"ok", "retryable", "with wait", "too long", "perm
 	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down", "unknown type",
 	"always contended", "always down"}
 
-// DrawTimes draws how many times a handler behaves as k says.
+// DrawTimes draws how many times a handler behaves as the conduct k says.
 func (k Conduct) DrawTimes(c *chance.Choices) int {
 	switch k {
 	case Succeeds:

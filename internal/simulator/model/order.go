@@ -106,8 +106,8 @@ func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
 	return false
 }
 
-// Advance unblocks the first row of a queue after the row left was removed from the queue. The result freed is true if
-// a row was unblocked.
+// Advance unblocks the first row of a queue after another row, the parameter left, was removed from the queue. The
+// result freed is true if a row was unblocked.
 func (s *Store) Advance(left *Row, by holder, now time.Duration) (freed bool) {
 	if left.Line == "" || left.KeepsBack() {
 		return false

@@ -84,8 +84,8 @@ func (fn *Function) conditions() func(ast.Node) ast.Node {
 	}
 }
 
-// Drop removes the operand of && or || that uses name. If several conditions have an operand with the name, beside
-// lists other names in the condition.
+// Drop removes the operand of && or || that uses the given name. If several conditions have an operand with the name,
+// the parameter beside lists other names in the condition.
 func Drop(name string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		side := func(n *ast.BinaryExpr) ast.Node {
@@ -143,8 +143,8 @@ func DropCase(names ...string) Edit {
 	}
 }
 
-// Call replaces a call by an expression. If the function is called several times, beside lists other names in
-// the call.
+// Call replaces a call by an expression. If the function is called several times, the parameter beside lists other
+// names in the call.
 func Call(function, expression string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		c, err := findOne(fn, "call", append([]string{function}, beside...), func(n *ast.CallExpr) ast.Node {
@@ -160,8 +160,8 @@ func Call(function, expression string, beside ...string) Edit {
 	}
 }
 
-// Swap replaces a name by another name. If the name is used several times, beside selects one use: in the innermost
-// statement or case that also uses the names in beside.
+// Swap replaces a name by another name. If the name is used several times, the parameter beside selects one use: in the
+// innermost statement or case that also uses the names in beside.
 func Swap(name, other string, beside ...string) Edit {
 	return func(fn *Function) (Change, error) {
 		within, err := fn.innermost(append([]string{name}, beside...))
@@ -239,13 +239,14 @@ func Both(one, other Edit) Edit {
 	}
 }
 
-// findOne returns the node of a function that pick accepts and that uses all names. If several nodes match,
-// findOne returns an error.
+// findOne returns the node of a function that the function pick accepts and that uses all names. If several nodes
+// match, findOne returns an error.
 func findOne[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	return findOneIn(fn, fn.decl.Body, kind, names, pick)
 }
 
-// findOneIn does the same as only, within a part of the function. Of nested nodes, the innermost counts.
+// findOneIn does the same as findOne, within a part of the function. If nested nodes match, findOneIn returns the
+// innermost.
 func findOneIn[N ast.Node](fn *Function, within ast.Node, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
 	var found []ast.Node
 	ast.Inspect(within, func(n ast.Node) bool {

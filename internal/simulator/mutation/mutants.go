@@ -84,7 +84,8 @@ func (m *mutants) operator(n *ast.BinaryExpr) {
 	m.all = append(m.all, m.fn.replace(n, text, "“"+m.fn.file.shortText(n)+"” has "+other.String()))
 }
 
-// returned negates each returned bool. In a returned comparison it replaces the operator.
+// The method returned negates each returned bool. If the returned expression is a comparison, the method replaces the
+// operator instead.
 func (m *mutants) returned(n *ast.ReturnStmt) {
 	results := m.fn.decl.Type.Results
 	if results == nil {

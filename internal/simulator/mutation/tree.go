@@ -174,9 +174,9 @@ type Ran struct {
 func Switch(change int) string { return fmt.Sprintf("%s=%d", envVariable, change) }
 
 // Run runs a program in a folder of the module, with one planted change switched on (see Switch). The program is killed
-// after the time most.
-func (t *Tree) Run(ctx context.Context, change int, most time.Duration, folder, program string, args ...string) (Ran, error) {
-	ctx, cancel := context.WithTimeout(ctx, most)
+// after the timeout.
+func (t *Tree) Run(ctx context.Context, change int, timeout time.Duration, folder, program string, args ...string) (Ran, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	limited := fmt.Sprintf(`ulimit -v %d; exec "$@"`, mostMemory)
 	command := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", limited, "sh", program}, args)...)

@@ -40,7 +40,7 @@ type Fault struct {
 // Found is the result of the search for one fault.
 type Found struct {
 	// Seed is the first seed for which the program with the fault breaks the fault's law, and the program without the
-	// fault breaks no law. If there is no such seed, or if a test must find the fault, Seed is 0.
+	// fault breaks no law. If there is no such seed, or if the fault was found by a test and not by a seed, Seed is 0.
 	Seed uint64
 	// How describes how the fault was found, or is "" if the fault was not found.
 	How string
@@ -92,8 +92,8 @@ func (t *Tree) program(f Fault) (string, error) {
 	return t.tree.Program("./internal/simulator/simulate")
 }
 
-// Find searches for a fault with its test, or with at most seeds seeds. After Build, several calls may run at
-// the same time.
+// Find searches for a fault with the fault's test or, if it has none, with at most the given number of seeds. After
+// Build, several calls may run at the same time.
 func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	number := 1 + slices.IndexFunc(t.faults, func(other Fault) bool { return other.Name == f.Name })
 	program, err := t.program(f)

@@ -37,7 +37,8 @@ type Failure struct {
 	Broken *simulator.Violation
 }
 
-// Run runs seeds seeds on all processors: the first ones from start on that have the mode.
+// Run runs the given number of seeds on all processors: the first seeds, not below the parameter start, that have the
+// mode.
 func Run(start uint64, seeds int, mode plan.Mode, make simulator.Maker) *Summary {
 	all := []uint64{}
 	for seed := start; len(all) < seeds; seed++ {
@@ -136,8 +137,8 @@ type Search struct {
 	Law  string
 }
 
-// First returns the smallest seed that breaks the law. At first it runs few seeds at a time, because most
-// faults are found soon; later it runs more.
+// First returns the smallest seed that breaks the law. At first, only a few seeds run at a time, because most faults
+// are found soon; later, more seeds run at a time.
 func First(make simulator.Maker, s Search) (Failure, bool) {
 	chunk, end := 4, s.Start+uint64(s.Seeds)
 	for next := s.Start; next < end; chunk = min(2*chunk, 64) {

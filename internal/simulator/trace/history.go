@@ -20,8 +20,8 @@ func (h *History) Line(now time.Duration, format string, args ...any) {
 	h.Text.WriteByte('\n')
 }
 
-// Step writes an event and the resulting actions of the machine. whose is a prefix that names the process;
-// empty if there is only one.
+// Step writes an event and the resulting actions of the machine. The parameter whose is a prefix that names the
+// process, or empty if there is only one process.
 func (h *History) Step(now time.Duration, whose string, e machine.Event, actions []machine.Action) {
 	h.Line(now, "%s%s", whose, showEvent(e))
 	for _, a := range actions {

@@ -27,7 +27,7 @@ var (
 	PhaseNames = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 
-// Word returns the word for a value. If there is no word, it returns the number.
+// Word returns the word for a value. If there is no word, Word returns the number.
 func Word[N ~uint8](words []string, n N) string {
 	if int(n) < len(words) && (n == 0 || words[n] != "") {
 		return words[n]

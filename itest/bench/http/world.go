@@ -50,8 +50,9 @@ consumers:
     workers: %d
 `
 
-// First parts of policies. With claimed, the consumer claims each message before the call. With pure, the endpoint
-// changes nothing itself, so the consumer claims nothing.
+// The first parts of two policies. With the policy that begins with the constant claimed, the consumer claims each
+// message before the call. With the policy that begins with the constant pure, the endpoint changes nothing itself, so
+// the consumer claims nothing.
 const (
 	claimed = `    strategy: lease
     alerts: {pending_age: 60s}
@@ -132,5 +133,5 @@ func (w *world) endpointPolicy(url string) string {
 	return fmt.Sprintf(head, 2*w.InFlight) + fmt.Sprintf(pure, w.InFlight) + fmt.Sprintf(endpoint, url)
 }
 
-// asStatements returns a policy that has the same statements as SQL instead of an endpoint.
+// asStatements returns a policy whose handler runs SQL statements. Their effect is that of the endpoint.
 func (w *world) asStatements() string { return fmt.Sprintf(head, w.InFlight) + statements }

@@ -161,11 +161,11 @@ func maxMemory(state *os.ProcessState) float64 {
 	return float64(usage.Maxrss) * 1024 / 1e6
 }
 
-// Cores divides, in each round, the speed with the number of cores other by the speed with the number of cores one. The
-// results are the quartiles for the base and for the current tree.
-func (c Comparison) Cores(one, other int) (base, present bench.Quartiles) {
+// Cores divides, in each round, the speed with many cores by the speed with few cores. The parameters few and many are
+// the two numbers of cores. The results are the quartiles of these fractions for the base and for the current tree.
+func (c Comparison) Cores(few, many int) (base, present bench.Quartiles) {
 	var earlier, now []float64
-	ratio := func(s Sample) float64 { return s[coresName(other)].Main / s[coresName(one)].Main }
+	ratio := func(s Sample) float64 { return s[coresName(many)].Main / s[coresName(few)].Main }
 	for _, r := range c.Rounds {
 		earlier, now = append(earlier, ratio(r.First), ratio(r.Again)), append(now, ratio(r.Present))
 	}

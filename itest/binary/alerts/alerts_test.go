@@ -78,7 +78,6 @@ func writeStateTests(b *strings.Builder, alert, state string, ever bool) {
 	fmt.Fprintf(b, "      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"%s\"}[4h])) > bool 0', eval_time: 4h, exp_samples: %s}\n", alert, state, samples)
 }
 
-// shippedRules returns the path of promtool and the text of the shipped rules.
 func shippedRules(t *testing.T) (promtool, text string) {
 	t.Helper()
 	promtool, err := exec.LookPath("promtool")

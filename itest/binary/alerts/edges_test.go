@@ -97,18 +97,18 @@ func (e edge) valuesAbove(minutes int) string {
 	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.normal, e.above, minutes-1, e.normal, 209-minutes)
 }
 
-// writeAlertTest writes a test for promtool that checks whether an alert fires with the labels of the parameter of.
-// If fires is false, the alert must not fire with any labels.
-func writeAlertTest(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
+// writeAlertTest writes a test for promtool. If fires is true, the test checks that the alert fires with the given
+// labels. If fires is false, the test checks that the alert does not fire with any labels.
+func writeAlertTest(b *strings.Builder, name, alert, labels string, figures []string, fires bool) {
 	samples := "[]"
 	if fires {
-		samples, of = "[{labels: '{}', value: 1}]", ","+of
+		samples, labels = "[{labels: '{}', value: 1}]", ","+labels
 	} else {
-		of = ""
+		labels = ""
 	}
 	fmt.Fprintf(b, "  - interval: 1m\n    name: %s, %s\n    input_series:\n", alert, name)
 	writeSeries(b, figures)
-	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, of, samples)
+	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, labels, samples)
 }
 
 // withOnlyAlert returns the shipped rules with all alerts except one removed. With all alerts, promtool would

@@ -45,8 +45,8 @@ func (o *output) errorLines() (lines []string) {
 	return lines
 }
 
-// badTopicProcess is a process with two consumers. One consumer reads a topic that does not exist or that it may not read; the
-// other consumer reads a good topic.
+// badTopicProcess is a process with two consumers. One consumer reads a topic that does not exist or that it may not
+// read; the other consumer reads a good topic.
 type badTopicProcess struct {
 	fixture
 	name, says, listen string

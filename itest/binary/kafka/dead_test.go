@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// deadLetterFixture is a test topic and database in which payments need an account. A payment without an account becomes a dead
-// letter.
+// deadLetterFixture is a test topic and database in which payments need an account. A payment without an account
+// becomes a dead letter.
 type deadLetterFixture struct {
 	fixture
 	letters string

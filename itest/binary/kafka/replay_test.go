@@ -74,7 +74,8 @@ func TestATopicIsReplayed(t *testing.T) {
 	})
 }
 
-// readOffsets returns the committed offsets of the consumer group of billing as text, so that a test can compare offsets.
+// readOffsets returns the committed offsets of the consumer group of billing as text, so that a test can compare
+// offsets.
 func (s fixture) readOffsets(t *testing.T) string {
 	t.Helper()
 	client := s.client(t)

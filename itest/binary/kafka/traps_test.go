@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 )
 
-// admin calls do with an admin client of the broker.
+// admin calls the function do with an admin client of the broker.
 func (s fixture) admin(t *testing.T, do func(*kadm.Client) error) {
 	t.Helper()
 	client := s.client(t)

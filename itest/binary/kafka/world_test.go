@@ -130,7 +130,6 @@ func (s fixture) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// readRecords returns all records of a topic.
 func (s fixture) readRecords(t *testing.T, topic string) []*kgo.Record {
 	t.Helper()
 	client := s.client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))

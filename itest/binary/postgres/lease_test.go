@@ -31,7 +31,6 @@ consumers:
     handler: {http: {url: "%s", timeout: 2500ms}}
 `
 
-// orderLines returns n messages, one on each line.
 func orderLines(n int) string {
 	var lines strings.Builder
 	for i := range n {
@@ -83,7 +82,6 @@ func (s fixture) waitCompleted(t *testing.T, n int) {
 	s.waitCount(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
 }
 
-// waitCount waits until a query returns n.
 func (s fixture) waitCount(t *testing.T, n int, what, query string) {
 	t.Helper()
 	for began := time.Now(); ; {

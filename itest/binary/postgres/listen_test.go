@@ -22,7 +22,6 @@ consumers:
     handler: {sql: {params: {id: "body:/id"}, statements: [{sql: "update accounts set orders = orders + 1 where id = :id", rows: 1}]}}
 `
 
-// waitTrue waits until a query returns true.
 func (s fixture) waitTrue(t *testing.T, query string) {
 	t.Helper()
 	for over := time.Now().Add(30 * time.Second); !queryOne[bool](t, s.dsn, query); {

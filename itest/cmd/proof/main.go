@@ -19,6 +19,7 @@ import (
 	"github.com/semel-go/semel/itest/bench/river"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/alerts"
+	"github.com/semel-go/semel/itest/proof/chaos"
 	"github.com/semel-go/semel/itest/proof/charge"
 	"github.com/semel-go/semel/itest/proof/commit"
 	"github.com/semel-go/semel/itest/proof/failover"
@@ -39,13 +40,13 @@ func main() {
 }
 
 func prove(args []string) error {
-	own := map[string]func(order string) error{kafka.LoopCommand: kafka.Loop, charge.Command: charge.Live, webhook.Command: webhook.Live}
+	own := map[string]func(order string) error{proof.PlainLoopCommand: proof.PlainLoop, charge.Command: charge.Live, webhook.Command: webhook.Live}
 	if len(args) > 1 && own[args[0]] != nil { // a fault test has started this program as another process
 		return own[args[0]](args[1])
 	}
 	rooms := map[string]proof.Room{
-		"alerts": alerts.Room(), "charge": charge.Room(), "commit": &commit.Room{}, "failover": &failover.Room{}, "file": &file.Room{}, "http": http.Room(), "kafka": &kafka.Room{}, "keyed": keyed.Room(),
-		"reconcile": reconcile.Room(), "river": river.Room(), "replay": replay.Room(), "retention": &retention.Room{}, "webhook": webhook.Room(),
+		"alerts": alerts.Room(), "chaos": chaos.Chaos(), "charge": charge.Room(), "commit": &commit.Room{}, "failover": &failover.Room{}, "file": &file.Room{}, "http": http.Room(), "kafka": &kafka.Room{}, "keyed": keyed.Room(),
+		"reconcile": reconcile.Room(), "river": river.Room(), "replay": replay.Room(), "retention": &retention.Room{}, "soak": chaos.Soak(), "webhook": webhook.Room(),
 	}
 	if len(args) == 0 || rooms[args[0]] == nil {
 		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))

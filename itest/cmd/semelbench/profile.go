@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/itest/bench"
 )
 
-// runProfiled calls the function measure. If file is set, profiled also writes a CPU profile of the process
-// to this file.
+// runProfiled calls the function measure. If file is set, runProfiled also writes a CPU profile of the process to this
+// file.
 func runProfiled(file string, measure func() ([]bench.Row, error)) (rows []bench.Row, err error) {
 	if file == "" {
 		return measure()

@@ -23,7 +23,7 @@ import (
 // NAME=httpkey".
 func BenchmarkARequest(b *testing.B) {
 	dsn := services.Postgres(b)
-	keys := openPool(b, dsn).store // opened creates the tables
+	keys := openPool(b, dsn).store // openPool creates the tables
 	for _, k := range []struct {
 		name string
 		kind kind

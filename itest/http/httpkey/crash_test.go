@@ -143,7 +143,6 @@ func charge(provider string) http.HandlerFunc {
 	}
 }
 
-// process is a process of the API.
 type process struct {
 	*exec.Cmd
 	url string

@@ -186,7 +186,6 @@ func open(t *testing.T, s *storeFixture, key string, e end, st state) *bench {
 	return b
 }
 
-// send sends a request to a guard.
 func (b *bench) send(to http.Handler, r request, p *script) *httptest.ResponseRecorder {
 	path, body, caller := "/orders", "tea", "a"
 	switch r {

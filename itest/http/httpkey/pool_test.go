@@ -22,7 +22,7 @@ import (
 
 func TestTrap131HandlersThatTakeASecondConnectionDoNotWaitForEachOther(t *testing.T) {
 	dsn := services.Postgres(t)
-	openPool(t, dsn) // opened creates the tables
+	openPool(t, dsn) // openPool creates the tables
 	for _, size := range []int{2, 4} {
 		t.Run(fmt.Sprintf("trap_131_of_a_pool_of_%d", size), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -72,7 +72,7 @@ func overPgx(t testing.TB, dsn string) kind {
 	}
 }
 
-// overQueue is like over, with queued statements.
+// overQueue is like overPgx, with queued statements.
 func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)
@@ -124,7 +124,7 @@ func overSQL(t testing.TB, dsn string) kind {
 
 func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 	dsn := services.Postgres(t)
-	openPool(t, dsn) // opened creates the tables
+	openPool(t, dsn) // openPool creates the tables
 	for _, c := range []struct {
 		name string
 		open func(testing.TB, string) kind

@@ -20,8 +20,8 @@ type fault struct {
 	says string
 	// The names of the alerts that must fire during the fault and must be resolved after the repair of the fault.
 	alerts []string
-	// start starts the fault. The proof calls on repeatedly while the fault lasts. mends repairs the
-	// fault. Each of the three functions may be nil.
+	// start starts the fault. The proof calls the function on repeatedly while the fault lasts. The function mends
+	// repairs the fault. Each of the three functions may be nil.
 	start func(context.Context)
 	on    func(ctx context.Context, since time.Duration)
 	mends func(context.Context)
@@ -33,7 +33,6 @@ func (r *run) faultRounds() [][]fault {
 	return [][]fault{append(append(r.messageFaults(), r.work()...), r.forgery()), {r.lostRepliesFault()}, {r.deployment(), r.clock()}, {r.identityChangeFault()}, {r.databaseOutageFault()}}
 }
 
-// messageFaults returns the faults that messages cause.
 func (r *run) messageFaults() []fault {
 	copied, twice := r.name(), r.name()
 	return []fault{
@@ -124,7 +123,7 @@ func (r *run) work() []fault {
 	}
 }
 
-// delayReaper makes the reaper, which removes old markers, look late: walked dates the reaper's last pass back by
+// delayReaper makes the reaper, which removes old markers, look late: delayReaper dates the reaper's last pass back by
 // the retention plus the parameter behind.
 func (r *run) delayReaper(ctx context.Context, behind string) {
 	done := proof.Must(r.pool.Exec(ctx, `update semel_retention set walked_to = clock_timestamp() - keep_ms * interval '1 millisecond' - $1::text::interval where consumer = '`+keeping+`'`, behind))
@@ -202,11 +201,11 @@ func (r *run) clock() fault {
 	}}
 }
 
-// databaseOutageFault returns a fault in which the database is stopped. With restart_on_outage the second process is not
-// alive after ten seconds without a database. SemelNotAlive has further causes, but in `semel run` no such cause lasts
-// for long: handlers of a policy obey their timeouts, and with on_failure: exit a process ends as soon as its other
-// consumers are drained. The test consumer.TestAlive and the tests of package assembly cover the further causes of
-// SemelNotAlive.
+// databaseOutageFault returns a fault in which the database is stopped. With restart_on_outage the second process is
+// not alive after ten seconds without a database. SemelNotAlive has further causes, but in `semel run` no such cause
+// lasts for long: handlers of a policy obey their timeouts, and with on_failure: exit a process ends as soon as its
+// other consumers are drained. The test consumer.TestAlive and the tests of package assembly cover the further causes
+// of SemelNotAlive.
 func (r *run) databaseOutageFault() fault {
 	return fault{says: "the database is stopped", alerts: []string{"SemelNotAlive", "SemelStoreNotSampled"}, start: func(context.Context) {
 		r.Server.Stop()

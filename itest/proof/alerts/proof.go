@@ -10,7 +10,6 @@ package alerts
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -95,7 +94,7 @@ func (r *run) close() {
 // prepare starts servers and creates topics and policies.
 func (r *run) prepare(ctx context.Context) {
 	r.OnKafka(services.KafkaOptions{Settings: []string{"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}})
-	r.OnPostgres()
+	r.OnPostgres(services.Options{})
 	r.redis = services.StartRedis(r.T, "appendonly yes", "appendfsync always")
 	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
 	r.pool = proof.Must(pgxpool.New(ctx, r.Server.DSN()))
@@ -153,13 +152,10 @@ func (r *run) prove(ctx context.Context) {
 
 func (r *run) start(ctx context.Context, m *member) {
 	m.Start()
-	m.Await(ctx, 3*time.Minute, func() bool {
-		answer, err := http.Get("http://" + m.address + "/readyz")
-		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
-	})
+	m.Await(ctx, 3*time.Minute, func() bool { return proof.Ready(m.address) })
 }
 
-// The time between two turns; see the method turns.
+// The pause between two calls of trickle; see the method publishUntil.
 const pause = 500 * time.Millisecond
 
 // runHealthy runs without a fault for a while.

@@ -82,13 +82,13 @@ func missingAlerts(wanted map[string]*Alert, fired map[string]bool) []string {
 	})
 }
 
-// publishUntil publishes a few messages again and again until the condition so holds, for at most the time most.
-// The result is true if the condition holds. If the condition does not hold, the ledger reports which alerts are
-// missing.
-func (r *run) publishUntil(ctx context.Context, most time.Duration, so func() bool) bool {
-	return proof.Within(ctx, most, pause, func(context.Context) bool {
+// publishUntil publishes a few messages again and again until condition returns true, but at most for the time limit.
+// publishUntil reports whether condition returned true. If condition did not return true, the ledger reports which
+// alerts are missing.
+func (r *run) publishUntil(ctx context.Context, limit time.Duration, condition func() bool) bool {
+	return proof.Within(ctx, limit, pause, func(context.Context) bool {
 		r.trickle()
-		return so()
+		return condition()
 	})
 }
 
@@ -134,7 +134,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 
 func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// minTime returns the earlier of two times. A known time of 0 means that no time is known.
+// minTime returns the earlier of two times. If the parameter known is 0, minTime returns the parameter at.
 func minTime(known proof.Seconds, at float64) proof.Seconds {
 	at = max(at, 0.1)
 	if known == 0 || proof.Seconds(at) < known {

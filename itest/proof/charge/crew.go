@@ -23,17 +23,15 @@ type member struct {
 	thaw  time.Time // when to continue the frozen process; zero if the process runs
 }
 
-// membersWith returns all members with the role is.
-func (r *run) membersWith(is role) (some []*member) {
+func (r *run) membersWith(wanted role) (some []*member) {
 	for _, m := range r.crew {
-		if m.order.Role == is {
+		if m.order.Role == wanted {
 			some = append(some, m)
 		}
 	}
 	return some
 }
 
-// add adds a process.
 func (r *run) add(o order, name string) *member {
 	m := &member{Member: r.Add(), order: o}
 	m.Name, m.Log, m.Summary, m.Env = name, name+".log", name+".out", nil

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -19,8 +18,7 @@ const producers = 2
 // publish starts the producers.
 func (r *run) publish(ctx context.Context) *proof.Publisher {
 	plan := r.plan()
-	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) },
-		kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5*time.Millisecond))
+	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) }, r.ProducerOptions(topic)...)
 }
 
 // plan lists the payments in the order in which they are published.

@@ -105,7 +105,7 @@ const setup = `create table effects (delivery text not null, cents bigint not nu
 // prepare starts servers and creates the topic and the tables.
 func (r *run) prepare(ctx context.Context) {
 	r.OnKafka(services.KafkaOptions{})
-	r.OnPostgres()
+	r.OnPostgres(services.Options{})
 	r.address = proof.Must(proof.FreeAddress())
 	r.pool = proof.Must(pgxpool.New(ctx, r.Server.DSN()))
 	r.store = proof.Must(pgxstore.New(r.pool, pgxstore.Options{}))
@@ -129,10 +129,8 @@ func (r *run) prove(ctx context.Context) {
 	r.dismiss()
 }
 
-// log returns the path of the provider's log.
 func (r *run) log() string { return r.Path("provider.log") }
 
-// providerOrder returns the configuration of the provider.
 func (r *run) providerOrder() provider.Order {
 	return provider.Order{
 		Address: r.address, Log: r.log(), Window: r.keyRetention(), Hold: 10 * r.Timeout,

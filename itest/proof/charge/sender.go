@@ -68,7 +68,6 @@ func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error
 	return c.Run(ctx)
 }
 
-// senderConfig returns the configuration of the senders.
 func (p *Proof) senderConfig(s *sender) consumer.Config {
 	window, most := p.Window, attempts
 	if p.Plant == "forgotten" { // the attempts last longer than the provider remembers keys

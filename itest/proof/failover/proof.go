@@ -71,8 +71,9 @@ func (r *run) reach(ctx context.Context, n int) {
 	r.waitUntil(ctx, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.Applied() >= n })
 }
 
-// waitUntil waits for a condition while the consumers run. After the time patience, the method fails.
-func (r *run) waitUntil(ctx context.Context, what string, so func() bool) {
+// waitUntil waits until condition returns true while the consumers run. waitUntil fails after the time in the constant
+// patience.
+func (r *run) waitUntil(ctx context.Context, what string, condition func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	proof.During("until "+what, func() {
@@ -80,7 +81,7 @@ func (r *run) waitUntil(ctx context.Context, what string, so func() bool) {
 			if len(r.Over) > 0 {
 				proof.Check(fmt.Errorf("a consumer ended too early: %w", <-r.Over))
 			}
-			return so()
+			return condition()
 		})
 	})
 }

@@ -34,8 +34,8 @@ func (r *run) start(ctx context.Context) {
 	r.first = proof.Must(r.db.Effects(ctx))
 }
 
-// reach waits until the fraction share of the effects is committed. After a kill, reach waits for at least one new
-// effect of the restarted process, so that each process does some work.
+// reach waits until the given share of the effects, a number from 0 to 1, is committed. After a kill, reach waits for
+// at least one new effect of the restarted process, so that each process does some work.
 func (r *run) reach(ctx context.Context, share float64) {
 	want := max(int(share*float64(r.Input.IDs)), r.first+1)
 	proof.During(fmt.Sprintf("until %d effects are committed", want), func() {

@@ -50,12 +50,12 @@ func (r *run) moreEffects(ctx context.Context, when string) {
 	})
 }
 
-// waitPatiently waits until the condition so holds, and fails if the wait takes too long.
-func (r *run) waitPatiently(ctx context.Context, what string, so func(context.Context) bool) {
+// waitPatiently waits until condition returns true, and fails if the wait takes too long.
+func (r *run) waitPatiently(ctx context.Context, what string, condition func(context.Context) bool) {
 	is := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) bool {
 		most, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return so(most)
+		return condition(most)
 	})
 	if !is {
 		proof.Check(fmt.Errorf("not within %v: %s", patience, what))

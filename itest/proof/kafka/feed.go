@@ -5,7 +5,6 @@ package kafka
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -19,9 +18,7 @@ const producers = 3
 // publish starts the producers.
 func (r *run) publish(ctx context.Context) *proof.Publisher {
 	plan := r.plan()
-	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) },
-		kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic),
-		kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerLinger(5*time.Millisecond))
+	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) }, r.ProducerOptions(topic)...)
 }
 
 // plan lists the events in the order in which they are published.

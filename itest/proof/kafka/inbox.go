@@ -12,14 +12,6 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// The policy keys of a consumer that stores messages before it processes them. The lease is shorter than a freeze, and
-// a freeze is shorter than the server's timeout for idle transactions. After a freeze, the server therefore rejects the
-// member's write because the claim token is old, and not because the connection was closed.
-var inboxKeys = []string{
-	"ack: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
-	"retry: {max_attempts: 40, initial_delay: 100ms, max_delay: 2s}", "max_in_memory_wait: 1s",
-}
-
 // The number of messages that fail permanently until the fault test repairs the cause.
 const poisoned = 10
 

@@ -18,9 +18,14 @@ func (r *run) add() {
 	if r.added++; r.added%3 == 1 {
 		m.Policy = staticPolicy
 	}
-	r.plant(m)
+	if r.plain() {
+		r.RunPlainLoop(m, r.Plant, topic, r.Session)
+	}
 	m.Start()
 }
+
+// plain reports whether the members run a plain loop instead of semel.
+func (r *run) plain() bool { return r.Plant == proof.SettleFirst || r.Plant == proof.SettleLast }
 
 // catch freezes a member in an open transaction. For a plain loop, catch does not wait for a marker, because a plain
 // loop writes no markers.

@@ -19,11 +19,11 @@ import (
 	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
-// orderKeys returns the policy keys of the consumer if records are versions of streams. A stream consists of all
-// records with the same message key.
+// orderKeys returns the lines of the policy that make the consumer process records in order: by message key, or by the
+// version of a stream.
 func (p Proof) orderKeys() []string {
 	if p.Keys {
-		return slices.Concat([]string{"lanes: key"}, inboxKeys)
+		return slices.Concat([]string{"lanes: key"}, proof.InboxKeys())
 	}
 	return []string{
 		"lanes: key", `version: {stream: "header:stream", number: "header:version"}`, "inbox: {lease: 4s, poll: 200ms}",

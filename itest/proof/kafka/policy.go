@@ -31,7 +31,7 @@ func (r *run) writePolicies() {
 		protocol = "protocol: next_gen"
 	}
 	if r.Inbox {
-		p.Strategy, p.More = "inbox", inboxKeys
+		p.Strategy, p.More = "inbox", proof.InboxKeys()
 	}
 	if r.Order {
 		p.More = r.orderKeys()

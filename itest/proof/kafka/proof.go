@@ -60,7 +60,7 @@ type Proof struct {
 
 const (
 	topic = "webhooks"
-	group = "counter"
+	group = proof.Consumer
 	// The timeout of handlers. The server's timeout for idle transactions is the timeout of handlers plus Semel's grace
 	// period.
 	timeout = 5 * time.Second
@@ -92,7 +92,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 		// With the protocol of KIP-848, the session timeout is a setting of the broker.
 		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
 	}})
-	r.OnPostgres()
+	r.OnPostgres(services.Options{})
 	r.writePolicies()
 	if r.plain() {
 		r.Exec(ctx, setup)

@@ -32,7 +32,7 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 // fault "settle-last" replaces semel by a plain loop that commits the offsets afterwards. The fault "unguarded" leaves
 // out the versions with -order, and the lanes by key with -keys.
 func (r *Room) Plants() []string {
-	return []string{"natural", "settle-first", "settle-last", "unguarded"}
+	return []string{"natural", proof.SettleFirst, proof.SettleLast, "unguarded"}
 }
 
 // Runs implements proof.Room.

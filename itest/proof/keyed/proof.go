@@ -143,7 +143,7 @@ func (u *runState) start(m *proof.Member, follow bool) {
 	m.Start()
 }
 
-// reach waits until the provider has received a call for the fraction share of the messages.
+// reach waits until the provider has received a call for the given share of the messages, a number from 0 to 1.
 func (u *runState) reach(ctx context.Context, share float64) {
 	want := int(share * float64(u.Messages))
 	proof.During(fmt.Sprintf("until %d messages are called for", want), func() {
@@ -175,8 +175,9 @@ func (u *runState) freezeOne(ctx context.Context) {
 	proof.Check(m.Freeze())
 }
 
-// look continues the frozen member after the time frozen. The method also notices when the fault test itself did not
-// run for a while: the whole machine was paused, and leases may have expired.
+// look continues the frozen member when the member was frozen for the time in the constant frozen. look also notices if
+// the fault test itself did not run for a while; in this case the whole machine was paused, and leases may have
+// expired.
 func (u *runState) look() {
 	now := time.Now()
 	if !u.looked.IsZero() && now.Sub(u.looked) > slack {

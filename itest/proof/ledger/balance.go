@@ -46,18 +46,19 @@ func (b Balance) Wrong() error {
 	return nil
 }
 
-// None returns an error unless the count there is 0. The parameter what names the counted things.
-func None(there int, what string) error {
-	if there != 0 {
-		return fmt.Errorf("%d %s", there, what)
+// None returns an error unless count is 0. The parameter what names the counted things.
+func None(count int, what string) error {
+	if count != 0 {
+		return fmt.Errorf("%d %s", count, what)
 	}
 	return nil
 }
 
-// AtLeast returns an error if the count there is less than want, so that the ledger proves nothing.
-func AtLeast(want, there int, what string) error {
-	if there < want {
-		return fmt.Errorf("only %d %s, not %d: no proof", there, what, want)
+// AtLeast returns an error if count is less than minimum, because the ledger then proves nothing. The parameter what
+// names the counted things.
+func AtLeast(minimum, count int, what string) error {
+	if count < minimum {
+		return fmt.Errorf("only %d %s, not %d: no proof", count, what, minimum)
 	}
 	return nil
 }

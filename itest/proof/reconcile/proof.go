@@ -18,6 +18,7 @@ import (
 
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
@@ -62,7 +63,7 @@ type run struct {
 func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, Fleet: proof.NewFleet(ctx, s, "create table effects (event text not null);", &proof.Tally{})}
 	defer r.Close()
-	r.OnPostgres()
+	r.OnPostgres(services.Options{})
 	r.m = r.Add()
 	r.Write(r.m.Policy, policy)
 	r.Write("live.jsonl", line("live-0", time.Now()))

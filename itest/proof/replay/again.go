@@ -40,11 +40,11 @@ select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)
 	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// chooseIDs returns the ids of the transfers that the function which selects, among the first percent of all
-// transfers.
-func (p Proof) chooseIDs(percent int, which func(transfer int) bool) (ids []string) {
+// chooseIDs returns the ids of the transfers for which the function selects returns true. chooseIDs considers only the
+// first transfers; the parameter percent is their percentage of all transfers.
+func (p Proof) chooseIDs(percent int, selects func(transfer int) bool) (ids []string) {
 	for i := range p.firstAfter(percent) {
-		if which(i) {
+		if selects(i) {
 			ids = append(ids, id(i))
 		}
 	}

@@ -83,9 +83,9 @@ func (r *run) waitEnded(ctx context.Context, o *operator, codes ...int) {
 	}
 }
 
-// waitCount waits until the query returns at least the count least, or the command has ended. The caller can
-// then kill the command in the middle of its work.
-func (r *run) waitCount(ctx context.Context, o *operator, least int, query string, args ...any) {
+// waitCount waits until the query returns a count of at least minimum, or the command has ended. After waitCount, the
+// caller can kill the command in the middle of its work.
+func (r *run) waitCount(ctx context.Context, o *operator, minimum int, query string, args ...any) {
 	looked := time.Time{}
 	r.Until(ctx, func() bool {
 		if !o.isRunning() {
@@ -96,6 +96,6 @@ func (r *run) waitCount(ctx context.Context, o *operator, least int, query strin
 		}
 		looked = time.Now()
 		n, err := ledger.Count(ctx, r.Activity.DB, query, args...)
-		return err == nil && n >= least
+		return err == nil && n >= minimum
 	})
 }

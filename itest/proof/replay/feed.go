@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/semel-go/semel/itest/proof"
 )
 
@@ -43,11 +41,7 @@ func (r *run) publish(ctx context.Context, from, to int, within time.Duration) {
 			record := r.record(plan[i], random)
 			p.Send(ctx, int(record.Partition)%producers, record)
 		})
-	}, r.toBrokers()...)
-}
-
-func (r *run) toBrokers() []kgo.Opt {
-	return []kgo.Opt{kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
+	}, r.ProducerOptions(topic)...)
 }
 
 // plan lists the records in their order. Each transfer from first to end occurs once. Copies of these transfers follow
@@ -81,8 +75,8 @@ func (p Proof) plan(first, end int) []place {
 	return all
 }
 
-// waitPublished waits until the current part is published without further faults, and until the group has
-// committed all of it.
+// waitPublished waits until the current part of the transfers is published without further faults, and until the group
+// has committed the offsets of the part.
 func (r *run) waitPublished(ctx context.Context) {
 	r.Published(ctx)
 	r.ledger.Records += int(r.Feed.Acknowledged())

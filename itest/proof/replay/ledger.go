@@ -114,7 +114,6 @@ func (r *run) audit(ctx context.Context) {
 const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
 from balances where generation = $1 order by account collate "C"`
 
-// queryLines returns the rows of a query.
 func queryLines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string) {
 	line := ""
 	proof.Check(ledger.Each(ctx, db, query, args, []any{&line}, func() { all = append(all, line) }))

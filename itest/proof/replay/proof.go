@@ -73,7 +73,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	r := &run{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, setup, &l.Tally), random: rand.New(rand.NewPCG(p.Seed, 5))}
 	defer r.Close()
 	r.OnKafka(services.KafkaOptions{})
-	r.OnPostgres()
+	r.OnPostgres(services.Options{})
 	r.writePolicy()
 	proof.Must(r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic))
 	proof.Must(r.Kafka.Admin.CreateTopic(ctx, 2, -1, nil, dead))

@@ -165,7 +165,7 @@ func (r *run) resend(ctx context.Context, said retryOutput) {
 			record.Topic, record.Headers[1].Value = topic, []byte("again-"+l.ID)
 			p.Send(ctx, 0, record)
 		}
-	}, r.toBrokers()...)
+	}, r.ProducerOptions(topic)...)
 	defer feed.Stop()
 	r.Until(ctx, func() bool {
 		proof.Check(feed.Err())

@@ -54,7 +54,6 @@ func kind(transfer int) string {
 	return "transfer.made"
 }
 
-// id returns the id of a transfer.
 func id(transfer int) string { return fmt.Sprintf("transfer-%06d", transfer) }
 
 // The number of accounts, without closed accounts.
@@ -67,7 +66,6 @@ func account(transfer int) string {
 	return fmt.Sprintf("account-%03d", transfer*7919%accounts)
 }
 
-// amountOf returns the amount of a transfer.
 func amountOf(transfer int) int64 {
 	amount := int64(100 + transfer%9_000)
 	if causeOf(transfer) == tooMuch {

@@ -135,7 +135,6 @@ func (r *run) harmAll(ctx context.Context) {
 	}
 }
 
-// killAt kills the process at a point.
 func (r *run) killAt(ctx context.Context, at point) {
 	met, release := at.hold(r)
 	defer release()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
@@ -64,7 +65,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) Ledger {
 	l := Ledger{At: map[string]int{}, least: p}
 	r := &run{Proof: p, ledger: &l, Fleet: proof.NewFleet(ctx, s, setup, &proof.Tally{}), random: rand.New(rand.NewPCG(p.Seed, 5))}
 	defer r.Close()
-	r.OnPostgres()
+	r.OnPostgres(services.Options{})
 	r.prepare(ctx)
 	began := time.Now()
 	r.prove(ctx)

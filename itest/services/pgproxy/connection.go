@@ -56,7 +56,7 @@ func (c *connection) adopt(server net.Conn) bool {
 	return !c.over
 }
 
-// closeBoth closes the connections to the client and to the server. shut may be called several times and from any
+// closeBoth closes the connections to the client and to the server. closeBoth may be called several times and from any
 // goroutine.
 func (c *connection) closeBoth() {
 	c.mu.Lock()
@@ -199,7 +199,7 @@ func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 // The length of the last part of a wait. The end of the connection does not shorten the last part.
 const exactly = 5 * time.Millisecond
 
-// waitUntil waits until the time due. The result is false if the connection ends first.
+// waitUntil waits until it is the time in the parameter due. The result is false if the connection ends first.
 func (c *connection) waitUntil(due time.Time) bool {
 	if due.IsZero() {
 		return true

@@ -1,7 +1,7 @@
 package pgproxy
 
-// Counts are the numbers of forwarded connections, statements and messages. The startup of a connection counts only as a
-// connection.
+// Counts are the numbers of forwarded connections, statements and messages. The startup of a connection counts only as
+// a connection.
 type Counts struct {
 	Connections int // started by clients; connections with a request to cancel do not count
 	Refused     int // closed at once because of Proxy.Refuse

@@ -99,7 +99,8 @@ func parse(dsn string) (*url.URL, string, error) {
 	return u, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), nil
 }
 
-// DSN returns the connection string of New with the proxy's address and without encryption.
+// DSN returns the connection string that was passed to the function New, with the proxy's address and without
+// encryption.
 func (p *Proxy) DSN() string {
 	u := *p.dsn
 	u.Host = p.listener.Addr().String()
@@ -175,8 +176,8 @@ func (p *Proxy) Latency(request, reply time.Duration) {
 	p.latency = [2]time.Duration{Request: request, Reply: reply}
 }
 
-// Watch calls seen with every message that a [Match] gets, before the message is forwarded. The goroutine
-// that forwards the message makes the call, so seen must not block.
+// Watch calls the function seen with every message that a [Match] gets, before the message is forwarded. The goroutine
+// that forwards the message calls seen, so the function seen must not block.
 func (p *Proxy) Watch(seen func(Message)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,14 +53,14 @@ func token(sql string) int {
 	return 1
 }
 
-// upTo searches the text mark from the position given by the parameter from. The result is the position after mark, or
-// the length of sql if mark does not occur.
-func upTo(sql string, from int, mark string) int {
-	i := strings.Index(sql[from:], mark)
+// upTo searches the parameter mark in sql, beginning at position start. The result is the position after mark, or the
+// length of sql if mark does not occur.
+func upTo(sql string, start int, mark string) int {
+	i := strings.Index(sql[start:], mark)
 	if i < 0 {
 		return len(sql)
 	}
-	return from + i + len(mark)
+	return start + i + len(mark)
 }
 
 // blockComment returns the length of a block comment. Block comments can be nested.

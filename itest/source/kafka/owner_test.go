@@ -125,7 +125,7 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 	return -1
 }
 
-// awaitOffset waits until the group has committed the offset want.
+// awaitOffset waits until the group has committed the wanted offset.
 func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
 	t.Helper()
 	if !services.Within(patience, func() bool { return offset(t, c, group, topic, partition) == want }) {

@@ -203,8 +203,8 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 			if v := askStore(t, own, consumer, late, held, young); !slices.Equal(v, []store.Verdict{isOld, isParked, isApplied}) {
 				t.Errorf("when another had ended it the verdicts are %+v", v)
 			}
-			// the partition that is kept, the partitions of today and of the two days before, and the partitions of the
-			// three coming days
+			// seven partitions: the partition that is kept, the partitions of today and of the two days before, and the
+			// partitions of the three coming days
 			if days := s.countDays(t, consumer); days != 7 {
 				t.Errorf("%d days stand", days)
 			}

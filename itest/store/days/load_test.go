@@ -47,7 +47,7 @@ func (l *load) work(stop <-chan struct{}) error {
 	}
 }
 
-// waitCommitted waits until the number of committed messages has grown by more.
+// waitCommitted waits until the number of committed messages has grown by the number in the parameter more.
 func (l *load) waitCommitted(ctx context.Context, more int64) {
 	for want := l.ended.Load() + more; l.ended.Load() < want && ctx.Err() == nil; {
 		processes.Pause(ctx, time.Millisecond)

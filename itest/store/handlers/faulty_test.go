@@ -155,6 +155,10 @@ func faultyCalls[Tx any]() []sample[Tx] {
 				return err
 			})
 		}},
+		{"charges in a replay", "replay without effects", "make no charge", func(t *testing.T, s *fixture[Tx]) {
+			s.addCharge(t, chargeKey)
+			s.Config.Replay = &semel.Replay{ID: 1}
+		}},
 		{"trusts keys that the provider forgets", "provider forgets keys", "look for the charge", func(t *testing.T, s *fixture[Tx]) {
 			s.addCharge(t, chargeKey)
 			s.Provider.Forgets = true

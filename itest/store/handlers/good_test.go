@@ -77,6 +77,17 @@ func goodWrites[Tx any]() []sample[Tx] {
 			})
 		}},
 		{Name: "charges with a key", Make: func(t *testing.T, s *fixture[Tx]) { s.addCharge(t, chargeKey) }},
+		{Name: "makes no charge in a replay", Make: func(t *testing.T, s *fixture[Tx]) {
+			s.addCharge(t, chargeKey)
+			s.Config.Replay = &semel.Replay{ID: 1}
+			charges := s.Handle
+			s.Handle = func(ctx context.Context, tx Tx, m *semel.Message) error {
+				if r, is := m.Replay(); is && !r.Effects {
+					return s.add(ctx, tx, m)
+				}
+				return charges(ctx, tx, m)
+			}
+		}},
 		{Name: "looks for the charge", Make: func(t *testing.T, s *fixture[Tx]) {
 			s.Provider = semeltest.NewProvider(t)
 			s.Provider.Forgets = true

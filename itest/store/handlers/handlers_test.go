@@ -33,7 +33,6 @@ const (
 	all = "select name || ' ' || value from effects order by name"
 )
 
-// createTables creates the tables of a store and the table of the effects.
 func createTables(t testing.TB, db *sql.DB, st *sqlstore.Store, err error) *sqlstore.Store {
 	t.Helper()
 	must(t, err)
@@ -95,7 +94,6 @@ func standard(t testing.TB, db *sql.DB, st *sqlstore.Store) tables[*sql.Tx] {
 	}
 }
 
-// queryLines returns the rows of a query.
 func queryLines(rows *sql.Rows, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -133,7 +131,6 @@ func truncateTables(t testing.TB, p *pgxpool.Pool) {
 	must(t, err)
 }
 
-// listEffects returns all effects as text.
 func listEffects(ctx context.Context, p *pgxpool.Pool) (string, error) {
 	rows, err := p.Query(ctx, all)
 	if err != nil {

@@ -114,8 +114,8 @@ func bothCodes(t *testing.T, f form, h *fixture) {
 	}
 }
 
-// processManually writes a row and the effect in one transaction, like a consumer without Semel that has a table of processed
-// messages.
+// processManually writes a row and the effect in one transaction, like a consumer without Semel that has a table of
+// processed messages.
 func (h *fixture) processManually(ctx context.Context, id string) error {
 	return pgx.BeginFunc(ctx, h.pool, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, h.inSchema("insert into in.processed (message_id) values ($1::text::bigint) on conflict do nothing"), id)

@@ -25,8 +25,8 @@ func (h *fixture) useDailyPartitions(t testing.TB) *fixture {
 	return h
 }
 
-// lentDated returns test stores with one partition that covers all ids, instead of one partition a day. With one partition,
-// test cases with ids that contain no time also run with the statements of daily partitions.
+// lentDated returns test stores with one partition that covers all ids, instead of one partition a day. With one
+// partition, test cases with ids that contain no time also run with the statements of daily partitions.
 func lentDated(pool *pgxpool.Pool) *services.Lent[*fixture] {
 	return &services.Lent[*fixture]{
 		Make: func(t testing.TB) *fixture {

@@ -26,7 +26,6 @@ func (h *fixture) makeMarks(t testing.TB, ids ...string) []store.Mark {
 	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
 }
 
-// makeIDs returns the ids from first to last-1.
 func makeIDs(first, last int) (ids []string) {
 	for i := first; i < last; i++ {
 		ids = append(ids, fmt.Sprint(i))
@@ -34,7 +33,7 @@ func makeIDs(first, last int) (ids []string) {
 	return ids
 }
 
-// form is one of the ways in which handlers write their effects.
+// form is a way in which handlers write their effects: with one statement at a time, or with queued statements.
 type form struct {
 	name string
 	// deliver applies the new messages of a batch and returns the result of the commit.

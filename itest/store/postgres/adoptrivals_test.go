@@ -24,8 +24,8 @@ func TestRivalsForAnAdoptedTable(t *testing.T) {
 	t.Run("J2_two_consumers_and_the_old_code_have_one_effect_a_message", func(t *testing.T) { bothEngines(t, db) })
 }
 
-// processManually writes a row and the effect in one transaction, like a consumer without Semel that has a table of processed
-// messages.
+// processManually writes a row and the effect in one transaction, like a consumer without Semel that has a table of
+// processed messages.
 func (s *fixture) processManually(ctx context.Context, id string) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

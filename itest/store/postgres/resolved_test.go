@@ -33,8 +33,8 @@ var terminator = regexp.MustCompile(`;\s*(--[^\n]*\s*)*$`)
 // exactOwn contains Semel's own functions.
 var exactOwn = map[string]bool{"semel_expect(bigint)": true, "semel_stand(bigint,bigint)": true, "semel_day_bound(pg_catalog.text,pg_catalog.date)": true, "semel_readable(pg_catalog.bytea)": true}
 
-// resolveObjects returns the objects that PostgreSQL chose for a statement, except built-in objects and objects
-// of Semel's schema. resolved reads these objects from the catalogue: PostgreSQL records the objects of a function
+// resolveObjects returns the objects that PostgreSQL chose for a statement, except built-in objects and objects of
+// Semel's schema. resolveObjects reads these objects from the catalogue: PostgreSQL records the objects of a function
 // whose body is the statement.
 func resolveObjects(t testing.TB, db *sql.DB, statement string) (objects []string, _ error) {
 	t.Helper()

@@ -35,7 +35,6 @@ func (s *fixture) hasResults(t *testing.T, want int) {
 	}
 }
 
-// makeDayIDs returns n ids of one day.
 func makeDayIDs(days, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, uuid(days, i))

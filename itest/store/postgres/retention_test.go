@@ -48,7 +48,6 @@ func newRetentionFixture(t *testing.T, db *sql.DB, keep time.Duration) *fixture 
 	return s
 }
 
-// countMarkers returns the number of markers of a consumer.
 func (s *fixture) countMarkers(t *testing.T, consumer string) (n int) {
 	t.Helper()
 	err := s.db.QueryRowContext(t.Context(), s.inSchema("select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope where s.consumer = $1"), []byte(consumer)).Scan(&n)

@@ -22,7 +22,7 @@ func newShadowedDatabase(t testing.TB) (dsn string) {
 	return services.Shadow(t, dsn, sqlSources...)
 }
 
-// objectsOfOtherSchemasAreNeverCalled runs the test cases in the database that shadowed returns.
+// objectsOfOtherSchemasAreNeverCalled runs the test cases in the database that newShadowedDatabase returns.
 func objectsOfOtherSchemasAreNeverCalled(t *testing.T, only func(name string) bool) {
 	t.Run("P4_by_what_the_suite_of_stores_does", func(t *testing.T) {
 		dsn := newShadowedDatabase(t)

@@ -43,12 +43,9 @@ func onSmallDisk(t *testing.T, server *services.Server, db *sql.DB, table string
 // saidToBeFull is for machines on which no small disk can be mounted: a trigger raises the error of a full disk.
 func saidToBeFull(t *testing.T, db *sql.DB, table string) (fill, empty func()) {
 	t.Helper()
-	exec(t, db, `create function full_disk() returns trigger language plpgsql as
-		$$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`)
-	exec(t, db, `create trigger full_disk before insert on `+table+` for each row execute function full_disk()`)
-	empty = func() { exec(t, db, `alter table `+table+` disable trigger full_disk`) }
-	empty()
-	return func() { exec(t, db, `alter table `+table+` enable trigger full_disk`) }, empty
+	disk := services.NewReportedDisk(table)
+	exec(t, db, disk.Setup)
+	return func() { exec(t, db, disk.Fill) }, func() { exec(t, db, disk.Empty) }
 }
 
 // outOfDisk returns a running consumer and a database in which a test can fill the disk of one table.

@@ -170,10 +170,9 @@ func (w *world) countEvents(kind semel.EventKind, text string) int {
 	return n
 }
 
-// waitUntil waits until the function is returns true.
-func waitUntil(t testing.TB, what string, is func() bool) {
+func waitUntil(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	if !services.Within(patience, is) {
+	if !services.Within(patience, condition) {
 		t.Fatalf("waited %s until %s", patience, what)
 	}
 }
@@ -201,7 +200,6 @@ func makeIDs(name string, n int) (ids []string) {
 	return ids
 }
 
-// deliver delivers messages with the given ids.
 func (w *world) deliver(ids ...string) {
 	var all []*semel.Message
 	for _, id := range ids {

@@ -190,8 +190,8 @@ func (h *history) expectedEffects() map[string]string {
 	return want
 }
 
-// checkHistories checks random histories. Goroutines run in no fixed order, so a history that failed may pass
-// when it is repeated. After the first failure, checked therefore tries each history many times, so that the library
+// checkHistories checks random histories. Goroutines run in no fixed order, so a history that failed may pass when it
+// is repeated. After the first failure, checkHistories therefore tries each history many times, so that the library
 // rapid can find a shorter history that fails.
 func checkHistories(t *testing.T, policy func(*consumer.Config)) {
 	tries := 1

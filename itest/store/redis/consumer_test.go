@@ -32,8 +32,8 @@ type fixture struct {
 	keys  map[string]map[string]bool // idempotency keys by message id; guarded by mutex
 	codes map[string]bool            // Redis error codes that the consumer reported; guarded by mutex
 	waits map[string]bool            // ids of messages that waited for another process with the same message; guarded by mutex
-	// Functions by message id. The functions in first run in the first call for the message, and the functions in
-	// second in the second call.
+	// first has, by message id, the functions that run during the first call for the message; second has those for
+	// the second call.
 	first, second map[string]func()
 }
 

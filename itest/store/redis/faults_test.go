@@ -252,10 +252,10 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	}
 }
 
-// waitUntil waits until the condition so holds, and fails the test after a while.
-func waitUntil(t testing.TB, so func() bool) {
+// waitUntil waits until condition returns true, and fails the test after a minute.
+func waitUntil(t testing.TB, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); storetest.RealTime(t, 50*time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !condition(); storetest.RealTime(t, 50*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not so after a minute")
 		}

@@ -60,7 +60,6 @@ func topicOf(t *testing.T, messages int) (member, *topics.Cluster, *services.Red
 	return m, cluster, server
 }
 
-// source returns the member's source.
 func (m member) source() (*kafka.Source, error) {
 	return kafka.New(kafka.Config{
 		Brokers: m.Brokers, Topics: []string{m.Topic}, Group: m.Group, Logger: slog.New(slog.DiscardHandler),
@@ -79,7 +78,6 @@ func (m member) newConsumer(t *testing.T, s *fixture) *consumer.Consumer[consume
 	return s.newConsumer(t, keys, source, m.setTimeouts)
 }
 
-// setTimeouts sets the timeouts of the member.
 func (m member) setTimeouts(c *consumer.Config) {
 	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
 }

@@ -22,7 +22,6 @@ func client(t testing.TB, o rueidis.ClientOption) rueidis.Client {
 	return c
 }
 
-// newStore returns a store over a client.
 func newStore(t testing.TB, c rueidis.Client, o redisstore.Options) *redisstore.Store {
 	t.Helper()
 	s, err := redisstore.New(t.Context(), c, o)

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// place is a version of a stream.
+// place identifies a message by the number of its stream and its version.
 type place struct{ stream, version int }
 
 func (p place) String() string { return fmt.Sprintf("%c%d", 'a'+p.stream, p.version) }

@@ -17,8 +17,8 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// testKeyedFingerprints checks the fingerprints of an encrypted store. A person without the key must not be able to verify
-// a guessed content with a stored hash. The store must still recognise contents.
+// testKeyedFingerprints checks the fingerprints of an encrypted store. A person without the key must not be able to
+// verify a guessed content with a stored hash. The store must still recognise contents.
 func testKeyedFingerprints[Tx any](t *testing.T, e Encrypting[Tx]) {
 	long := time.Now().Add(-time.Hour)
 	t.Run("P4_no_hash_of_a_content_is_kept_by_which_it_could_be_guessed", func(t *testing.T) {
@@ -74,7 +74,6 @@ func testKeyedFingerprints[Tx any](t *testing.T, e Encrypting[Tx]) {
 	})
 }
 
-// withFingerprint returns the marker m with the fingerprint of a body.
 func withFingerprint(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m

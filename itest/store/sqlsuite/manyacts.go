@@ -225,7 +225,6 @@ func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
 	}
 }
 
-// rowNumbers returns the numbers of all rows in a given state.
 func (w ManyActs[Tx]) rowNumbers(t *testing.T, state store.RowState) (numbers []int64) {
 	t.Helper()
 	for after := int64(0); ; {

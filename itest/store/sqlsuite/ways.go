@@ -26,10 +26,11 @@ func OneLine(name string) bool {
 	return !of || table == "the_first_retried" || EveryWay()
 }
 
-// Ways chooses cases of storetest for a store that can be reached in several ways: with another protocol of its driver,
-// through a pooler, or in a database with objects that shadow built-in ones. With the first way, all cases run. During
-// the runs of the first way, Ways is the tracer of the connections, and records the statements of each case and the
-// results of the statements. With a further way, only as many cases run as are needed to send all recorded statements.
+// Ways chooses cases of storetest for a store that can be reached in several ways: with different protocols of its
+// driver, through a pooler, or in a database with objects that shadow built-in ones. With the first of these ways, all
+// cases run. During the runs of the first way, Ways is the tracer of the connections, and records the statements of
+// each case and the results of the statements. With a further way, only as many cases run as are needed to send all
+// recorded statements.
 type Ways struct {
 	mutex sync.Mutex
 	cases []string                   // guarded by mutex: the cases of the first way, in order
@@ -48,9 +49,10 @@ func (w *Ways) First(only func(name string) bool) func(name string) bool {
 	}
 }
 
-// Further returns the filter for the cases of a further way. Further selects as few cases as are needed to send all
-// statements of the first way, and in addition all cases that the first way has not run. If the first way did not run,
-// for example because of -run, Further selects all cases. If one way is enough, Further selects no cases.
+// Further returns the filter for the cases of a way (a driver with its options) after the first way. The filter selects
+// as few cases as are needed to send all statements that the first way sent, and all cases that the first way did not
+// run. If the first way did not run, for example because of -run, the filter selects all cases. If one way is enough,
+// the filter selects no cases.
 func (w *Ways) Further() func(name string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -68,7 +70,7 @@ func (w *Ways) Further() func(name string) bool {
 	return func(name string) bool { return chosen[name] || !first[name] }
 }
 
-// selectCases chooses cases greedily: in each step, fewest takes the case with the most statements that no chosen
+// selectCases chooses cases greedily: in each step, selectCases takes the case with the most statements that no chosen
 // case sends, until the chosen cases send all statements. The caller holds the mutex.
 func (w *Ways) selectCases() (chosen map[string]bool) {
 	left := map[string]bool{}

@@ -28,7 +28,6 @@ const (
 // The fates that Fates.PerMille covers, all with the same probability.
 var common = []Fate{Silent, ChargedSilent, Cut, ChargedCut, Refused, ChargedFailed, TooMany, ChargedGarbage}
 
-// chargesPayment reports whether a call with this fate charges the payment.
 func (f Fate) chargesPayment() bool {
 	switch f {
 	case Well, ChargedSilent, ChargedCut, ChargedFailed, ChargedGarbage, StubbornFirst:
@@ -84,7 +83,6 @@ func (f Fates) Mute(reference string) bool {
 	return is && kind&stubbornMute != 0
 }
 
-// nextFate returns the fate of the next call for a reference.
 func (f Fates) nextFate(name string, r *reference, now time.Time, window time.Duration) Fate {
 	if kind, is := f.isStubborn(name); is && !r.asked && now.Sub(r.first) < window {
 		if kind&stubbornCharged != 0 && r.calls == 0 {

@@ -68,7 +68,7 @@ func openJournal(path string, each func(Entry)) (*journal, error) {
 	return &journal{file: file}, nil
 }
 
-// Entries calls each for every entry of a log. A provider may write to the log at the same time.
+// Entries calls the function each for every entry of a log. A provider may write to the log at the same time.
 func Entries(path string, each func(Entry)) error {
 	file, err := os.Open(path)
 	if err != nil {

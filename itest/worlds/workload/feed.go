@@ -47,8 +47,8 @@ func (f *Feed) IDs() iter.Seq[string] {
 	}
 }
 
-// nextBlock returns the end of the block that begins at the message number from, or false if this block will
-// never be delivered.
+// nextBlock returns the end of the block that begins at the message with the number in the parameter from, or false if
+// this block will never be delivered.
 func (f *Feed) nextBlock(from int) (end int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -87,9 +87,10 @@ func Original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 // store has the whole message. The header semel-length marks a truncated dead letter and contains the length of the
 // original value.
 
-// Cut returns a smaller dead letter, or nil if the dead letter cannot be smaller. The first step keeps only the
-// beginning of the value, the second step no value, the third step only the headers that Semel adds. The key and the
-// other headers are removed last, because they contain the identity. The parameter cuts is the number of earlier steps.
+// Cut returns a smaller copy of a dead letter, or nil if the dead letter cannot be made smaller. The first step keeps
+// only the beginning of the value, the second step no value, the third step only the headers that Semel adds. The key
+// and the other headers are removed last, because they contain the identity. The parameter cuts is the number of
+// earlier steps.
 func Cut(old *kgo.Record, cuts int) *kgo.Record {
 	if cuts == 0 && lengthOf(old) <= smallest {
 		return nil

@@ -52,10 +52,10 @@ type decompressedRecords struct {
 // it; the client calls no hook for a dropped response.
 const readingTime = 10 * time.Second
 
-// ErrOverBudget is the error for a batch that at present would exceed the memory limit.
+// ErrOverBudget is the error for a batch that would exceed the memory limit now, but may fit later.
 var ErrOverBudget = errors.New("no memory for this batch until earlier records are settled")
 
-// A divisor of the limit: most/shareReady bytes may be decompressed before the consumer asks for these bytes.
+// At most the part 1/shareReady of the limit may be decompressed before the consumer asks for these records.
 const shareReady = 8
 
 // PerRecord is the approximate memory of a record in addition to its key, value and headers.
@@ -147,9 +147,9 @@ func (o *Budget) Hold(bytes int64) { o.heldBytes.Add(bytes) }
 // Most returns the limit in bytes.
 func (o *Budget) Most() int64 { return o.most.Load() }
 
-// Fits reports how many waiting lanes may read again. The result all is true if all waiting lanes may read, because few
-// bytes are ready and a quarter of the limit is free. The result one is true if a single lane may read one batch,
-// because the client has no records ready.
+// Fits reports how many waiting lanes may read again. The first result is true if all waiting lanes may read, because
+// few bytes are ready and a quarter of the limit is free. The second result is true if a single lane may read one
+// batch, because the client has no records ready.
 func (o *Budget) Fits() (all, one bool) {
 	ready, most := o.bufferedBytes(), o.most.Load()
 	return ready <= most/shareReady/2 && o.heldBytes.Load()+ready <= most/4*3, ready == 0

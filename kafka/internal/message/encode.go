@@ -87,7 +87,6 @@ func attributes(m *semel.Message, topic string) []attribute {
 // attribute is a header and its required value. If the value is empty, the record must not have the header.
 type attribute struct{ name, value string }
 
-// recordHeaders collects the headers of a record.
 type recordHeaders struct {
 	values []attribute
 	all    []kgo.RecordHeader

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// keptOption is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a field for the
-// option. The field why is the reason.
+// keptOption is an option that users must not set: package kafka sets it for a guarantee, or kafka.Config has a field
+// for the option. The field why is the reason.
 type keptOption struct {
 	option any
 	name   string
@@ -77,8 +77,8 @@ func Check(options []kgo.Opt) error {
 	return nil
 }
 
-// isSame reports whether the value of an option is unchanged. Each client has a new decompressor, so same
-// compares only the types of decompressors.
+// isSame reports whether the value of an option is unchanged. Each client has a new decompressor, so isSame compares
+// only the types of decompressors.
 func isSame(a, b []any) bool {
 	if len(a) == 1 && len(b) == 1 {
 		if _, is := a[0].(kgo.Decompressor); is {

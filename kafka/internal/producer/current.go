@@ -48,7 +48,7 @@ func (c *Current) replace(spent *Producer) {
 	}
 }
 
-// Shut prevents that further producers are created. Shut returns the producer in use, which the caller must close, or
+// Shut prevents the creation of further producers. Shut returns the producer in use, which the caller must close, or
 // nil. The result first is false if Shut was called before.
 func (c *Current) Shut() (last *Producer, first bool) {
 	c.mu.Lock()

@@ -16,13 +16,13 @@ import (
 type Producer struct {
 	// onUnusable is called when the clients can no longer write.
 	onUnusable func(*Producer)
-	// Batches writes batches of the size that the topic accepts, if that size is known. If a broker refuses a
-	// batch because of its size, Alone writes the records of the batch, one record at a time.
+	// The client Batches writes batches of the size that the topic accepts, if that size is known. If a broker refuses
+	// a batch because of its size, the client Alone writes the records of the batch, one record at a time.
 	Batches, Alone *kgo.Client
 
 	mu     sync.Mutex // guards the fields below
 	queue  []*Record
-	active bool // true while Alone writes a record
+	active bool // true while the client Alone writes a record
 }
 
 // Record is a record to be written, with its callbacks.
@@ -110,8 +110,8 @@ func (w *Producer) takeOver() []*Record {
 	return over
 }
 
-// writeNext writes the next record of the queue if no record is in progress. The client could put two records in
-// progress into one batch.
+// writeNext writes the next record of the queue if no record is in progress. Only one record is in progress, because
+// the client could put two records into one batch.
 func (w *Producer) writeNext() {
 	w.mu.Lock()
 	if w.active || len(w.queue) == 0 {

@@ -48,8 +48,8 @@ func firstTopicsOf(p source.Position) (map[TopicKey]bool, error) {
 	return all, nil
 }
 
-// FirstTopics returns the stored keys. If no keys are stored, FirstTopics stores and returns the keys of the parameter
-// there.
+// FirstTopics returns the stored keys. If no keys are stored, FirstTopics stores and returns the keys in the parameter
+// there, which are the topics that exist now.
 func (m Store) FirstTopics(ctx context.Context, name string, there map[TopicKey]bool) (map[TopicKey]bool, error) {
 	if m.Positions == nil {
 		return there, nil

@@ -78,9 +78,9 @@ func createDay(ctx context.Context, d *database.Days, tx *sql.Tx, w *day) error 
 	return nil
 }
 
-// isCovered reports whether the existing partitions cover a day.
-func isCovered(stand []day, w *day) bool {
-	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
+// isCovered reports whether one of the existing partitions contains the given day.
+func isCovered(existing []day, w *day) bool {
+	return slices.ContainsFunc(existing, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
 
 // listPartitions returns the existing partitions, ordered by their begin.
@@ -103,7 +103,7 @@ func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 	return db.Exec(ctx, db.Days.SQL.RaiseLow, cutoff)
 }
 
-// CountDays sets r.Days, which counts the existing partitions.
+// CountDays sets r.Days to the number of existing partitions.
 func CountDays(ctx context.Context, d *database.Days, r *store.StoredRetention) error {
 	var first sql.NullInt64
 	err := d.DB.Pool.QueryRowContext(ctx, d.SQL.MarkerDays, database.MicrosecondsOf(r.Cutoff)).Scan(&r.Days.Kept, &first, &r.Days.Due)
@@ -176,8 +176,8 @@ func reapRows(ctx context.Context, db *database.DB, most int, done *store.Reaped
 	})
 }
 
-// The maximum number of portions of results that a pass removes. Without a limit, the partitions of a consumer with
-// many new results would never be dropped.
+// A pass removes results in portions, and ends after this number of portions. Without a limit, the partitions of a
+// consumer with many new results would never be dropped.
 const resultRounds = 1000
 
 // reapResults removes the results that belong to markers in partitions whose retention has passed.

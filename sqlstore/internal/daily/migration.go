@@ -25,13 +25,13 @@ type Moved struct {
 const (
 	// The number of markers that one statement copies or removes.
 	movedAtOnce = 5000
-	// If a round copies at most fewLeft markers, the rest is copied while the writing of markers is blocked.
+	// If a round copies at most fewLeft markers, EndMove blocks the writing of markers and copies the rest.
 	fewLeft = 4 * movedAtOnce
 	// The end of a move waits for transactions that write markers, and all later transactions of the consumer wait for
 	// the end of the move. The first attempt waits for firstPatience, and each further attempt twice as long, up to
 	// longestPatience.
 	firstPatience, longestPatience = 20 * time.Millisecond, 5 * time.Second
-	// The number of attempts to lock the table that all consumers share, with a wait of firstPatience each.
+	// The number of attempts to lock the table that all consumers share. Each attempt waits for firstPatience.
 	fenceTries = 50
 )
 
@@ -50,7 +50,7 @@ func EndMove(ctx context.Context, db *database.DB, consumer string) (done Moved,
 	return done, db.Answer("move to days", err)
 }
 
-// moveOf returns the move of a consumer, also if the move has ended.
+// moveOf returns the move of a consumer, even if the move has ended.
 func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error) {
 	number, kind, err := movingTo(ctx, db, db.Pool, consumer)
 	moving := err == nil
@@ -71,12 +71,11 @@ func moveOf(ctx context.Context, db *database.DB, consumer string) (*move, error
 	return m, m.load()
 }
 
-// copyPosition is a position of the copy: the markers of all transactions with a number below the field next are copied. The
-// markers of later transactions have at least the time of the field at.
+// copyPosition says how far markers are copied. All markers from transactions with a number below the field next are
+// copied. All markers from later transactions have the time in the field at, or a later time.
 type copyPosition struct{ next, at int64 }
 
-// end copies in rounds until few markers are left, and copies the rest while the writing of markers is
-// blocked.
+// end copies in rounds until few markers are left, then blocks the writing of markers and copies the rest.
 func (m *move) end(ctx context.Context, done *Moved) error {
 	for _, text := range []string{m.moves.NoMoreByTime, m.moves.ByTime} {
 		if _, err := m.DB.Pool.ExecContext(ctx, text); err != nil {
@@ -115,8 +114,8 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 	}
 }
 
-// round waits until all currently open transactions have ended, and copies the markers that were written since
-// from. round returns the position for the next round, and the number of markers that it examined.
+// round waits until all currently open transactions have ended, and copies the markers that were written since the
+// position from. round returns the position for the next round, and the number of markers that it examined.
 func (m *move) round(ctx context.Context, from copyPosition, done *Moved) (next copyPosition, found int64, err error) {
 	db := m.DB.Pool
 	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
@@ -139,8 +138,8 @@ func (m *move) round(ctx context.Context, from copyPosition, done *Moved) (next 
 	return next, found, err
 }
 
-// copyAll copies the consumer's markers from a position on, each portion in a transaction of the function in. The
-// results are the number of examined markers and the number of written markers.
+// copyAll copies the consumer's markers that follow a position. The function in runs the copying of one portion in a
+// transaction. The results are the number of examined markers and the number of written markers.
 func (m *move) copyAll(ctx context.Context, db database.Queryer, from copyPosition, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	scopes, err := m.scopesOf(ctx, db)
 	for i := 0; i < len(scopes) && err == nil; i++ {
@@ -199,7 +198,7 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from copyPosition, done *
 	return err
 }
 
-// takeNames gives the table and its partitions their final names.
+// takeNames renames the table and its partitions to their final names.
 func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	days, err := listPartitions(ctx, m.Days, tx)
 	if err != nil {
@@ -220,8 +219,8 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// leave prevents that markers of the consumer are written to the table that all consumers share, and removes the
-// consumer's markers from this table.
+// leave makes the table that all consumers share reject markers of the consumer, and removes the consumer's markers
+// from this table.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if _, err = m.DB.Pool.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
 		return err
@@ -255,13 +254,13 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	return m.DB.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
-// fence makes the table that all consumers share reject the consumer's markers. The result stands is false if the lock
+// fence makes the table that all consumers share reject the consumer's markers. The result fenced is false if the lock
 // of the table was not free.
-func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
+func (m *move) fence(ctx context.Context, scopes []int64) (fenced bool, err error) {
 	text := strings.Replace(m.moves.Fence, "{list}", database.Array(scopes), 1)
 	for range fenceTries {
-		if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&stands); err != nil || stands {
-			return stands, err
+		if err = m.DB.Pool.QueryRowContext(ctx, m.moves.Fenced).Scan(&fenced); err != nil || fenced {
+			return fenced, err
 		}
 		err = m.DB.Write(ctx, func(tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, m.moves.Impatient, database.Milliseconds(firstPatience, firstPatience)); err != nil {

@@ -50,7 +50,8 @@ func (m *move) load() error {
 }
 
 func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
-	// The number of the table is not known yet: the statement below assigns the number and does not use it.
+	// The statements are loaded without the number of the table: the statement below does not need the number, because
+	// it assigns the number.
 	if err := m.load(); err != nil {
 		return err
 	}
@@ -70,10 +71,10 @@ func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
 	return m.makeAll(ctx, tx, wanted, nil)
 }
 
-// makeAll creates those of the wanted partitions that do not exist.
-func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) error {
+// makeAll creates those wanted partitions that do not exist.
+func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, existing []day) error {
 	for i := range wanted {
-		if isCovered(stand, &wanted[i]) {
+		if isCovered(existing, &wanted[i]) {
 			continue
 		}
 		if err := createDay(ctx, m.Days, tx, &wanted[i]); err != nil {
@@ -83,8 +84,8 @@ func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) err
 	return nil
 }
 
-// daysFrom returns the days from first up to three days after today. If first is empty, the list begins m.Back days
-// ago.
+// daysFrom returns the days from the given first day up to three days after today. If the first day is empty, the list
+// begins m.Back days ago.
 func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, error) {
 	return database.List(ctx, tx, m.moves.DaysFrom, func(rows *sql.Rows) (day, error) {
 		var w day

@@ -1,4 +1,4 @@
-// Package daily stores the markers of a consumer in a table with daily partitions, and moves markers to such a
+// Package daily stores the markers of a consumer in a table with daily partitions, and moves existing markers into this
 // table.
 package daily
 
@@ -166,14 +166,14 @@ func Dated(ctx context.Context, s *database.DB, db database.Queryer, consumer st
 	return number, kind, err
 }
 
-// movingTo is like Dated, for a consumer whose move has begun and not ended.
+// movingTo returns the same as Dated, for a consumer whose move has begun and not ended.
 func movingTo(ctx context.Context, s *database.DB, db database.Queryer, consumer string) (number int64, kind string, err error) {
 	err = db.QueryRowContext(ctx, s.Postgres.Moving, []byte(consumer)).Scan(&number, &kind)
 	return number, kind, err
 }
 
-// OfActs is like OfConsumer, for callers that write. If a move has begun, OfActs returns the database with the new
-// table, because a move waits only for transactions that use the new table's name.
+// OfActs returns the same as OfConsumer, for callers that write. If a move has begun, OfActs returns the database with
+// the new table, because a move waits only for transactions that use the new table's name.
 func OfActs(ctx context.Context, db *database.DB, consumer string) (*database.DB, error) {
 	if db.Postgres == nil || db.Days != nil {
 		return db, nil

@@ -110,7 +110,7 @@ type DB struct {
 	Guards   bool
 	Alone    bool               // true if each batch has one message
 	Level    sql.IsolationLevel // isolation level of batches
-	writers  chan struct{}      // one slot for each transaction that may write; nil without a limit
+	writers  chan struct{}      // one element for each transaction that may write; nil without a limit
 	Foreign  Foreign            // checks the markers' table if it is not the shared table
 	Days     *Days              // the table with daily partitions; nil if the shared table has the markers
 	File     *openedFile        // nil unless the database is a file of this process

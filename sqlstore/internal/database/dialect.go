@@ -35,8 +35,8 @@ type Dialect struct {
 	Now string
 	// Isolation is the isolation level of transactions without handlers.
 	Isolation sql.IsolationLevel
-	// handleOf finds functions of a driver's connection that database/sql does not have; nil if the dialect
-	// needs no such functions.
+	// handleOf finds functions of a driver's connection that database/sql does not have; nil if the dialect needs none
+	// of these functions.
 	handleOf func(conn any) handle
 	// The field commitHook is true if the store sets the commit hook of a driver's connection, provided that the
 	// connection has a commit hook.
@@ -51,8 +51,8 @@ type Dialect struct {
 	// isStoreFault reports whether an error means that another transaction holds a lock, or that the
 	// database lacks a resource that every transaction needs.
 	isStoreFault func(err error) bool
-	// isOutdated reports whether an error comes from an outdated connection, so that a new connection helps;
-	// nil if the dialect has no such errors.
+	// isOutdated reports whether an error comes from an outdated connection, so that a new connection helps; nil if
+	// connections of the dialect do not become outdated.
 	isOutdated func(err error) bool
 	// The function remedy returns advice for an operator about an error; empty if there is no advice.
 	remedy func(err error) string
@@ -89,7 +89,7 @@ func (d *Dialect) Load(names *strings.Replacer, files ...string) (map[string]str
 // than the rest of opening a store.
 var exacts sync.Map
 
-// The placeholder for the schema in exacts. No schema can have this name.
+// The placeholder for the schema in the cache exacts. No schema can have this name.
 const anySchema = `"{schema}"`
 
 // Exact inserts the names of tables into a text, and adds the schema to the names of built-in objects.

@@ -48,8 +48,9 @@ func serverError(err error) (by stateError, state string) {
 	return by, state
 }
 
-// findError finds an error of type E in err, and returns this error with the result of the function ask. If a method of
-// an error panics, for example because the error is a nil pointer of a driver's type, findError ignores that error.
+// findError finds an error of type E in err, and returns this error with the result that the function ask returns for
+// it. If a method of an error panics, for example because the error is a nil pointer of a driver's type, findError
+// ignores that error.
 func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {
 	var none E
 	var nothing V
@@ -167,7 +168,6 @@ func Violates(err error, constraint string) bool {
 	}
 }
 
-// constraintOf returns the name of the constraint in an error.
 func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
 
 // fieldOf returns the first of the named fields that the server's error has. fieldOf uses reflection because the types

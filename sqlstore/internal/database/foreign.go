@@ -38,7 +38,7 @@ func (d *Days) View() (*DB, error) {
 	own.Postgres = own.Postgres.WithDays(&d.SQL, s.Postgres)
 	own.Postgres.Look = strings.Replace(own.Postgres.Look, "{owned}", own.Postgres.Owned, 1)
 	own.SQL = &own.Postgres.Statements
-	// partitions are dropped as a whole; only the markers in the table _aside are removed row by row
+	// Partitions are dropped as a whole. Only the markers in the table with the suffix _aside are removed row by row.
 	table := s.Names.Replace("{prefix}" + d.name())
 	for _, text := range []*string{&own.Postgres.Place, &own.Postgres.Part, &own.Postgres.ReapRows} {
 		*text = strings.ReplaceAll(*text, table, table+"_aside")
@@ -67,7 +67,7 @@ var Ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID
 // Load reads the statements and inserts the name of the table.
 func (d *Days) Load() error { return d.Fill(&d.SQL, "dated.sql", "") }
 
-// Fill reads a file of statements and inserts the name of the table, followed by the suffix behind.
+// Fill reads a file of statements and inserts the name of the table, followed by a suffix (the parameter behind).
 func (d *Days) Fill(statements any, file, behind string) error {
 	table := d.DB.Names.Replace("{prefix}" + d.name() + behind)
 	names := strings.NewReplacer("{markers}", table, "{name}", d.DB.Prefix+d.name(), "{number}", strconv.FormatInt(d.Number, 10),

@@ -88,8 +88,8 @@ func appendElement(text []byte, v any) []byte {
 	}
 }
 
-// preparedList has the statements with lists, prepared for each list length of the dialect. SQLite takes twice as long to
-// parse a list of 500 tuples as to execute it.
+// preparedList has the statements with lists, each prepared for each list length in Dialect.Lengths. SQLite takes twice
+// as long to parse a list of 500 tuples as to execute it.
 type preparedList struct {
 	ByLength atomic.Pointer[map[ofLength]*sql.Stmt]
 	busy     atomic.Bool
@@ -100,7 +100,7 @@ type ofLength struct {
 	n         int
 }
 
-// Of returns the prepared statement for lists of n tuples; nil if the statement is not prepared for this length.
+// Of returns the prepared statement for a list with n tuples; nil if the statement is not prepared for this length.
 func (p *preparedList) Of(statement string, n int) *sql.Stmt {
 	if all := p.ByLength.Load(); all != nil {
 		return (*all)[ofLength{statement, n}]

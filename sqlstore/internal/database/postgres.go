@@ -68,8 +68,8 @@ func postgresOld(c *adoption.Column) (value, last string) {
 	return "pg_catalog.convert_to(t." + c.Quoted + "::text, 'UTF8')", "pg_catalog.convert_from($2::bytea, 'UTF8')::" + c.Kind + c.Collate
 }
 
-// Milliseconds formats a duration for a setting of PostgreSQL. The result is at least one millisecond, because
-// zero would mean no limit. If d is not positive, Milliseconds formats zero.
+// Milliseconds formats a duration for a setting of PostgreSQL. The result is at least one millisecond, because zero
+// would mean no limit. If d is not positive, the result is the formatted parameter zero.
 func Milliseconds(d, zero time.Duration) string {
 	if d <= 0 {
 		d = zero
@@ -126,9 +126,9 @@ func stateClass(state string) store.Class {
 	}
 }
 
-// stateExonerates reports whether the cause of an error with this code is outside of the transaction: a lock
-// of another transaction, or a lack of resources of the server. 53400, a configuration limit, is not among
-// these codes, because the transaction itself can cause it.
+// stateExonerates reports whether the cause of an error with this code is outside of the transaction: a lock of another
+// transaction, or a lack of resources of the server. The result is false for 53400 (a configuration limit), because the
+// transaction itself can cause this error.
 func stateExonerates(state string) bool {
 	if len(state) != 5 {
 		return false
@@ -206,7 +206,7 @@ type handle struct {
 	Status func() byte
 	// Closed reports whether the connection is lost. Status returns the last status even if the connection is lost.
 	Closed func() bool
-	// closeNow closes the connection. Any goroutine may call cut, also during a statement and more than once.
+	// closeNow closes the connection. Any goroutine may call closeNow, also during a statement and more than once.
 	closeNow func()
 	// The function close ends the connection. The driver must not return the connection to a pool of its own.
 	close func(context.Context) error

@@ -150,9 +150,9 @@ func TestNamesInPostgres(t *testing.T) {
 	t.Run("trap_109_every_table_is_named_with_its_schema", func(t *testing.T) {
 		for name, text := range sqlform.ByName(mustPostgres(t, Options{Schema: "Sales"}).Postgres) {
 			rest := strings.ReplaceAll(text, `"Sales".semel_`, "")
-			// PostgreSQL creates an index in the schema of its table
+			// PostgreSQL creates an index in the schema of its table.
 			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "")
-			// these statements search names in the catalog
+			// These statements search names in the catalog.
 			inCatalogue := strings.HasPrefix(name, "Lint") || name == "Rights"
 			if strings.Contains(rest, "semel_") && !inCatalogue {
 				t.Errorf("%s: a name has no schema: %s", name, text)

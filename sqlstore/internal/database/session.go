@@ -19,7 +19,7 @@ type Session struct {
 	InTx    *sql.Tx
 	Handle  handle
 	cancel  context.CancelFunc
-	release func() // frees the writer's slot (the right to write); may be called twice
+	release func() // gives back the right to write; may be called twice
 	Killed  atomic.Bool
 	plans   int64 // value of DB.outdated at the beginning of the session
 	// hasCommitHook is true if the commit hook rejects every commit while the field commits is false.
@@ -30,7 +30,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	released bool // guarded by mu; true after the connection was released
-	aborted  bool // guarded by mu; true after cut
+	aborted  bool // guarded by mu; true after a call of abort
 }
 
 // Open waits until this process may write (SQLite allows one writer at a time), and begins a transaction. The context
@@ -73,9 +73,9 @@ func (s *DB) connection(ctx context.Context) (*sql.Conn, error) {
 	return s.Pool.Conn(ctx)
 }
 
-// doOrAbort calls the function do, and closes the connection if ctx ends before do returns. Use within for
-// functions of database/sql that take no context. With SQLite nothing is closed, because functions of SQLite never wait
-// for a network.
+// doOrAbort calls the function do, and closes the connection if ctx ends before do returns. Use doOrAbort for functions
+// of database/sql that take no context. With SQLite nothing is closed, because functions of SQLite never wait for a
+// network.
 func (e *Session) doOrAbort(ctx context.Context, do func() error) error {
 	if e.DB.Dialect.handleOf != nil {
 		defer context.AfterFunc(ctx, e.abort)()
@@ -83,8 +83,8 @@ func (e *Session) doOrAbort(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// abort ends the transaction. Any goroutine may call cut, even during a statement. If the driver gives access
-// to the connection, cut closes the connection.
+// abort ends the transaction. Any goroutine may call abort, even during a statement. If the driver gives access to the
+// connection, abort closes the connection.
 func (e *Session) abort() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,8 +98,8 @@ func (e *Session) abort() {
 	}
 }
 
-// AcquireWriter waits for a writer's slot, the right to write (SQLite allows one writer at a time). The returned
-// function frees the slot.
+// AcquireWriter waits until this transaction may write (SQLite allows one writer at a time). The returned function
+// gives the right to write back.
 func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 	if s.writers == nil {
 		return func() {}, nil
@@ -115,16 +115,16 @@ func (s *DB) AcquireWriter(ctx context.Context) (release func(), err error) {
 // The time limit for the message to the server that a connection ends.
 const closeTimeout = time.Second
 
-// Suspect decides, after an error of the store's own statements, whether to close the connection. A handler may have
-// left a setting on the connection, such as read only, with which every transaction on the connection fails. If the
-// connection is not the cause, the only cost of closing it is a new connection.
+// Suspect is called after an error of the store's own statements, and decides whether to close the connection. A
+// handler may have left a setting on the connection, such as read only, with which every transaction on the connection
+// fails. If the connection is not the cause, the only cost of closing it is a new connection.
 func (e *Session) Suspect(ctx context.Context, err error) {
 	class := e.DB.Classify(err)
 	e.unreliable = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.DB.Dialect.Coded(err))
 }
 
-// Doubt is like Suspect, for an error that a handler may have caused. The connection is closed only if the error means
-// that the store is down.
+// Doubt does the same as Suspect, for an error that a handler may have caused. The connection is closed only if the
+// error means that the store is down.
 func (e *Session) Doubt(err error) {
 	e.unreliable = e.unreliable || e.DB.Classify(err) == store.ClassDown
 }

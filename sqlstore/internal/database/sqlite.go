@@ -227,8 +227,8 @@ func (f *openedFile) Check() error {
 }
 
 // hookCommits installs a commit hook on a SQLite connection. The hook rejects every commit while the function open
-// returns false, for example a handler's own COMMIT. A statement after a handler's own ROLLBACK would be committed at
-// once without a transaction; the hook also rolls back such a statement. A connection has one commit hook:
+// returns false, so it rejects a handler's own COMMIT. A statement after a handler's own ROLLBACK would be committed at
+// once without a transaction; the hook also rolls back this statement. A connection has one commit hook:
 // https://www.sqlite.org/c3ref/commit_hook.html
 //
 // This package imports no driver, so hookCommits finds the driver's method by name. The parameter of the driver's
@@ -250,7 +250,6 @@ func hookCommits(conn any, open func() bool) bool {
 	return true
 }
 
-// unhookCommits removes the commit hook.
 func unhookCommits(conn any) {
 	if hook, of := commitHook(conn); of != nil {
 		hook.Call([]reflect.Value{reflect.Zero(of)})

@@ -6,7 +6,7 @@ import (
 	"github.com/semel-go/semel/sqlstore/internal/mute"
 )
 
-// hooked is a connection with the method of modernc.org/sqlite's connections: the parameter has a named type.
+// hooked is a connection like that of modernc.org/sqlite: the parameter of RegisterCommitHook has a named type.
 type hooked struct{ hook namedHook }
 
 type namedHook func() int32

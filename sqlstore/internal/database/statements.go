@@ -26,7 +26,7 @@ func (s *DB) Faults(ctx context.Context, statement string) error {
 	return errors.Join(faults...)
 }
 
-// withRows returns the statements whose result is inbox rows.
+// withRows returns the statements that read inbox rows.
 func (s *DB) withRows() []*string {
 	all := []*string{&s.SQL.Rows, &s.SQL.Held}
 	if s.Postgres != nil {
@@ -135,19 +135,19 @@ func (s *DB) fillParts() {
 	}
 }
 
-// WriteAll is like WriteIn, for the table inbox.
+// WriteAll does the same as WriteIn, for the table inbox.
 func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
 	return WriteIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
 }
 
-// WriteIn runs a statement that must write as many rows of a table as the parameter rows says. If the number differs, a
-// trigger or a rule has prevented the write, and WriteIn returns an error.
-func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
+// WriteIn runs a statement that must write the expected number of rows of a table. If the statement writes more or
+// fewer rows, a trigger or a rule has prevented the write, and WriteIn returns an error.
+func WriteIn(ctx context.Context, tx *sql.Tx, table string, expected int, statement string, args ...any) error {
 	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	if err != nil {
 		return err
 	}
-	return sqlform.WrittenIn(table, n, rows)
+	return sqlform.WrittenIn(table, n, expected)
 }
 
 // NotNil returns b, or an empty slice if b is nil. A driver would store nil as NULL.
@@ -180,8 +180,8 @@ func Moment(n sql.NullInt64) time.Time {
 	return time.UnixMicro(n.Int64)
 }
 
-// EachRow calls the function each for every row of a query. If each returns an error, EachRow stops and returns this
-// error.
+// EachRow calls the function each for every row of a query. If the function each returns an error, EachRow stops and
+// returns this error.
 func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Rows) error, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -217,15 +217,15 @@ func Affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
-// ExecOne runs a statement that must change exactly one row. If the statement changes another number of rows, or if the
-// driver does not report the number, the error wraps the parameter otherwise.
-func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string, args ...any) error {
+// ExecOne runs a statement that must change exactly one row. If the statement changes no row or several rows, or if the
+// driver does not report the number, the error wraps the parameter mismatch.
+func ExecOne(ctx context.Context, tx *sql.Tx, mismatch error, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err
 	}
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(otherwise, err)
+		return errors.Join(mismatch, err)
 	}
 	return nil
 }

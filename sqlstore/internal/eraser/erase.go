@@ -27,7 +27,7 @@ func New(db *database.DB) *Store { return &Store{db} }
 // The default limit of the rows, results or keys that one call examines.
 const mostErased = 50
 
-// Erase implements admin.Eraser. A dry run erases the same data and rolls back.
+// Erase implements admin.Eraser. A dry run erases the same data, and rolls back the transaction.
 func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostErased)
 	if err := erasure.Fits(&o.Filter); err != nil {
@@ -53,9 +53,9 @@ func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, 
 	return done, s.db.Answer("erase", err)
 }
 
-// withOverwrite prepares the transaction of an erasure and calls the function do. In PostgreSQL, overwriting
-// limits the time for which the transaction waits for locks. In SQLite, overwriting makes the connection overwrite
-// deleted data.
+// withOverwrite prepares the transaction of an erasure and calls the function do. In PostgreSQL, withOverwrite limits
+// the time for which the transaction waits for locks. In SQLite, withOverwrite makes the connection overwrite deleted
+// data.
 func withOverwrite(ctx context.Context, db *database.DB, tx *sql.Tx, do func() error) error {
 	if db.Postgres != nil {
 		var settings [3]sql.NullString

@@ -82,8 +82,8 @@ func (e *eraseCall) nextKeys(ctx context.Context) (all []match, err error) {
 	}, c.Args...)
 }
 
-// addConditions adds the filter's conditions on identities. The function forms returns the formats in which an
-// id may be stored.
+// addConditions adds the filter's conditions on identities. The function forms returns the formats in which the store
+// may contain an id.
 func addConditions(c *inbox.Conditions, f *admin.ErasureFilter, column string, forms func(id string) []any) {
 	if len(f.Consumers) > 0 {
 		c.In("s.consumer", inbox.Blobs(f.Consumers))

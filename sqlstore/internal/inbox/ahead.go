@@ -12,20 +12,20 @@ import (
 const MostAhead = 1000
 
 // CutAhead shortens the waits of rows that were written while the database's clock was ahead. CutAhead examines the
-// rows whose numbers are in the parameter only, or all rows if only is empty. The results are the number of changed
-// rows, and the largest time by which the clock was ahead. In SQLite, CutAhead first checks whether rows must be
-// changed, so that it does not block other writers without need.
-func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by time.Duration, err error) {
+// rows with the given numbers, or all rows if no number is given. The results are the number of changed rows, and the
+// largest time by which the clock was ahead. In SQLite, CutAhead first checks whether rows must be changed, so that it
+// does not block other writers without need.
+func CutAhead(ctx context.Context, s *database.DB, numbers string) (rows int, by time.Duration, err error) {
 	if s.Postgres != nil {
-		return scanChange(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, only))
+		return scanChange(s.Pool.QueryRowContext(ctx, s.SQL.CutAhead, numbers))
 	}
 	if err := s.File.Check(); err != nil {
 		return 0, 0, err
 	}
-	if rows, by, err = scanChange(s.Pool.QueryRowContext(ctx, s.SQLite.DatedAhead, only)); err != nil || rows == 0 {
+	if rows, by, err = scanChange(s.Pool.QueryRowContext(ctx, s.SQLite.DatedAhead, numbers)); err != nil || rows == 0 {
 		return 0, 0, err
 	}
-	err = s.Exec(ctx, s.SQL.CutAhead, only)
+	err = s.Exec(ctx, s.SQL.CutAhead, numbers)
 	return rows, by, err
 }
 

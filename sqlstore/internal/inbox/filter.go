@@ -14,7 +14,7 @@ func (c *Conditions) In(column string, values []any) {
 	c.And(column+" in (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
 
-// Of returns a statement into which the conditions are inserted.
+// Of inserts the conditions into a statement, and returns the statement.
 func (c *Conditions) Of(statement string) string {
 	return strings.Replace(statement, "{filter}", c.text.String(), 1)
 }
@@ -28,7 +28,7 @@ func Blobs(texts []string) []any {
 	return all
 }
 
-// Conditions builds a filter in SQL. Args has the arguments of the whole statement.
+// Conditions builds a filter in SQL. The field Args contains the arguments of the whole statement.
 type Conditions struct {
 	Dialect *database.Dialect
 	text    strings.Builder

@@ -25,7 +25,7 @@ func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow,
 	return Rows(ctx, s.db, f, func(*Conditions) {})
 }
 
-// Rows returns the rows that match the filter and the conditions that more adds.
+// Rows returns the rows that match the filter and the conditions that the function more adds.
 func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Conditions)) ([]store.StoredRow, error) {
 	if f.Limit <= 0 {
 		f.Limit = database.MostRows
@@ -100,7 +100,7 @@ func (c *cells) readBytes(what string) []byte {
 
 func (c *cells) text(what string) string { return string(c.readBytes(what)) }
 
-// mayTime reads a column with a time; NULL becomes the zero time.
+// mayTime reads a column that contains a time or NULL; NULL becomes the zero time.
 func (c *cells) mayTime() time.Time {
 	if n, ok := c.take("").(int64); ok {
 		return time.UnixMilli(n)
@@ -171,7 +171,7 @@ func (c *cells) row() store.StoredRow {
 	return r
 }
 
-// readSteps returns the steps of the row. If the steps cannot be read, steps reports a fault of the row, and
+// readSteps returns the steps of the row. If the steps cannot be read, readSteps reports a fault of the row, and
 // returns one empty step to show that the row has steps.
 func (c *cells) readSteps(row int64) []store.StepDone {
 	done, err := sqlform.ReadSteps(c.crypt, row, c.readBytes(""))

@@ -147,6 +147,6 @@ func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found
 	}
 	k.Ended, k.First, k.Until, k.Kept = keystore.Event(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
 	k.Fingerprint = s.db.Crypt.ReadPrint(sqlform.PrintOfKey, sqlform.KeySum(key), version, sum)
-	k.Result = k.Result && (k.Ended == keystore.Complete || k.Ended == keystore.Fail) // otherwise the column contains a note
+	k.Result = k.Result && (k.Ended == keystore.Complete || k.Ended == keystore.Fail) // in other cases the column contains a note
 	return k, true, nil
 }

@@ -57,16 +57,17 @@ type Looked struct {
 	Intents int64
 }
 
-// lateIntent is the longest time between the marker of a message and the writing of an intent. The time lateIntent is
-// longer than the timeout of any handler.
+// lateIntent is the maximum time between the writing of a message's marker and the writing of its intents. lateIntent
+// is longer than the timeout of any handler.
 const lateIntent = time.Hour
 
-// Denials examines rows of all consumers, at most as many rows as the parameter most says, with numbers above the
-// parameter after. Denials returns the rows of the given consumer that contradict their markers or streams, and the
-// intents that contradict the markers of their causes. No commit of this store leaves such contradicting rows. If
-// Looked.Rows is 0, all rows have been examined. No snapshot is held for longer than one statement, because one
-// statement reads a row with its marker and its stream, and intents are read before their causes.
-func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
+// Denials examines rows of all consumers whose numbers are greater than the parameter after. The parameter limit is the
+// maximum number of examined rows. Denials returns the rows of the given consumer that contradict their markers or
+// streams, and the intents that contradict the markers of their causes. No commit of this store leaves such
+// contradicting rows. If Looked.Rows is 0, all rows have been examined. No snapshot is held for longer than one
+// statement, because one statement reads a row with its marker and its stream, and intents are read before their
+// causes.
+func (s *Store) Denials(ctx context.Context, consumer string, after int64, limit int) (Looked, error) {
 	own, err := daily.OfConsumer(ctx, s.db, consumer)
 	if err != nil {
 		return Looked{}, err
@@ -89,14 +90,14 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 		}
 		found.Denied = append(found.Denied, d)
 		return nil
-	}, []byte(consumer), after, most)
+	}, []byte(consumer), after, limit)
 	if err != nil {
 		return Looked{}, s.db.Blameless("denied", err)
 	}
 	if found.Rows == 0 {
 		return found, nil
 	}
-	err = findUncaused(ctx, own, consumer, after, most, &found)
+	err = findUncaused(ctx, own, consumer, after, limit, &found)
 	return found, err
 }
 
@@ -146,8 +147,8 @@ func findUncaused(ctx context.Context, db *database.DB, consumer string, after i
 }
 
 // readIntents returns the intents of a consumer among the examined rows. The result marks contains the possible markers
-// of the intents' causes, one for each generation. The result of contains the index of the intent for each marker.
-func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intentRow, marks []store.Mark, of []int, err error) {
+// of the intents' causes, one for each generation. The result owners contains the index of the intent for each marker.
+func readIntents(ctx context.Context, db *database.DB, consumer string, after int64, most int, last int64) (all []intentRow, marks []store.Mark, owners []int, err error) {
 	from := []byte(url.PathEscape(consumer))
 	causes, err := loadCauses(ctx, db, from, after, last)
 	if err != nil || len(causes) == 0 {
@@ -169,11 +170,11 @@ func readIntents(ctx context.Context, db *database.DB, consumer string, after in
 				if len(marks) == before {
 					all = append(all, intentRow{StoredRow: rows[i], cause: cause})
 				}
-				marks, of = append(marks, store.Mark{Scope: sc.number, ID: id}), append(of, len(all)-1)
+				marks, owners = append(marks, store.Mark{Scope: sc.number, ID: id}), append(owners, len(all)-1)
 			}
 		}
 	}
-	return all, marks, of, err
+	return all, marks, owners, err
 }
 
 // loadCauses returns the stored causes of intents, by row number.

@@ -41,9 +41,9 @@ type SampledRows struct {
 	Suppressed int64
 }
 
-// The numbers of rows to which counting is limited, from the first choice to the last. Counting up to the first limit
-// may take more than 50 ms: waiting rows are spread over a large table, and each row may have to be read from disk, or
-// searched among many dead rows.
+// The limits for counting rows, in the order in which they are tried. Counting up to the first limit may take more than
+// 50 ms: waiting rows are spread over a large table, and each row may have to be read from disk, or searched among many
+// dead rows.
 var sampleFewer = []int{MostSampled, MostSampled / 5, MostSampled / 25}
 
 // SampleRows counts the rows in a state, up to MostSampled. If counting takes more than 50 ms, SampleRows counts fewer
@@ -95,7 +95,7 @@ func (s *Store) countWithLimit(ctx context.Context, state store.RowState, count 
 	}
 }
 
-// sampleRows counts the rows in a state, up to the number most.
+// sampleRows counts the rows in a state, up to the given number.
 func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) (Sampled, error) {
 	out := Sampled{Consumers: map[string]SampledRows{}}
 	var total int64

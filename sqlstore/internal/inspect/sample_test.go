@@ -18,7 +18,8 @@ import (
 // The SQL files of package sqlstore.
 var statements = os.DirFS("../..")
 
-// slowCount simulates a database that takes the time aRow for each row and stops after 50 ms.
+// slowCount simulates a database that stops after 50 ms. The parameter aRow is the time that the database needs for
+// each row.
 func slowCount(ctx context.Context, aRow time.Duration, asked *[]int) func(int) error {
 	return func(most int) error {
 		*asked = append(*asked, most)

@@ -29,17 +29,17 @@ type Store struct {
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db: db} }
 
-// The constant aheadEvery is the shortest interval of searches for rows that were written while the database's clock
-// was ahead. A search reads all rows that wait, so searches may use at most one part in aheadShare of the time.
+// The shortest interval (aheadEvery) of searches for rows that were written while the database's clock was ahead. A
+// search reads all rows that wait, so searches may use at most the part 1/aheadShare of the time.
 const (
 	aheadEvery = 30 * time.Second
 	aheadShare = 200
 )
 
 // cutAhead shortens the waits of rows that were written while the database's clock was ahead. The method examines all
-// rows every half minute, and the rows in o.Numbers at once. A separate statement does this, because the index of the
-// claiming statement does not contain the time of the change. An error does not prevent the claim, because rows whose
-// wait has ended are found without cutAhead.
+// rows every half minute, and the rows in o.Numbers at once. cutAhead sends a separate statement, because the index of
+// the claiming statement does not contain the time of the change. If cutAhead fails, the claim continues, because the
+// claim finds rows whose wait has ended without the help of cutAhead.
 func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	only := ""
 	if len(o.Numbers) > 0 {
@@ -95,9 +95,9 @@ type claiming interface {
 	calls(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error)
 	end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) ([]int, error)
 	retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error)
-	// Look checks claims in the transaction of a batch, and calls the function stands for each valid claim. The
-	// parameter done of stands is true if other code has already applied the identity. Close ends claims in the same
-	// transaction, or returns errClaimLost.
+	// Look checks claims in the transaction of a batch, and calls the function stands for each valid claim. If other
+	// code has already applied the identity, the function stands gets true for its parameter done. Close ends claims in
+	// the same transaction, or returns errClaimLost.
 	Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error
 	Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error
 }
@@ -189,10 +189,10 @@ func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
 	return r
 }
 
-// lostOf returns the indexes below n that are missing in the slice stand.
-func lostOf(n int, stand []int) (lost []int) {
+// lostOf returns the indexes of the claims that are lost: the indexes below n that are not in the list of valid claims.
+func lostOf(n int, valid []int) (lost []int) {
 	stands := make([]bool, n)
-	for _, i := range stand {
+	for _, i := range valid {
 		stands[i] = true
 	}
 	for i := range n {
@@ -203,9 +203,9 @@ func lostOf(n int, stand []int) (lost []int) {
 	return lost
 }
 
-// withoutOver ends claims of rows that are already finished according to their markers, and returns the other claims.
-// The store would not accept the regular end of a claim of a finished row, so the row would be claimed again and again.
-// withoutOver checks only suspect claims, because a finished row becomes suspect with its second claim.
+// withoutOver ends claims of rows that are already finished according to their markers, and returns the remaining
+// claims. The store would not accept the regular end of a claim of a finished row, so the row would be claimed again
+// and again. withoutOver checks only suspect claims, because a finished row becomes suspect with its second claim.
 func withoutOver(ctx context.Context, db *database.DB, all []store.Claimed) ([]store.Claimed, error) {
 	kept := all[:0]
 	for _, c := range all {

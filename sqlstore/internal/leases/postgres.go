@@ -49,7 +49,7 @@ func (postgresClaims) held(ctx context.Context, s *database.DB, consumer string,
 	return readClaimed(ctx, s, t, s.SQL.Held, true, []byte(consumer), int64(t))
 }
 
-// readClaimed reads the rows that a query has claimed with the token.
+// readClaimed runs a query that claims rows with the token, and returns the claimed rows.
 func readClaimed(ctx context.Context, db *database.DB, t store.Token, query string, args ...any) ([]store.Claimed, error) {
 	return database.List(ctx, db.Pool, query, func(rows *sql.Rows) (c store.Claimed, err error) {
 		var left int64

@@ -19,12 +19,12 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Trim removes the markers that the transaction tx wrote for the messages whose indexes are in back.
-func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, back []int) error {
-	if len(back) == 0 {
+// Trim removes the markers that the transaction tx wrote for the messages with the given indexes.
+func Trim(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, unwanted []int) error {
+	if len(unwanted) == 0 {
 		return nil
 	}
-	for chunk := range db.Dialect.Chunks(back) {
+	for chunk := range db.Dialect.Chunks(unwanted) {
 		flat := make([]any, 0, 2*len(chunk))
 		for _, i := range chunk {
 			flat = append(flat, marks[i].Scope, marks[i].Key)
@@ -61,8 +61,8 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]s
 }
 
 // Mark writes the markers sorted by identity, so that two batches cannot deadlock. If several marks are equal, Mark
-// writes the marker of the first. A second statement reads the markers that existed already, because a statement does
-// not see a marker that was committed after the statement began.
+// writes a marker for the first of them. A second statement reads the markers that existed already, because a statement
+// does not see a marker that was committed after the statement began.
 //
 // The parameter former has the previous identities of the marks. The parameter more contains further arguments of the
 // first statement.
@@ -162,7 +162,7 @@ func (l Lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 		if err != nil {
 			return err
 		}
-		if verdicts[i].Kind == store.Fresh { // the statement of judge was needed only for the row of this mark
+		if verdicts[i].Kind == store.Fresh { // the statement Judge was needed only for the row of this mark
 			former.Knows(i, there.Known)
 			continue
 		}

@@ -44,7 +44,7 @@ type rowChange struct {
 	change func(ctx context.Context, s *database.DB, tx *sql.Tx, rows []*actedRow) error
 }
 
-// repeatError returns a list with the error err for each row.
+// repeatError returns a list that contains the same error for each row.
 func (a *rowChange) repeatError(err error) []error {
 	errs := make([]error, len(a.rows))
 	for i := range errs {
@@ -68,7 +68,7 @@ func (a *rowChange) apply(ctx context.Context, s *database.DB) []error {
 	return a.errs
 }
 
-// fail sets the error err for the given rows, unless a row already has an error.
+// fail sets the given error for each given row that has no error yet.
 func (a *rowChange) fail(places []int, err error) {
 	for _, i := range places {
 		if a.errs[i] == nil {
@@ -156,7 +156,7 @@ func (t *rowTransaction) numbers() []int64 {
 	return all
 }
 
-// chooseRows returns the rows that this transaction changes. For other rows, chosen stores the reason why they
+// chooseRows returns the rows that this transaction changes. For the other rows, chooseRows stores the reason why they
 // are not changed.
 func (t *rowTransaction) chooseRows(found map[int64]*actedRow) (rows []*actedRow) {
 	type identity struct {
@@ -241,8 +241,8 @@ func hexOf(sum []byte) *string {
 }
 
 // changeAll runs a statement that must change one row of a table for each given inbox row. If the statement changes
-// fewer rows, the error wraps the parameter otherwise and has the numbers of the rows.
-func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error, statement string, args ...any) error {
+// fewer rows, the error wraps the parameter mismatch and contains the numbers of the rows.
+func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, mismatch error, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -252,11 +252,11 @@ func changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error
 	case err == nil && n == int64(len(numbers)):
 		return nil
 	case len(numbers) == 1:
-		otherwise = fmt.Errorf("row %d: %w", numbers[0], otherwise)
+		mismatch = fmt.Errorf("row %d: %w", numbers[0], mismatch)
 	default:
-		otherwise = fmt.Errorf("one of rows %d to %d: %w", slices.Min(numbers), slices.Max(numbers), otherwise)
+		mismatch = fmt.Errorf("one of rows %d to %d: %w", slices.Min(numbers), slices.Max(numbers), mismatch)
 	}
-	return errors.Join(otherwise, err)
+	return errors.Join(mismatch, err)
 }
 
 // setAll changes rows, and returns semel.ErrChanged if a row was changed after it was read.
@@ -264,8 +264,8 @@ func setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string,
 	return changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{ActedRows(rows...)}, args...)...)
 }
 
-// setGrouped is like setAll, with an argument that differs by row. The function arg returns the argument of a row. The
-// statement runs once for each value of the argument.
+// setGrouped does the same as setAll, with an argument that differs by row. The function arg returns the argument of a
+// row. The statement runs once for each value of the argument.
 func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, arg func(*actedRow) string) error {
 	groups := map[string][]*actedRow{}
 	for _, r := range rows {
@@ -279,11 +279,11 @@ func setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement str
 	return nil
 }
 
-// turnAll sets the markers of rows to the outcome to, with the fingerprints of the rows' content.
-func turnAll(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow, to store.Outcome) error {
+// turnAll sets the markers of rows to the given outcome and to the fingerprints of the rows' content.
+func turnAll(ctx context.Context, db *database.DB, tx *sql.Tx, rows []*actedRow, outcome store.Outcome) error {
 	turns := make([]turn, len(rows))
 	for k, r := range rows {
-		turns[k] = turn{r, sqlform.Marker{Outcome: int64(to), Version: r.version, Sum: r.sum}}
+		turns[k] = turn{r, sqlform.Marker{Outcome: int64(outcome), Version: r.version, Sum: r.sum}}
 	}
 	return turnMarkers(ctx, db, tx, turns...)
 }

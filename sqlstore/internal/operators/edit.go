@@ -100,8 +100,8 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.S
 	return all, nil
 }
 
-// encryptionColumns contains the columns for the encryption of a row's body: whether the body is encrypted, and the identity to
-// which the encryption is bound.
+// encryptionColumns contains the columns for the encryption of a row's body: whether the body is encrypted, and the
+// identity to which the encryption is bound.
 type encryptionColumns struct{ key, long, consumer, source, envelope []byte }
 
 func (e *encryptionColumns) of() semel.Key {
@@ -117,8 +117,8 @@ func (e *encryptionColumns) show(s *database.DB, kept []byte) ([]byte, error) {
 	return s.Crypt.ShowBody(e.of(), e.envelope, kept)
 }
 
-// retype stores the type of a row whose edit changes the type, and describes the change. If kind is empty, the row keeps
-// its type.
+// retype stores the type of a row whose edit changes the type, and describes the change. If kind is empty, the row
+// keeps its type.
 func (e *encryptionColumns) retype(ctx context.Context, db *database.DB, tx *sql.Tx, r *actedRow, kind string, c *admin.Change) error {
 	if kind == "" {
 		return nil

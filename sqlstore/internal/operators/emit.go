@@ -41,7 +41,7 @@ func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitte
 	return all, db.Answer("emit", err)
 }
 
-// causedBy returns the rows that the given causes caused, ordered by number.
+// causedBy returns the rows that the given messages caused, ordered by number.
 func causedBy(ctx context.Context, db *database.DB, causes [][]byte) (rows []causedRow, err error) {
 	each := make([]int, len(causes))
 	for i := range each {

@@ -96,7 +96,7 @@ func (r *actedRow) isWaiting() bool {
 	return r.state.Outcome() == store.Waiting && r.Owns && r.Outcome == store.Waiting
 }
 
-// formerConflict reports whether a row is a conflict with a previous identity. A row with such a conflict may have no
+// formerConflict reports whether a row is a conflict with a previous identity. The row of this conflict may have no
 // marker, because no marker was written for its own identity.
 func (r *actedRow) formerConflict() bool {
 	return len(r.conflict) > 0 && r.reason == reasonname.FormerConflict
@@ -117,7 +117,8 @@ func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
 	return nil
 }
 
-// takeMarkers gives rows waiting markers. For each row, mayTakeMarker must have returned nil before.
+// takeMarkers writes a marker with the outcome Waiting for each given row. For each row, mayTakeMarker must have
+// returned nil before.
 func takeMarkers(ctx context.Context, db *database.DB, tx *sql.Tx, rows ...*actedRow) error {
 	var marked, bare []*actedRow
 	for _, r := range rows {

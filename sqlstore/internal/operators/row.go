@@ -33,7 +33,8 @@ type actedRow struct {
 	Marker sqlform.Marker
 	Others []sqlform.Twin
 	Owns   bool
-	// The error if a newer release wrote the row or its marker, so that no command may change the row.
+	// An error if a newer release wrote the row or its marker, so that no command may change the row; nil in all other
+	// cases.
 	unread error
 	// The index of the row in the list of rows of the command.
 	at int
@@ -115,8 +116,8 @@ func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	return admin.MayRun(r.Number, said, r.Owns, sqlform.StoredTwins(others))
 }
 
-// closedTurn returns the change of the marker when a row is closed without an effect. If the row is a conflict
-// that has the marker, the marker goes back to the row with the first content.
+// closedTurn returns the change of the marker when a row is closed without an effect. If the row is a conflict and the
+// marker belongs to it, the marker goes back to the row with the first content.
 func (r *actedRow) closedTurn() turn {
 	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}
 	if len(r.conflict) > 0 {

@@ -20,23 +20,23 @@ type Store struct{ db *database.DB }
 func New(db *database.DB) *Store { return &Store{db} }
 
 // Busy returns the indexes of messages whose lane has waiting rows. Busy checks only the messages whose indexes are in
-// the parameter asked.
-func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, asked []int) (busy []int, err error) {
-	if len(asked) == 0 {
+// the parameter chosen.
+func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, chosen []int) (busy []int, err error) {
+	if len(chosen) == 0 {
 		return nil, nil
 	}
 	if db.Postgres != nil {
-		names := make([]any, 0, len(asked))
-		for _, i := range asked {
+		names := make([]any, 0, len(chosen))
+		for _, i := range chosen {
 			names = append(names, marks[i].Line)
 		}
 		places, err := database.Indexes(ctx, tx, db.Postgres.BusyLines, database.Arrays(1, names)...)
 		for _, k := range places {
-			busy = append(busy, asked[k-1])
+			busy = append(busy, chosen[k-1])
 		}
 		return busy, err
 	}
-	for _, i := range asked {
+	for _, i := range chosen {
 		var one int
 		switch err := tx.QueryRowContext(ctx, db.SQLite.BusyLine, marks[i].Line).Scan(&one); {
 		case err == nil:
@@ -48,8 +48,8 @@ func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, 
 	return busy, nil
 }
 
-// EnterLines adds a batch's rows to their lanes. The result came is true if a row is the first row of its lane although
-// it was written as blocked.
+// EnterLines adds a batch's rows to their lanes. The result is true if a row was written as blocked, but is the first
+// row of its lane.
 func EnterLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, all []lines.Entry) (came bool, err error) {
 	if len(all) == 0 {
 		return false, nil
@@ -87,7 +87,7 @@ func postgresEnter(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sql
 }
 
 // ChangeLines adds rows to lanes, and unblocks the next rows of lanes from which other rows were removed. The result
-// freed is true if a row was unblocked, or if a row is the first row of its lane although it was written as blocked.
+// freed is true if a row was unblocked, or if a row was written as blocked, but is the first row of its lane.
 func ChangeLines(ctx context.Context, db *database.DB, tx *sql.Tx, marks []sqlform.Mark, entering []lines.Entry, left []int64) (freed bool, err error) {
 	if len(left) > 0 && db.Postgres != nil {
 		var names []any

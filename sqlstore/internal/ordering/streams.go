@@ -61,7 +61,7 @@ func BeginStreams(ctx context.Context, db *database.DB, tx *sql.Tx, begun []*str
 }
 
 // MoveStreams advances streams in the transaction that has locked them. MoveStreams also unblocks the rows that waited
-// for the new versions; the result freed is true if there were such rows.
+// for the new versions; the result freed is true if at least one row was unblocked.
 func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*streams.Stream) (freed bool, err error) {
 	if len(moved) == 0 {
 		return false, nil
@@ -94,7 +94,7 @@ func MoveStreams(ctx context.Context, db *database.DB, tx *sql.Tx, moved []*stre
 	return freed, nil
 }
 
-// SkipStream advances a stream past missing versions.
+// SkipStream advances a stream to a version, past missing versions.
 func SkipStream(ctx context.Context, db *database.DB, tx *sql.Tx, to *streams.Stream) error {
 	if db.Postgres == nil {
 		_, err := MoveStreams(ctx, db, tx, []*streams.Stream{to})

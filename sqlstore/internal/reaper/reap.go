@@ -24,7 +24,7 @@ type Store struct{ db *database.DB }
 // New returns the Store of a database.
 func New(db *database.DB) *Store { return &Store{db} }
 
-// Reap implements store.Reaper. A dry run removes the same data and rolls back.
+// Reap implements store.Reaper. A dry run removes the same data, and rolls back the transaction.
 func (s *Store) Reap(ctx context.Context, o store.Reaping) (done store.Reaped, err error) {
 	own := s.db
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
@@ -91,8 +91,8 @@ func reapBodies(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reapin
 	return err
 }
 
-// lockConsumer makes this process the only process that removes old data of the consumer, or returns database.ErrElsewhere.
-// lockConsumer also sets the time for which the transaction waits for locks.
+// lockConsumer makes this process the only process that removes old data of the consumer, or returns
+// database.ErrElsewhere. lockConsumer also sets the time for which the transaction waits for locks.
 func lockConsumer(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) error {
 	if db.Postgres != nil {
 		var alone bool
@@ -257,7 +257,7 @@ func walk(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, don
 	return savePosition(ctx, db, tx, o, &at)
 }
 
-// savePosition stores the position of the scan. After a complete scan, walked also stores the time up to which
+// savePosition stores the position of the scan. After a complete scan, savePosition also stores the time up to which
 // markers were removed.
 func savePosition(ctx context.Context, db *database.DB, tx *sql.Tx, o store.Reaping, at *store.ReapMark) error {
 	if at.ID != "" { // the stored position covers these blocks already

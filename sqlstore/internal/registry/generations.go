@@ -31,8 +31,8 @@ func (s *Store) Generations(ctx context.Context, consumer string) ([]admin.Store
 	return all, err
 }
 
-// cutFences shortens fences of the consumer that were set while the database's clock was ahead. While a generation is
-// fenced, no batch may use the generation.
+// While a generation is fenced, no batch may use the generation. cutFences shortens the fences of a consumer's
+// generations that were set while the database's clock was ahead.
 func cutFences(ctx context.Context, db *database.DB, consumer string) error {
 	err := db.Write(ctx, func(tx *sql.Tx) error {
 		for _, text := range []string{db.SQL.CutFences, db.SQL.CutConfirmed} {

@@ -50,7 +50,8 @@ func soleReplay(ctx context.Context, db *database.DB, tx *sql.Tx, of *admin.Repl
 	return fmt.Errorf("replay %d: %w", number, admin.ErrReplayOpen)
 }
 
-// changeReplay changes a replay. If the parameter a has a verb, changeReplay also writes the audit record.
+// changeReplay changes a replay. If the verb of the audit record a is not empty, changeReplay also writes this audit
+// record.
 func changeReplay(ctx context.Context, db *database.DB, number int64, a store.Act, do func(tx *sql.Tx, r *sqlform.Replay, now time.Time) error) (r sqlform.Replay, err error) {
 	err = db.Write(ctx, func(tx *sql.Tx) error {
 		var now int64

@@ -74,7 +74,7 @@ type Assembly struct {
 	activeRuns runRegistry
 }
 
-// Open opens the databases for which want returns true, and does not change them. Open creates a missing
+// Open opens the databases for which the function want returns true, and does not change them. Open creates a missing
 // database if the function create returns true.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
 	a := &Assembly{policy: p, options: o, failedStores: map[string]error{}}

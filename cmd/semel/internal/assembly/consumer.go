@@ -98,9 +98,9 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 	return config
 }
 
-// otherwiseAction returns the result that the policy sets for a message whose statement changed a
-// wrong number of rows. The circuit breaker does not count the result of otherwise, or the result that
-// on_precondition sets, as a failure.
+// otherwiseAction returns the result that the policy sets for a message whose statement changed a wrong number of rows.
+// The circuit breaker counts neither the result in the key otherwise nor the result in the key on_precondition as a
+// failure.
 func otherwiseAction(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":

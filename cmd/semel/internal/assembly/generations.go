@@ -22,8 +22,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// generationalConsumer is a consumer with generations. When another generation becomes active during the run, turning
-// creates the consumer again for that generation, with a new source.
+// generationalConsumer is a consumer with generations. When another generation becomes active during the run,
+// generationalConsumer creates the consumer again for that generation, with a new source.
 type generationalConsumer struct {
 	assembly *Assembly
 	policy   *policy.Consumer
@@ -41,8 +41,8 @@ type currentConsumer struct {
 	number int64
 }
 
-// newGenerationalConsumer creates the consumer for the active generation before the run, so that faults of the consumer are
-// found early.
+// newGenerationalConsumer creates the consumer for the active generation before the run, so that faults of the consumer
+// are found early.
 func (a *Assembly) newGenerationalConsumer(ctx context.Context, c *policy.Consumer) (*generationalConsumer, error) {
 	t := &generationalConsumer{assembly: a, policy: c}
 	number, err := a.active(ctx, c)

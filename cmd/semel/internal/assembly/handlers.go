@@ -34,7 +34,7 @@ type step struct {
 	handler *sqlhandler.Handler
 }
 
-// A function of type runs executes the statements for a message in a transaction.
+// A function of type handlerFunc executes the statements for a message in a transaction.
 type handlerFunc[Tx any] = func(context.Context, Tx, *semel.Message) error
 
 // runSeparately returns a function that sends each statement separately.
@@ -282,7 +282,7 @@ func newAnswerHandler[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, 
 	}
 }
 
-// The function named returns the statements that the policy defines for responses.
+// namedStatements returns the statements that the policy defines for responses.
 func namedStatements(c *policy.Consumer) (all []sqlhandler.Named) {
 	for _, s := range c.Handler.HTTP.Effects.Statements {
 		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwiseAction(s.Otherwise)}}

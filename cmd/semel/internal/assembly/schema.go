@@ -90,8 +90,8 @@ func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
 }
 
 // WarnOfRoles logs two kinds of risk: schemas of the search_path in which other roles may create objects, and
-// privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped. Stores in
-// the map told are skipped too; WarnOfRoles adds each checked store to told.
+// privileges on Semel's tables that the store's role lacks. Stores that do not respond are skipped. Stores in the map
+// told are skipped too, because their risks were logged before; WarnOfRoles adds each checked store to the map.
 func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {
@@ -140,9 +140,8 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 	return change, err
 }
 
-// beginChain starts the audit chain with the audit record of the first migration. beginChain tries again
-// while a running consumer holds the lock for adding records to the chain. The consumer itself may not start
-// a chain.
+// beginChain starts the audit chain with the audit record of the first migration. beginChain tries again while a
+// running consumer holds the lock for adding records to the chain. The consumer itself must not start an audit chain.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
 		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})

@@ -114,7 +114,6 @@ type database interface {
 	Close() error
 }
 
-// openOptions has the options for opening a store.
 type openOptions struct {
 	// create allows the store to create a missing database.
 	create bool

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -54,10 +53,6 @@ func Untested(p *policy.Policy, c *policy.Consumer) string {
 		return "it sends intents; the consumer that writes them can be tested"
 	case h.HTTP != nil && h.HTTP.NoKey:
 		return "its endpoint gets no key, so a second call always has a second effect"
-	case p.Generational(c):
-		return "its statements write generations"
-	case slices.ContainsFunc(c.Handlers(), func(s policy.Statements) bool { return s.Step != "" }):
-		return "its handler has steps, each in a transaction of its own"
 	}
 	return ""
 }
@@ -195,7 +190,8 @@ type access[Tx any] struct {
 	effect func(ctx context.Context) (string, error)
 }
 
-// newTestHandler returns the handler of the consumer for a subtest: its statements, or a call of a provider.
+// newTestHandler returns the handler of the consumer for a subtest: its statements, its steps, or a call of a provider.
+// Statements with :generation write the active generation.
 func newTestHandler[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx]) handlertest.Handler[Tx] {
 	made := handlertest.Handler[Tx]{Store: d.store, Messages: t.Messages, Effect: d.effect, Config: t.Consumer.Config()}
 	w, err := consumer.NewIntents(d.store)
@@ -206,9 +202,17 @@ func newTestHandler[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx]
 		made.Provider = t.provider()
 		made.Handle, err = newProviderCall(h, t, a, d, made.Provider, w)
 	} else {
+		of := *t.Consumer
+		if err := a.enter(h.Context(), &of); err != nil {
+			h.Fatal(err)
+		}
 		var all handlers
-		all, err = a.handlers(h.Context(), t.Consumer, a.Stores[0])
-		made.Handle = dispatch(all.byType, func(one *sqlhandler.Handler) handlerFunc[Tx] { return withIntents(one, d.run(one), w) })
+		all, err = a.handlers(h.Context(), &of, a.Stores[0])
+		run := func(one *sqlhandler.Handler) handlerFunc[Tx] { return withIntents(one, d.run(one), w) }
+		made.Handle = dispatch(all.byType, run)
+		for _, s := range all.steps {
+			made.Steps = append(made.Steps, handlertest.Step[Tx]{Name: s.name, Run: run(s.handler)})
+		}
 	}
 	if err != nil {
 		h.Fatal(err)

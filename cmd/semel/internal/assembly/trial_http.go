@@ -26,8 +26,8 @@ func (t *Trial) answersWithEffects() bool {
 // onlyCalls reports whether the handler calls an endpoint and writes nothing in the store.
 func (t *Trial) onlyCalls() bool { return t.Consumer.Handler.HTTP != nil && !t.answersWithEffects() }
 
-// ReadAnswers reads the answers of the endpoint from a file: one answer a line, in the order of Messages. name is empty
-// if there is no file.
+// ReadAnswers reads the answers of the endpoint from a file: one answer a line, in the order of Messages. The parameter
+// name is the name of the file; empty if there is no file.
 func (t *Trial) ReadAnswers(name string) error {
 	switch {
 	case name == "" && t.answersWithEffects():
@@ -78,7 +78,7 @@ func newProviderCall[Tx any](h handlertest.T, t *Trial, a *Assembly, d access[Tx
 	}, nil
 }
 
-// provider returns a provider that answers as Answers say.
+// provider returns a provider that responds to each message with the message's line in t.Answers.
 func (t *Trial) provider() *handlertest.Provider {
 	p := &handlertest.Provider{}
 	if !t.answersWithEffects() {
@@ -87,7 +87,7 @@ func (t *Trial) provider() *handlertest.Provider {
 	byKey := map[string]string{}
 	for i, m := range t.Messages {
 		named := *m
-		named.Identity, _ = t.identityOf(m) // Read has found it before
+		named.Identity, _ = t.identityOf(m) // Read has already found this identity
 		byKey[httphandler.Key(&named, false)] = t.Answers[i]
 	}
 	p.Answer = func(key string) (kind, text string) { return httphandler.EffectsType, byKey[key] }

@@ -16,8 +16,7 @@ import (
 // column is a column of one of the user's tables.
 type column struct {
 	table, name string
-	// The field from is the table's name in SQL. valueSQL is an SQL expression for the column's value as
-	// valueSQL.
+	// tableSQL is the table's name in SQL. valueSQL is an SQL expression that returns the column's value as text.
 	tableSQL, valueSQL string
 	// byDefault is the default value; empty if there is none.
 	byDefault string

@@ -90,8 +90,8 @@ func (a *Assembly) logRisk(c *policy.Consumer) {
 	}
 }
 
-// logWindow logs, at the start, how a message continues after a call with an unknown outcome. The text ends
-// describes how the message ends if the call must not be repeated.
+// logWindow logs, at the start, how a message continues after a call with an unknown outcome. The parameter ends is a
+// text that describes how the message ends if the call must not be repeated.
 func (a *Assembly) logWindow(c *policy.Consumer, ends string) {
 	says := ""
 	switch window := c.Handler.HTTP.Window; window {

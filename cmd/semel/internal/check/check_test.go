@@ -131,8 +131,8 @@ consumers:
         window: 24h
 `
 
-// subject returns the consumer of a policy, with facts of a healthy store and broker. The parameter replace
-// has pairs of texts: the second text of each pair replaces the first text in the policy.
+// subject returns the consumer of a policy, together with the facts that a healthy store and a healthy broker would
+// report. The parameter replace has pairs of texts: the second text of each pair replaces the first text in the policy.
 func subject(t *testing.T, text string, replace ...string) *Subject {
 	t.Helper()
 	for i := 0; i < len(replace); i += 2 {

@@ -34,7 +34,7 @@ type Deep struct {
 	Rest string
 }
 
-// A function of type denials compares the rows whose numbers are greater than the parameter after. The
+// A function of type compareFunc compares the rows whose numbers are greater than the parameter after. The
 // parameter most limits the number of rows; see sqlstore.Store.Denials.
 type compareFunc func(ctx context.Context, after int64, most int) (sqlstore.Looked, error)
 

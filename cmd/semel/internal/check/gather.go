@@ -105,7 +105,6 @@ func (s *Subject) keepMissing(err error) {
 	}
 }
 
-// singleLine returns the text of an error on one line.
 func singleLine(err error) string {
 	return operate.Plain(strings.Join(strings.Fields(err.Error()), " "))
 }

@@ -69,7 +69,7 @@ func consumersCommand(c *command.CLI) *cobra.Command {
 	return command.Group("consumers", "List, pause, limit and repair consumers", append(runs.ConsumerCommands(c), stores.IdentityCommand(c))...)
 }
 
-// fixCobraCommands hides the commands that cobra adds. mendDefaults also makes the commands of cobra reject
+// fixCobraCommands hides the commands that cobra adds. fixCobraCommands also makes the commands of cobra reject
 // unknown arguments, as the commands of semel do.
 func fixCobraCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// changingCommands lists the commands that change stored data or control consumers. Each command in acts has the flag
+// changingCommands lists the commands that change stored data or control consumers. Each of these commands has the flag
 // --dry-run.
 var changingCommands = []string{
 	"gaps skip",
@@ -103,7 +103,7 @@ func TestConsumersAreCompleted(t *testing.T) {
 	})
 }
 
-// The variable named matches the usage of a command whose arguments are names of consumers.
+// namesUsage matches the usage of a command whose arguments are names of consumers.
 var namesUsage = regexp.MustCompile(`^\w+ \[?NAME`)
 
 // noFiles is the output of a completion that tells the shell not to suggest files.

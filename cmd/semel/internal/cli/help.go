@@ -159,8 +159,8 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// explainedFlags returns the flags that the command's help explains. For all other flags, explained
-// returns the names, grouped by the command whose help explains the flags.
+// explainedFlags returns the flags that the command's help explains. For all other flags, explainedFlags returns the
+// names, grouped by the command whose help explains the flags.
 func explainedFlags(cmd *cobra.Command) (*pflag.FlagSet, map[string][]string) {
 	flags, named := pflag.NewFlagSet("", pflag.ContinueOnError), map[string][]string{}
 	ownFlags(cmd).VisitAll(func(f *pflag.Flag) {

@@ -53,7 +53,6 @@ func (b *broker) nextDeliveries(most int) []delivery {
 	return taken
 }
 
-// ack acks deliveries.
 func (b *broker) ack(positions []int) {
 	for _, at := range positions {
 		delete(b.unacked, at)

@@ -43,7 +43,7 @@ type reply struct {
 // runs.
 type client struct {
 	replies *json.Decoder // used only by the fetching goroutine
-	// endConsumer ends the consumer if the broker closes the connection. Without lost, the consumer's process
+	// endConsumer ends the consumer if the broker closes the connection. Without endConsumer, the consumer's process
 	// would continue after its parent process was killed.
 	endConsumer context.CancelCauseFunc
 
@@ -95,7 +95,7 @@ func (c *client) planCrash(taken []delivery) {
 	}
 }
 
-// fetchOne waits for a single delivery. Consumers without batches use next.
+// fetchOne waits for a single delivery. Consumers without batches use fetchOne.
 func (c *client) fetchOne(ctx context.Context) (delivery, error) {
 	taken, err := c.fetch(ctx, 1)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *client) crashAt(p Point) {
 	select {} // wait for the signal
 }
 
-// crashAtFault calls the method at with the step that corresponds to a fault point of Semel.
+// crashAtFault calls crashAt with the step that corresponds to a fault point of Semel.
 func (c *client) crashAtFault(p faults.Point, _ int) {
 	switch p {
 	case faults.AfterFetch:

@@ -68,7 +68,6 @@ func signedBy(secret, body string) string {
 	return "X-Hub-Signature-256: sha256=" + hex.EncodeToString(h.Sum(nil)) + "\r\n"
 }
 
-// rawRequest returns the bytes of a request with the given headers and the given body.
 func rawRequest(headers, body string) string {
 	return "POST /a HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body
 }

@@ -19,10 +19,9 @@ func timeoutContext(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// limitedListener is a listener that allows a limited number of open connections. At the limit, limited
-// closes idle connections, longest idle first. Providers send from many machines, and each machine keeps its
-// connection open. If a provider does not retry and a webhook waits longer than the provider's timeout, the
-// webhook is lost.
+// limitedListener is a listener that allows a limited number of open connections. At the limit, limitedListener closes
+// idle connections, longest idle first. Providers send from many machines, and each machine keeps its connection open.
+// If a provider does not retry and a webhook waits longer than the provider's timeout, the webhook is lost.
 type limitedListener struct {
 	net.Listener
 	slots     chan struct{}
@@ -30,7 +29,7 @@ type limitedListener struct {
 	closeOnce sync.Once
 
 	mutex sync.Mutex
-	idle  *list.List                 // elements are of type stander, longest idle first; guarded by mutex
+	idle  *list.List                 // elements are of type idleConn, longest idle first; guarded by mutex
 	at    map[net.Conn]*list.Element // guarded by mutex
 }
 
@@ -40,8 +39,8 @@ type idleConn struct {
 	idleSince time.Time
 }
 
-// minIdleTime is how long a connection must be idle before limited may close it. A new HTTP/2 connection
-// counts as idle until its first request arrives.
+// minIdleTime is how long a connection must be idle before limitedListener may close it. A new HTTP/2 connection counts
+// as idle until its first request arrives.
 const minIdleTime = time.Second
 
 func newLimitedListener(l net.Listener, most int) *limitedListener {
@@ -85,7 +84,7 @@ func (l *limitedListener) acquireSlot() bool {
 	}
 }
 
-// longestIdle returns the connection to close, or nil if no connection has been idle for standsFor.
+// longestIdle returns the connection to close, or nil if no connection has been idle for minIdleTime.
 func (l *limitedListener) longestIdle() net.Conn {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -79,8 +79,7 @@ type handshakeError struct{ err error }
 func (e *handshakeError) Error() string { return e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// countingConn counts the bytes that are written to a connection. Bytes of a TLS handshake are not
-// countingConn.
+// countingConn counts the bytes that are written to a connection. The bytes of a TLS handshake are not counted.
 type countingConn struct {
 	net.Conn
 	written atomic.Int64
@@ -112,7 +111,7 @@ func (c *countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn. Close wakes all goroutines that wait in empty.
+// Close implements net.Conn. Close wakes all goroutines that wait in waitUntilRead.
 func (c *countingConn) Close() error {
 	c.setState(&c.closed, true)
 	return c.Conn.Close()

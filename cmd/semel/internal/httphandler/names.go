@@ -8,7 +8,7 @@ import (
 )
 
 // reservedHeaders lists headers that Semel sets for every request, or that control the connection. A message that could
-// set one of the headers in ours could split a request in two, or pretend to come from another client.
+// set one of these headers could split a request in two, or pretend to come from another client.
 var reservedHeaders = []string{
 	"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect",
 	"host", "content-length", "content-type", "content-encoding", "accept-encoding", "user-agent", "forwarded", "via",

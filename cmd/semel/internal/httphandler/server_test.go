@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// secretText is a part of the URL, the body and the responses. No error may contain hidden.
+// secretText is a part of the URL, the body and the responses. No error may contain secretText.
 const secretText = "hunter2"
 
 // endpoint is a server that counts calls and connections.

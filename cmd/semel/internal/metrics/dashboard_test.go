@@ -33,12 +33,11 @@ const (
 	inSeconds  = "s"
 )
 
-// rateByConsumer returns a query for the rate of a counter by consumer.
 func rateByConsumer(name string) query {
 	return query{"sum by (consumer) (rate(" + name + "{" + consumerSelector + "}" + window + "))", "{{consumer}}"}
 }
 
-// The function named returns a query by consumer. The legend of each line is the consumer's name, followed by
+// namedQuery returns a query by consumer. The legend of each line is the consumer's name, followed by
 // the parameter word.
 func namedQuery(word, expr string) query { return query{expr, "{{consumer}} " + word} }
 
@@ -116,7 +115,6 @@ const (
 	panelHeight = 8
 )
 
-// object is a JSON object.
 type object map[string]any
 
 // Dashboard returns the text of deploy/dashboard.json, for Grafana.

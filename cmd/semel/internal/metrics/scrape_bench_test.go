@@ -81,7 +81,6 @@ func BenchmarkConcurrentScrapes(b *testing.B) {
 	}
 }
 
-// timeRequest returns the duration of one request.
 func timeRequest(b *testing.B, client *http.Client, url string) time.Duration {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
 	if err != nil {

@@ -236,7 +236,7 @@ func (s *Server) Live() Health {
 }
 
 // checkAlive returns the result of Consumer.Alive. If the store has been down for longer than the parameter most,
-// checkAlive returns false. If the parameter most is 0, alive ignores outages.
+// checkAlive returns false. If the parameter most is 0, checkAlive ignores outages.
 func checkAlive(c Consumer, most time.Duration) (bool, string) {
 	ok, why := c.Alive()
 	if !ok || most <= 0 {

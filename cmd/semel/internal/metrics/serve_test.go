@@ -95,7 +95,6 @@ func (s *fakeStore) failWith(err error) {
 	s.down = err
 }
 
-// openServer opens a server with the given options and stores.
 func openServer(t *testing.T, o Options, stores ...Store) *Server {
 	t.Helper()
 	o.Address, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
@@ -314,7 +313,6 @@ func BenchmarkDuplicate(b *testing.B) {
 	}
 }
 
-// gatherText returns the metrics of a collector as text.
 func gatherText(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	r := prometheus.NewRegistry()

@@ -36,8 +36,8 @@ func newResponseSharing(of http.Handler) *responseSharing {
 	return &responseSharing{handler: of, turn: make(chan struct{}, 1), packer: packer, next: map[variant]*sharedResponse{}}
 }
 
-// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. Without a
-// maximum, a client with access could request more and more variants.
+// maxVariants is the maximum number of waiting responses. Scrapers request one or two variants. Without a maximum, a
+// client that may read the metrics could request more and more variants of the response, and each variant takes memory.
 const maxVariants = 16
 
 // variant has the parts of a request on which the response depends.
@@ -49,7 +49,7 @@ type variant struct {
 // sharedResponse is the response to all waiting requests of the same variant. The type implements
 // http.ResponseWriter.
 type sharedResponse struct {
-	complete  chan struct{} // closed when the response is complete; after that no field changes
+	complete  chan struct{} // closed when the response is complete; no field changes after the close
 	succeeded bool          // false if the handler panicked
 	status    int           // 0 means 200
 	header    http.Header

@@ -7,7 +7,6 @@ import (
 	"slices"
 )
 
-// kind is the type of a metric.
 type kind string
 
 const (

@@ -19,7 +19,6 @@ type Watch struct {
 	counts map[string]*consumerCounts // the counts by consumer; constant after newWatch
 }
 
-// consumerCounts has the counts of one consumer.
 type consumerCounts struct {
 	ends                                    [4]atomic.Int64 // number of batches by measure.End
 	messages, marking, handling, committing *tally
@@ -29,8 +28,8 @@ type consumerCounts struct {
 
 	mutex          sync.Mutex
 	unapplied      map[measure.Aside]int64             // guarded by mutex
-	zeroMetrics    map[measure.Aside]prometheus.Metric // metrics with value 0, by ending; guarded by mutex
-	failedAttempts map[string]int64                    // failedAttempts attempts, by part; guarded by mutex
+	zeroMetrics    map[measure.Aside]prometheus.Metric // metrics with value 0, by outcome and reason; guarded by mutex
+	failedAttempts map[string]int64                    // number of failed attempts, by the part that failed; guarded by mutex
 	serial         measure.Stopwatch                   // guarded by mutex
 }
 
@@ -150,7 +149,7 @@ func (of *consumerCounts) eachFailure(each func(part string, n int64)) {
 	}
 }
 
-// eachUnapplied calls the function each with the count of every ending.
+// eachUnapplied calls the function each with each number of unapplied messages: one number for each outcome and reason.
 func (of *consumerCounts) eachUnapplied(each func(measure.Aside, int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()

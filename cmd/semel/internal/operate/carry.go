@@ -105,8 +105,8 @@ func (b Box) executePage(ctx context.Context, o Order, rows []choice) ([]Result,
 	return slices.DeleteFunc(c.results, func(r Result) bool { return r.Result == "" }), err
 }
 
-// execute reads the rows with the given indexes (places) and changes the rows that the command may change. The
-// result changed has the indexes of rows that someone else changed after carry read these rows.
+// execute reads the rows with the given indexes (places) and changes the rows that the command may change. The result
+// changed has the indexes of rows that someone else changed after execute had read these rows.
 func (c *commandPage) execute(ctx context.Context, places []int) (changed []int, err error) {
 	allowed, err := c.checkRows(ctx, places)
 	if err != nil {
@@ -136,7 +136,7 @@ type allowedRow struct {
 	row   store.StoredRow
 }
 
-// checkRows reads the rows with the given indexes (places). judge records a result for rows that the command
+// checkRows reads the rows with the given indexes (places). checkRows records a result for rows that the command
 // rejects or skips, and returns all other rows.
 func (c *commandPage) checkRows(ctx context.Context, places []int) ([]allowedRow, error) {
 	numbers := make([]int64, len(places))

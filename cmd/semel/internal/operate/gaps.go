@@ -119,7 +119,6 @@ type Span struct {
 	To   int64 `json:"to"`
 }
 
-// unfinishedStates returns the states of unfinished rows.
 func unfinishedStates() []store.RowState {
 	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
 		store.StateParked, store.StateDeadLettered}

@@ -10,8 +10,7 @@ import (
 )
 
 // Legal returns those of the commands that may change a row in its present state. Legal includes a retry of a row that
-// is due, because the command can process the row itself. The parameter worked has
-// the meaning of Order.Worked.
+// is due, because the command can process the row itself. The parameter worked has the meaning of Order.Worked.
 func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, worked func(store.StoredRow) error) (legal []admin.Verb, err error) {
 	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Limit: 1})
 	if err != nil || len(rows) == 0 {
@@ -29,7 +28,6 @@ func (b Box) Legal(ctx context.Context, number int64, commands []admin.Verb, wor
 	return legal, nil
 }
 
-// mayChange reports whether a command may change a row.
 func (b Box) mayChange(ctx context.Context, verb admin.Verb, r store.StoredRow, worked func(store.StoredRow) error) (bool, error) {
 	if verb == admin.Edit {
 		if r.Message == nil || admin.MayEdit(&r, nil) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// The variable named lists errors of the library. The text of each error starts with the library's name.
+// libraryErrors lists errors of the library. The text of each error starts with the library's name.
 var libraryErrors = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
@@ -23,7 +23,7 @@ const prefix = "semel: "
 // line, the library's name would not help the reader.
 func errorText(err error) string { return trimLibraryName(err.Error()) }
 
-// plainOf returns the same as plain, without the row number that the printed line already shows.
+// plainOf returns the same text as errorText, without the row number that the printed line already shows.
 func plainOf(row int64, err error) string {
 	return strings.TrimPrefix(errorText(err), fmt.Sprintf("row %d: ", row))
 }
@@ -49,9 +49,9 @@ func WithoutReason(reason semel.Reason, text string) string {
 // rowNumber matches the word row, followed by a number.
 var rowNumber = regexp.MustCompile(`\brow \d+\b`)
 
-// Plain formats a line of an error for printing. Plain removes the library's name, which is printed
-// before the line, repeated names of a consumer, store or source, and, from an error that is not about a
-// row, the text about a row's state.
+// Plain formats a line of an error for printing. Plain removes the library's name, which is printed before the line,
+// and the second occurrence of the name of a consumer, store or source. If the error is not about a row, Plain also
+// removes the text about a row's state.
 func Plain(line string) string {
 	line = strings.TrimPrefix(line, prefix)
 	line = withoutRepeatedName(line)

@@ -107,9 +107,9 @@ func (r Reaped) Due() bool {
 // markersPerRead is the number of markers that one call reads.
 const markersPerRead = 1000
 
-// Reap removes a consumer's markers, rows and payloads that are older than the retention. If dry is true,
-// Reap only counts. Reap calls the function told after each slice of markers; an error of told ends the pass.
-// If the reaper is stopped, Reap returns no error.
+// Reap removes a consumer's markers, rows and payloads that are older than the retention. If dry is true, Reap only
+// counts. Reap calls the function told after each slice of markers. If told returns an error, Reap ends the pass. If
+// the reaper is stopped, Reap returns no error.
 func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
 	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: utcOrNil(r.Cutoff)}
 	if r.Days.Kept > 0 {

@@ -86,8 +86,8 @@ func (l Letter) OK() bool {
 // Changed reports whether the actual fate differs from the predicted fate.
 func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Prediction }
 
-// Preview predicts the fates of rows that are replayed with verb Retry or Send. The letters are in the order
-// of the replay, oldest first. Preview changes nothing.
+// Preview predicts the fates of rows that are replayed with verb Retry or Send. The returned dead letters are in the
+// order of the replay, oldest first. Preview changes nothing.
 func (b Box) Preview(ctx context.Context, verb admin.Verb, numbers []int64, worked func(store.StoredRow) error) ([]Letter, error) {
 	rows, err := b.readRows(ctx, numbers)
 	if err != nil {
@@ -156,7 +156,6 @@ func letterOf(st string, r store.StoredRow) Letter {
 	return l
 }
 
-// readRows reads the rows with the given numbers.
 func (b Box) readRows(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
 	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {

@@ -217,9 +217,9 @@ func (r *replayRun) retryLetter(ctx context.Context, i int) error {
 	return r.box.refusedNow(ctx, l, err)
 }
 
-// handleFailedRetry handles a failed retry, for instance because of a lock on the row. notDue leaves out the dead letter
-// and the later dead letters of its lanes, and the replay continues with other dead letters. notDue returns
-// an error if the store cannot be read either, or after too many failures.
+// handleFailedRetry handles a failed retry, for instance because of a lock on the row. handleFailedRetry leaves out the
+// dead letter and the later dead letters of its lanes, and the replay continues with other dead letters.
+// handleFailedRetry returns an error if the store cannot be read either, or after too many failures.
 func (r *replayRun) handleFailedRetry(ctx context.Context, l *Letter, why error) error {
 	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
 	if r.failureCount++; r.failureCount == mostFailed {

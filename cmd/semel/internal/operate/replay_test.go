@@ -222,7 +222,6 @@ func (s *letterStore) work(ctx context.Context, _ string, numbers []int64) error
 	return c.Work(ctx, numbers...)
 }
 
-// effects returns the ids of the effects, in order.
 func (s *letterStore) effects(t *testing.T, where string) (ids []string) {
 	t.Helper()
 	rows, err := s.db.Query("select id from effects where " + where + " order by number")

@@ -71,7 +71,6 @@ func copyOf(of Letter, again TopicLetter) Letter {
 	return c
 }
 
-// addWithoutRow adds a dead letter without a row to the plan.
 func (p *TopicPlan) addWithoutRow(l TopicLetter, taken map[semel.Key]TopicLetter, doubt func(TopicLetter) string) {
 	plan := Letter{Place: l.Place, Consumer: l.Consumer, ID: l.ID, IDBase64: l.IDBase64, Reason: l.Reason, Prediction: FateRefused, key: l.key}
 	first, again := taken[l.key]

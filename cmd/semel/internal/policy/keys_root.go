@@ -17,8 +17,8 @@ import (
 // This Go file starts the table of all policy keys: it has the keys of the policy's root, of stores and of
 // sources. keys_consumer.go continues the table.
 //
-// To add a key, add a line to a table and a field to the table's type. A planned key is a line with
-// shape.Later. The parser, the JSON Schema and the reference are generated from the tables.
+// To add a key, add a line to a table and a field to the table's type. A line with shape.Later is a key that is planned
+// but not available yet. The parser, the JSON Schema and the reference are generated from the tables.
 
 // root has the keys at the top of the policy file.
 type root struct {
@@ -68,7 +68,7 @@ func storeShape() shape.Object[Store] {
 			shape.Key(shape.Meta{Name: "redis", Doc: "A Redis server for leased keys, for consumers with `strategy: lease`. See [leased keys](leased-keys.md)."},
 				shape.Optional[Redis](redisShape()), func(s *Store) **Redis { return &s.Redis }),
 			shape.Later[Store]("dynamodb", "A DynamoDB table."),
-			shape.Key(shape.Meta{Name: "migrate", Def: "false", Doc: "`true` lets `semel run` create and upgrade Semel's tables. Otherwise missing tables are an error that names the command."},
+			shape.Key(shape.Meta{Name: "migrate", Def: "false", Doc: "`true` lets `semel run` create and upgrade Semel's tables. With `false`, missing tables are an error; the error names the command that creates the tables."},
 				shape.Boolean{}, func(s *Store) *bool { return &s.Migrate }),
 			shape.Key(shape.Meta{Name: "encryption", Doc: "Encrypts bodies, headers, results and step outputs in Semel's tables. Existing plain rows stay readable. Not for Redis. See [erasing and encrypting](encryption.md)."},
 				shape.Optional[Encryption](encryptionShape()), func(s *Store) **Encryption { return &s.Encryption }),

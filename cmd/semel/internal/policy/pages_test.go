@@ -67,9 +67,8 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 
 // reference collects the sections about policy keys and the page of each section.
 type reference struct {
-	t     *testing.T
-	texts map[string]*strings.Builder
-	// plannedKeys lists the planned keys.
+	t           *testing.T
+	texts       map[string]*strings.Builder
 	plannedKeys []string
 	// firstSections maps the content of a mapping to the first section that prints the mapping. Later
 	// sections with the same content link to the first section.
@@ -139,7 +138,7 @@ func (r *reference) section(path string, keys []shape.Meta) {
 	}
 }
 
-// linkToEarlier records that the section with the path at prints the given keys. If an earlier section
+// linkToEarlier records that the section at the path in the parameter at prints the given keys. If an earlier section
 // prints the same keys, the method returns a link to that section.
 func (r *reference) linkToEarlier(path, at string, keys []shape.Meta) string {
 	if len(keys) == 0 {

@@ -323,7 +323,7 @@ type Statement struct {
 	Upsert *upsert.Newer
 	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
-	// Otherwise is the result of a message whose statement changes another number of rows: "park", "discard"
+	// Otherwise is the result of a message whose statement changes more or fewer rows than Rows says: "park", "discard"
 	// or "fail".
 	Otherwise string
 }

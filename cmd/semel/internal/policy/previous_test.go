@@ -10,8 +10,8 @@ import (
 
 const presentIdentity = `{id: "header:ce-id", source: "header:ce-source"}`
 
-// withPrevious returns edits of the test policy base: they add the key `previous` to the consumer's identity, with former as
-// its value, and then make the edits in more.
+// withPrevious returns edits of the test policy base: they add the key `previous` to the consumer's identity, with the
+// parameter former as its value, and then make the edits in the parameter more.
 func withPrevious(former string, more ...string) []string {
 	edits := []string{presentIdentity, `{id: "header:ce-id", source: "header:ce-source", previous: ` + former + `}`}
 	return append(edits, more...)

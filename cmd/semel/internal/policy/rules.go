@@ -64,7 +64,7 @@ func (r rules) checkReferences(p *Policy) {
 	}
 }
 
-// The rule largest warns if the source accepts larger messages than the consumer processes.
+// checkMaxBody warns if the source accepts larger messages than the consumer processes.
 func (r rules) checkMaxBody(s *Source) {
 	if s == nil || !r.isValid("max_body") {
 		return
@@ -122,8 +122,8 @@ func (r rules) checkStrategy() {
 	}
 }
 
-// The rule fingerprint rejects settings about conflicts if the strategy stores no fingerprints, which are stored with markers.
-// Without fingerprints no conflict can be found.
+// checkFingerprint rejects settings about conflicts if the strategy stores no fingerprints, which are stored with
+// markers. Without fingerprints no conflict can be found.
 func (r rules) checkFingerprint() {
 	c := r.consumer
 	if !r.isValid("strategy", "fingerprint", "on_conflict") {
@@ -143,7 +143,7 @@ func (r rules) checkFingerprint() {
 	}
 }
 
-// The rule waits sets the defaults of delays, and warns about durations that do not fit together.
+// checkDurations sets the defaults of delays, and warns about durations that do not fit together.
 func (r rules) checkDurations() {
 	c := r.consumer
 	if !r.isSet("retry.max_delay") {
@@ -179,18 +179,17 @@ func (r rules) checkRetention(s *Source, store *Store) {
 	}
 }
 
-// The rule days rejects daily partitions of markers for consumers that cannot have daily partitions. The rule
-// returns true if it found a consumer that cannot have daily partitions.
+// checkDailyPartitions rejects daily partitions of markers for consumers that cannot have daily partitions.
+// checkDailyPartitions returns true if it found a consumer that cannot have daily partitions.
 func (r rules) checkDailyPartitions(store *Store) bool {
 	c := r.consumer
 	const key = "retention.daily_partitions"
-	return !c.Strategy.Lease && // the rule calls reports strategy lease
+	return !c.Strategy.Lease && // checkCalls reports strategy lease
 		(r.refuseIf(c.Retention.Keep == 0 || c.Retention.IDTime == identity.NoIDTime, key, "days can only be dropped if ids contain a time and keep is a duration", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake), or remove it") ||
 			r.refuseIf(c.Dedup != nil || !c.Strategy.Marks(), key, "daily partitions are a table of the consumer's own, but this consumer has no markers of its own", "remove it, or dedup, and write strategy: marker") ||
 			r.refuseIf(store != nil && store.SQLite != nil, key, "daily partitions need PostgreSQL, but store "+c.Store+" is SQLite", "remove it: SQLite removes markers in slices; or use a store in PostgreSQL"))
 }
 
-// The method name returns the name of the source, or an empty string for a nil source.
 func (s *Source) name() string {
 	if s == nil {
 		return ""
@@ -219,7 +218,7 @@ func (r rules) checkFilter() {
 }
 
 // checkFilterTypes compares the types in the filter with the types of the handlers. A handler for a type that the
-// filter excludes never runs, so filterTypes reports a fault. A type without a handler may be intended: its
+// filter excludes never runs, so checkFilterTypes reports a fault. A type without a handler may be intended: its
 // messages are parked with the reason "unknown type".
 func (r rules) checkFilterTypes() {
 	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types

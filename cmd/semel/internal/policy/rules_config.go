@@ -43,8 +43,8 @@ func (r rules) configError() (err error) {
 	return err
 }
 
-// The method report reports the faults in err at the keys of the policy. A fault is not reported if one of its
-// keys already has a fault.
+// report reports the faults in err at the keys of the policy. A fault is not reported if one of its keys already has a
+// fault.
 func (r rules) report(err error) {
 	switch err := err.(type) {
 	case configFault:

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// The rule effect checks whether the strategy protects the consumer's kind of effect.
+// checkEffect checks whether the strategy protects the consumer's kind of effect.
 func (r rules) checkEffect() {
 	k, ok := r.consumer.Effect.description()
 	if !ok || !r.isValid("effect", "strategy") {
@@ -100,13 +100,13 @@ func (p *Policy) Risks(c *Consumer) (all []Risk) {
 	return all
 }
 
-// isReplayable reports whether messages with this kind of effect may be replayed by default. An effect of a
-// isReplayable kind is harmless if it happens a second time.
+// isReplayable reports whether messages with this kind of effect may be replayed by default. If an effect of such a
+// kind happens a second time, it does no harm.
 func (k effectKind) isReplayable() bool {
 	return k.kind == Projection || k.kind == Cache || k.kind == AuditCopy
 }
 
-// The rule replay checks whether the consumer can replay messages, and the settings of replays.
+// checkReplay checks whether the consumer can replay messages, and the settings of replays.
 func (r rules) checkReplay(from *Source) {
 	c := r.consumer
 	if !r.isValid("replay", "effect", "handler", "strategy", "retention", "from") {

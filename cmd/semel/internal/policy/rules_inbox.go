@@ -6,8 +6,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 )
 
-// checkInbox rejects keys that need an inbox if the consumer has none, and keys that have no effect with an
-// checkInbox.
+// checkInbox rejects keys that need an inbox if the consumer has none, and keys that have no effect with an inbox.
 func (r rules) checkInbox() {
 	c := r.consumer
 	if !r.isValid("strategy", "ack", "inbox", "alerts") {
@@ -26,7 +25,7 @@ func (r rules) checkInbox() {
 	}
 }
 
-// The rule keys warns about lanes by key if the source does not keep the order of a key's messages.
+// checkKeyLanes warns about lanes by key if the source does not keep the order of a key's messages.
 func (r rules) checkKeyLanes(s *Source) {
 	c := r.consumer
 	if c.Lanes != consumer.LanesKey || !r.isValid("lanes") {
@@ -89,7 +88,7 @@ func (r rules) checkSharedDedup(p *Policy) {
 	}
 }
 
-// The method named returns the value that a consumer writes to the consumer column of the table.
+// consumerValue returns the value that a consumer writes to the consumer column of the table.
 func (t *Dedup) consumerValue(consumer string) string {
 	if value, ok := t.Values[t.Columns.Consumer]; ok {
 		return value
@@ -97,7 +96,6 @@ func (t *Dedup) consumerValue(consumer string) string {
 	return consumer
 }
 
-// The rule steps checks a handler with steps.
 func (r rules) checkSteps() {
 	c := r.consumer
 	for _, h := range c.Handler.Types {

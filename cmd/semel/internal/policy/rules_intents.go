@@ -30,7 +30,7 @@ func (r rules) checkSender() {
 	c.Identity = Identity{ID: []string{"id"}, Source: "source"}
 }
 
-// The rule intents checks the intents that the consumer's SQL handlers write.
+// checkIntents checks the intents that the consumer's SQL handlers write.
 func (r rules) checkIntents(p *Policy) {
 	purposes := map[string]bool{}
 	for _, h := range r.consumer.Handlers() {

@@ -25,7 +25,7 @@ func (r kafkaRules) check() {
 	r.checkSizes()
 }
 
-// The rule sizes checks that a batch can contain the largest record.
+// checkSizes checks that a batch can contain the largest record.
 func (r kafkaRules) checkSizes() {
 	k := r.kafka
 	r.refuseIf(r.isValid("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord, "max_batch", "a batch with a single record of this size would stop its partition", "raise max_batch to max_record at least, or lower max_record")
@@ -74,7 +74,7 @@ func (r kafkaRules) checkEncryption() {
 // longestRevocation is shorter than the group's rebalance timeout of 60 s.
 const longestRevocation = 45 * time.Second
 
-// The rule kafka checks a consumer that reads a Kafka source.
+// checkKafka checks a consumer that reads a Kafka source.
 func (r rules) checkKafka(s *Source) {
 	if s == nil || s.Kafka == nil {
 		return
@@ -197,7 +197,7 @@ func (r rules) refuseAll(keys []string, reason, remedy string) {
 	}
 }
 
-// The rule publishes checks a handler that publishes messages to Kafka.
+// checkPublish checks a handler that publishes messages to Kafka.
 func (r rules) checkPublish(p *Publish, from *Source) {
 	const at = "handler.kafka."
 	switch {

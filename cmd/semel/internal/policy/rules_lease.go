@@ -14,8 +14,8 @@ import (
 // connection.
 const leasedWorkers = 16
 
-// The rule lease checks that consumers which call other systems use strategy lease, and that other consumers
-// do not use it.
+// checkOutsideCall checks that consumers which call other systems use strategy lease, and that all other consumers use
+// another strategy.
 func (r rules) checkOutsideCall(from *Source) {
 	c := r.consumer
 	if !r.isValid("strategy", "handler") {
@@ -70,8 +70,8 @@ func (r rules) checkLease(out *outsideCall) {
 	r.warnIf(r.isSet("on_precondition") && (http == nil || http.Effects == nil), "on_precondition", "an endpoint cannot report a failed precondition", "remove it; retry.on_exhausted decides about rejected calls")
 }
 
-// checkCallTimes checks that a call ends before the lease expires, because another process may then repeat the call, and
-// that a shutdown waits for the call.
+// checkCallTimes checks that a call ends before the lease expires, because another process may then repeat the call,
+// and that a shutdown waits for the call.
 func (r rules) checkCallTimes(out *outsideCall) {
 	c := r.consumer
 	key := out.path + ".timeout"
@@ -85,7 +85,7 @@ func (r rules) checkCallTimes(out *outsideCall) {
 // longerLease is the time that is added to the call timeout to get a suggested lease.
 const longerLease = 10 * time.Second
 
-// The rule endpoint checks which policy keys of an HTTP handler are set together.
+// checkEndpoint checks which policy keys of an HTTP handler are set together.
 func (r rules) checkEndpoint(http *HTTP) {
 	const at = "handler.http."
 	r.checkKeyless(http)

@@ -99,7 +99,7 @@ func (r rules) warnUnusedParams(h Statements, used map[string]bool) {
 	}
 }
 
-// The rule answers checks the SQL statements that an endpoint's response may name.
+// checkAnswers checks the SQL statements that an endpoint's response may name.
 func (r rules) checkAnswers(p *Policy, store *Store) {
 	const at = "handler.http.effects"
 	http := r.consumer.Handler.HTTP
@@ -165,8 +165,8 @@ func (c *Consumer) Generation() *int64 {
 // Rebuilds reports whether the consumer fills a generation that is not yet active.
 func (c *Consumer) Rebuilds() bool { return c.In != nil && c.In.Building }
 
-// The rule generations checks a consumer with :generation in at least one statement. A statement without
-// :generation is a fault, because a rebuild would change rows of the active generation.
+// checkGenerations checks a consumer with :generation in at least one statement. A statement without :generation is a
+// fault, because a rebuild would change rows of the active generation.
 func (r rules) checkGenerations(store *Store) {
 	c := r.consumer
 	d := c.Dialect(store)

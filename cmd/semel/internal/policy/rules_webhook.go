@@ -96,7 +96,6 @@ func (w *Webhook) compareShared(other *Webhook, name string, refuse func(key, re
 	}
 }
 
-// The rule webhooks checks a consumer of a webhook source.
 func (r rules) checkWebhookSource(s *Source) {
 	c := r.consumer
 	if s.deliversOnce() && !r.isSet("lanes") && c.OnParked != consumer.OnParkedBlock {

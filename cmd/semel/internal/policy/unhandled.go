@@ -32,8 +32,8 @@ func (c *Consumer) Unhandled(m *semel.Message) error {
 	return fmt.Errorf("the policy has no handler for %s; add one at handler.types of consumer %s, or discard the message", kind, c.Name)
 }
 
-// Typed returns the message with the type that a handler of the consumer sees. If the consumer has no selector of types,
-// or if the selector finds no type in the message, Typed returns the message unchanged.
+// Typed returns the message with the type that a handler of the consumer sees. If the consumer has no selector of
+// types, or if the selector finds no type in the message, Typed returns the message unchanged.
 func (c *Consumer) Typed(m *semel.Message) *semel.Message {
 	by, err := selectors.Parse(c.Type)
 	if c.Type == "" || err != nil {

@@ -57,7 +57,7 @@ const (
 func Subtests(report handlertest.Report) []Subtest {
 	words := strings.NewReplacer(
 		"Config.Version is not set", "the policy checks no versions", "Config.Retention.Keep is not set", "markers are kept forever",
-		"Handler.Provider is not set", "the handler makes no calls", "Provider.Forgets is not set", "the endpoint must remember keys", "Handler.Process is not set", "the command kills no processes",
+		"Handler.Provider is not set", "the handler makes no calls", "Config.Replay is not set, or it allows effects", "the endpoint gets the header semel-effects", "Provider.Forgets is not set", "the endpoint must remember keys", "Handler.Process is not set", "the command kills no processes",
 		"(semel.Message.Key)", "", "leave such numbers out", "leave such columns out with --ignore", "leave them out of Effect", "leave them out with --ignore",
 		"Config.Identity", "identity", "Config.Fingerprint", "fingerprint", "Config.Version", "version", "Config.Retention", "retention")
 	all := make([]Subtest, len(report))

@@ -129,7 +129,6 @@ func (r *Runner) recordProgress(ctx context.Context, before admin.ReplayCounts) 
 	}
 }
 
-// addCounts adds the counts of a consumer to the counts of a replay.
 func addCounts(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
 	to.Read += c.Deliveries - c.InFlight
 	to.Applied += c.Applied + c.Inbox.Applied

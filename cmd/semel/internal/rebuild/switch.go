@@ -78,9 +78,9 @@ func (e killedError) Unwrap() error { return e.error }
 // lookAgain is the interval at which the progress of the rebuild is read.
 const lookAgain = 50 * time.Millisecond
 
-// Do executes the switch and returns the previously active generation. All changes before the last step of
-// the switch expire by themselves. If the process of the switch is killed, a fence remains until it expires,
-// and the consumer then continues in the previous generation.
+// Do executes the switch and returns the previously active generation. All changes before the last step of the switch
+// expire by themselves. If the process of the switch is killed, the fence (the time in which no process applies
+// messages of the consumer) remains until it expires; the consumer then continues in the previous generation.
 func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	if from, err = s.generations(ctx); err != nil {
 		return 0, err

@@ -216,7 +216,6 @@ func (s *unfinishedStore) Pending(_ context.Context, consumer string) (store.Pen
 	return s.pending, nil
 }
 
-// newSwitch returns a switch to generation 1.
 func (w *world) newSwitch() *rebuild.Switch {
 	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,
 		Act: store.Act{Verb: "switch", Who: "ana", Why: "x"}}

@@ -101,9 +101,9 @@ func (ignoringObserver) Given(source.Lane)                     {}
 func (ignoringObserver) Revoking(context.Context, source.Lane) {}
 func (ignoringObserver) Lost(source.Lane)                      {}
 
-// SentBy adds sent messages to the comparison: the identities that the function read passes to add, without the
-// times of sending. SentBy first writes the identities to files. Lookups start when read has returned, because read
-// may hold the connection that a lookup needs.
+// SentBy adds sent messages to the comparison. SentBy calls the function read, which must call the function add with
+// each sent identity. The times of sending are unknown. SentBy first writes the identities to files. Lookups start when
+// read has returned, because read may hold the connection that a lookup needs.
 func (c *Comparison) SentBy(ctx context.Context, read func(add func(id, source string) error) error) (err error) {
 	all, err := newSpill()
 	if err != nil {

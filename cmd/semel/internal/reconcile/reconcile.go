@@ -127,8 +127,8 @@ func (c *Comparison) add(r record) (err error) {
 	return c.spill.add(r)
 }
 
-// Sent adds sent identities and looks up these identities concurrently. The slice at has the time at which
-// each message was sent; zero if unknown.
+// Sent adds sent identities and looks up these identities concurrently. The parameter at has, for each key, the time at
+// which the message was sent; zero if unknown.
 func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
 	return c.SentAs(ctx, keys, nil, at)
 }
@@ -209,8 +209,8 @@ type identity struct {
 // group has the sent identities and the effects of one id.
 type group struct {
 	sent []identity
-	// sourcelessEffects is the number of effects with an unknown source. The field sources has the number of
-	// sourcelessEffects of each source.
+	// sourcelessEffects is the number of effects with an unknown source. The field sources has, for each known source,
+	// the number of effects with this source.
 	sourcelessEffects int
 	sources           map[string]int
 }

@@ -20,7 +20,7 @@ type record struct {
 	id     string
 	// source is the source of the identity. For an effect, source is "" if the query returns no source.
 	source string
-	// formerID and formerSource are the previous identity; "" if the message has none.
+	// previousID and previousSource are the previous identity; "" if the message has none.
 	previousID, previousSource string
 
 	found Outcome

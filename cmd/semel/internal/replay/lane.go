@@ -8,7 +8,6 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// outcome is the outcome of a message.
 type outcome uint8
 
 const (

@@ -14,8 +14,8 @@ type pace struct {
 	refilledAt time.Time
 }
 
-// waitForTokens waits until further messages are allowed, and returns the number of allowed messages, but
-// not more than the parameter most. If ctx ends, ask returns 0.
+// waitForTokens waits until further messages are allowed, and returns the number of allowed messages, but not more than
+// the parameter most. If ctx ends, waitForTokens returns 0.
 func (p *pace) waitForTokens(ctx context.Context, most int) int {
 	if p.perSecond == 0 {
 		return most

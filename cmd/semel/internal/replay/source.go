@@ -92,7 +92,6 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// isSourceChanged reports whether an error means that the source has changed.
 func isSourceChanged(err error) bool {
 	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }
@@ -140,8 +139,8 @@ func (s *Source) lane(id string) *lane {
 	return l
 }
 
-// refusedOutcome returns the outcome of a message that the replay leaves out. For a message that is
-// replayed, refused returns open.
+// refusedOutcome returns the outcome of a message that the replay leaves out. For a message that is replayed,
+// refusedOutcome returns open.
 func (s *Source) refusedOutcome(d *source.Delivery) outcome {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {

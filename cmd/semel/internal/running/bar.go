@@ -24,7 +24,6 @@ func NewBar(screen io.Writer, total int) *Bar {
 	return &Bar{container, bar}
 }
 
-// barWidth is the width of the bar in columns.
 const barWidth = 40
 
 // Set sets the number of completed messages.

@@ -95,7 +95,7 @@ const rateHalfLife = time.Second
 // attention. A narrow terminal leaves out other counts first.
 var attentionCounts = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
 
-// urgency returns the index of a count in bad, or len(bad) for other counts.
+// urgency returns the index of a count in attentionCounts, or len(attentionCounts) for other counts.
 func urgency(name string) int {
 	if i := slices.Index(attentionCounts, name); i >= 0 {
 		return i

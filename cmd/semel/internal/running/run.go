@@ -84,13 +84,12 @@ func namesConsumer(err error, consumer string) bool {
 // failedEvery is the interval at which the failure of a consumer is logged again.
 const failedEvery = time.Minute
 
-// logFailure logs the failure of a consumer, and repeats the log line until the context over ends. If a
-// bounded source ended with unfinished messages, logFailure logs nothing, because the command reports
-// unfinished messages itself.
-func logFailure(over context.Context, log *slog.Logger, name string, err error) {
-	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
+// logFailure logs the failure of a consumer, and repeats the log line until the run ends. If a bounded source ended
+// with unfinished messages, logFailure logs nothing, because the command reports unfinished messages itself.
+func logFailure(ctx context.Context, log *slog.Logger, name string, err error) {
+	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		return
 	}
 	log.Error("the consumer has stopped and is not restarted; fix the cause and restart the process", "consumer", name, "error", err)
-	time.AfterFunc(failedEvery, func() { logFailure(over, log, name, err) })
+	time.AfterFunc(failedEvery, func() { logFailure(ctx, log, name, err) })
 }

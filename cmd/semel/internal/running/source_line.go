@@ -52,7 +52,7 @@ func (all attributes) add(prefix string, a slog.Attr) {
 	}
 }
 
-// describeSource describes a topic or standard input. Files are described by opened.
+// describeSource describes a topic or standard input. describeFile describes files.
 func (all attributes) describeSource() string {
 	if group, ok := all["source.group"]; ok {
 		topics, _ := all["source.topics"].Any().([]string)

@@ -38,7 +38,7 @@ type line struct {
 	count func(semel.Counts) int64
 }
 
-// endingLines returns the lines of the possible outcomes of a delivery. The sum of the counts of endings is the
+// endingLines returns the lines of the possible outcomes of a delivery. The sum of the counts in these lines is the
 // number of deliveries.
 func endingLines() []line {
 	return []line{
@@ -64,8 +64,7 @@ func furtherLines() []line {
 	}
 }
 
-// attentionLines returns the lines of counts that need attention. A line of wanting is printed if the count is not
-// zero.
+// attentionLines returns the lines of counts that need attention. A line is printed if its count is not zero.
 func attentionLines() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
@@ -75,8 +74,8 @@ func attentionLines() []line {
 	}
 }
 
-// fromInbox returns the lines of the outcomes of claimed rows. The sum of the counts of fromInbox is the
-// number of claimed rows, except rows in progress.
+// fromInbox returns the lines of the outcomes of claimed rows. The sum of the counts in these lines is the number of
+// claimed rows, except rows in progress.
 func fromInbox() []line {
 	return []line{
 		{"inbox.applied", func(c semel.Counts) int64 { return c.Inbox.Applied }},

@@ -52,7 +52,7 @@ type Statement struct {
 	Upsert bool
 	// Rows is the number of rows that the statement must change; nil for any number.
 	Rows *int64
-	// Otherwise is the outcome if the statement changes another number of rows.
+	// Otherwise is the outcome if the statement changes a number of rows other than Rows.
 	Otherwise Otherwise
 }
 
@@ -88,7 +88,8 @@ type Handler struct {
 	sendsText          bool
 	checkCounts        checkCounts
 	intents            []intent
-	// generation is the value after the values of the selectors; nil if no statement uses :generation.
+	// generation is the value of the parameter :generation, which follows the values of the selectors; nil if no
+	// statement uses :generation.
 	generation any
 }
 

@@ -10,7 +10,7 @@ import (
 type Dialect struct {
 	// Name is "sqlite" or "postgres".
 	Name string
-	// placeholder returns the placeholder of parameter n. The first parameter is 1.
+	// placeholder returns the placeholder of parameter n. The parameters are numbered from 1.
 	placeholder func(n int) string
 	// reusesParams means that a parameter with several occurrences is sent once.
 	reusesParams bool

@@ -55,8 +55,8 @@ func (h *Handler) checkResult(m *semel.Message, i int, result sql.Result) error 
 	return h.compare(m, i, changed)
 }
 
-// compare returns an error if statement i had to change another number of rows. The parameter changed is the
-// number of rows that the statement has changed.
+// compare returns an error if statement i has changed more or fewer rows than its field Rows requires. The parameter
+// changed is the number of rows that the statement has changed.
 func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 	s := &h.statements[i]
 	switch {

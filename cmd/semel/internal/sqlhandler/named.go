@@ -35,7 +35,7 @@ type Effects struct {
 	sendsText bool
 }
 
-// The type named is a compiled statement that a response can name.
+// namedStatement is a compiled statement that a response can name.
 type namedStatement struct {
 	*Handler
 	name   string

@@ -24,8 +24,8 @@ type gate struct {
 
 	mutex sync.Mutex
 	// rejectedSince is the time since which the collector rejects spans; zero while the collector accepts
-	// spans. loggedAt is the time of the last log line about rejected spans. The field mutex guards away
-	// and told.
+	// spans. loggedAt is the time of the last log line about rejected spans. The field mutex guards
+	// rejectedSince and loggedAt.
 	rejectedSince, loggedAt time.Time
 }
 

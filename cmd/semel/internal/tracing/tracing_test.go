@@ -173,7 +173,6 @@ func (k *countingExporter) ExportSpans(ctx context.Context, spans []sdktrace.Rea
 
 func (k *countingExporter) Shutdown(context.Context) error { return nil }
 
-// recordSpans records the spans of n messages.
 func recordSpans(t *Tracer, n int) {
 	b := t.TraceBatch(measure.Begun{Consumer: "billing@2", Messages: n, At: time.Now()})
 	for range n {

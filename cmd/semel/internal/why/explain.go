@@ -273,7 +273,6 @@ func attemptsText(r *store.StoredRow) string {
 	return fmt.Sprintf(", with attempt %d", r.Attempts)
 }
 
-// addDuplicates adds the number of duplicates to the answer.
 func (f *Facts) addDuplicates(a Answer, r *store.StoredRow) Answer {
 	switch n := r.Repeated; {
 	case n == 1:

@@ -265,7 +265,6 @@ func ofTwins() map[string]testCase {
 	}
 }
 
-// addUnknownCall adds a call with an unknown outcome to the row.
 func addUnknownCall(_ *Facts, r *store.StoredRow) { r.CallsStarted, r.CallsFinished = 1, 0 }
 
 // unread returns test cases in which the database role lacks privileges.

@@ -321,7 +321,6 @@ func (s Search) replays(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// rangeContains reports whether the range of a replay contains the row.
 func rangeContains(r *admin.Replay, row *store.StoredRow) bool {
 	m := row.Message
 	if m == nil || m.Origin.Offset < 0 {

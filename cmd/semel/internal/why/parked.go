@@ -149,7 +149,7 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// The function named returns the text of an outcome for people.
+// outcomeText returns the text of an outcome for people.
 func outcomeText(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {

@@ -9,8 +9,8 @@ func LacksRight(err error) bool {
 	return errors.As(err, &of) && of.SQLState() == "42501"
 }
 
-// noteMissingRight handles a missing privilege: it adds the text what and the error to unread, and returns
-// nil. The function returns every error that is not about a missing privilege.
+// noteMissingRight handles a missing privilege: it adds a text with the parameter what (the name of the unreadable
+// record) and the error to *unread, and returns nil. If err is not about a missing privilege, the function returns err.
 func noteMissingRight(unread *[]string, what string, err error) error {
 	if err == nil || !LacksRight(err) {
 		return err

@@ -42,7 +42,7 @@ func (f *Facts) others() (all []store.StoredRow) {
 	return all
 }
 
-// withDoubtOfOthers returns the answer a. If a call of another content has an unknown outcome, doubtedByOthers
+// withDoubtOfOthers returns the answer a. If a call of another content has an unknown outcome, withDoubtOfOthers
 // changes the field Applied from No to Unknown.
 func withDoubtOfOthers(others []store.StoredRow, a Answer) Answer {
 	for i := range others {
@@ -75,8 +75,8 @@ func (f *Facts) explainUnrecordedOwner(r *store.StoredRow) Answer {
 	return a
 }
 
-// firstContentText returns a sentence that says what became of the first content of the identity. The sentence is for answers
-// about an identity whose marker was written for another content.
+// firstContentText returns a sentence that says what became of the first content of the identity. The sentence is for
+// answers about an identity whose marker was written for another content.
 func (f *Facts) firstContentText() string {
 	switch r := f.Row; {
 	case r == nil:

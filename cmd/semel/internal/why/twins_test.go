@@ -14,8 +14,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// openExplained returns a store in a file. When the test ends, explained checks that every identity
-// in the store has an explanation.
+// openExplained returns a store in a file. When the test ends, openExplained checks that every identity in the store
+// has an explanation.
 func openExplained(t testing.TB) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")

@@ -44,10 +44,9 @@ func run(w *world) *fixture {
 	return &fixture{w, consumer}
 }
 
-// waitUntil waits until the function there returns true.
-func (r *fixture) waitUntil(what string, there func() bool) {
+func (r *fixture) waitUntil(what string, condition func() bool) {
 	r.t.Helper()
-	if !services.Within(3*time.Minute, there) {
+	if !services.Within(3*time.Minute, condition) {
 		ready, why := r.consumer.Ready()
 		r.t.Fatalf("after three minutes still not: %s; ready %v %s; %+v", what, ready, why, r.consumer.Counts())
 	}

@@ -159,8 +159,8 @@ func (w *world) runChild(o order) bool {
 	return false
 }
 
-// freezeWhile reads the output of the process. If the order requires a death during the copy, freezeWhile freezes the
-// broker while the process writes its copy and dies. freezeWhile returns when the output ends.
+// freezeWhile reads the output of the process until the output ends. If o.Death is duringCopy, freezeWhile freezes the
+// broker while the process writes the copy of a dead letter, until the process is dead.
 func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
 	lines := bufio.NewReader(out)
 	if line, _ := lines.ReadString('\n'); o.Death == duringCopy && line == "copying\n" {

@@ -71,7 +71,7 @@ func (p *publishWorkers) work(worker int) {
 	}
 }
 
-// await waits until a count has grown by the number more.
+// await waits until a count has grown by the number in the parameter more.
 func (p *publishWorkers) await(of *atomic.Int64, more int64) {
 	p.t.Helper()
 	want := of.Load() + more

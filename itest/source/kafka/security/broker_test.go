@@ -136,9 +136,9 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	return &reader{&site{Cluster: topics.Open(t, s.cluster.Brokers()), t: t, cluster: s.cluster, ca: s.ca}, c, running}
 }
 
-func (r *reader) waitUntil(what string, so func() bool) {
+func (r *reader) waitUntil(what string, condition func() bool) {
 	r.t.Helper()
-	if !services.Within(3*time.Minute, so) {
+	if !services.Within(3*time.Minute, condition) {
 		ready, why := r.consumer.Ready()
 		r.t.Fatalf("after three minutes still not: %s; ready %v %s; %+v", what, ready, why, r.consumer.Counts())
 	}

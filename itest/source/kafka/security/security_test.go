@@ -21,7 +21,7 @@ func scram512(password string) []sasl.Mechanism {
 	return []sasl.Mechanism{scram.Auth{User: user, Pass: password}.AsSha512Mechanism()}
 }
 
-// waitFailure waits until the consumer reports the reason why, for which it does not work.
+// waitFailure waits until the consumer reports that it is not ready, with the given reason.
 func (r *reader) waitFailure(why string) {
 	r.t.Helper()
 	said := ""

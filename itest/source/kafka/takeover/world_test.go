@@ -131,8 +131,8 @@ func (w *world) reach() error {
 	})
 }
 
-func (w *world) waitUntil(what string, so func() bool) error {
-	if !services.Within(3*time.Minute, so) {
+func (w *world) waitUntil(what string, condition func() bool) error {
+	if !services.Within(3*time.Minute, condition) {
 		return fmt.Errorf("after three minutes still not: %s; the group is at %v", what, w.Committed(w.order.Group, w.order.Topic))
 	}
 	return nil
@@ -148,7 +148,6 @@ func (w *world) commit(group string, offsets map[int32]int64) {
 	must.OK(w.t, w.Admin.CommitAllOffsets(w.t.Context(), group, all))
 }
 
-// addPartitions adds partitions to the topic.
 func (w *world) addPartitions(to int) {
 	w.t.Helper()
 	changed, err := w.Admin.UpdatePartitions(w.t.Context(), to, w.order.Topic)

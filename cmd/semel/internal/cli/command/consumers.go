@@ -28,7 +28,6 @@ func (c *CLI) NoConsumer(p *policy.Policy, name string) error {
 	return c.NoneOfThisName("consumer", name, names)
 }
 
-// noStore returns the error for a store name that is not in the policy.
 func (c *CLI) noStore(p *policy.Policy, name string) error {
 	if err := bareFile(name); err != nil {
 		return err
@@ -168,7 +167,7 @@ func RefuseIfUnworked(ctx context.Context, a *assembly.Assembly, s *assembly.Sto
 
 // unhandled returns an error if the consumer has no handler for the type of a row. If the stored type has no handler,
 // unhandled reads the type from the body, as the consumer does at a retry, because the row may have been stored before
-// the policy named the place of the type.
+// the policy had a selector for the type.
 func unhandled(ctx context.Context, s *assembly.Store, of *policy.Consumer, r store.StoredRow) error {
 	why := of.Unhandled(r.Message)
 	if why == nil || of.Type == "" {

@@ -34,7 +34,7 @@ func (c *CLI) ConsumerNames(*cobra.Command, []string, string) ([]string, cobra.S
 	})
 }
 
-// The method named completes names from the policy. If the policy cannot be read, the function named returns
+// completeNames completes names from the policy. If the policy cannot be read, completeNames returns
 // no completions.
 func (c *CLI) completeNames(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
 	if p, err := c.Load(); err == nil {
@@ -54,10 +54,10 @@ func (c *CLI) ConfigFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Config, "config", "semel.yaml", "the policy file")
 }
 
-// Variable is a variable of the environment with the default of a flag.
+// Variable is an environment variable that sets the default of a flag.
 type Variable struct{ Flag, Name string }
 
-// Variables returns the variables with defaults of flags.
+// Variables returns the environment variables that set the defaults of flags.
 func Variables() []Variable {
 	return []Variable{{"config", "SEMEL_CONFIG"}, {"store", "SEMEL_STORE"}}
 }
@@ -147,11 +147,11 @@ func ParseTime(flag, text string, now func() time.Time) (time.Time, error) {
 	return time.Time{}, UsageError("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
-// OperatorName returns the operator's name for the audit trail. The name is the parameter as or, if as is
-// empty, the name of the operating system user.
-func OperatorName(as string) (string, error) {
-	if as != "" {
-		return as, nil
+// OperatorName returns the operator's name for the audit trail. OperatorName returns the parameter name, or the name of
+// the operating system user if the parameter name is empty.
+func OperatorName(name string) (string, error) {
+	if name != "" {
+		return name, nil
 	}
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username, nil
@@ -186,8 +186,8 @@ func WhoFlag(cmd *cobra.Command, who *string) {
 	cmd.Flags().StringVar(who, "as", "", "your name (default: the operating system user)")
 }
 
-// CheckRecord returns a usage error if a change has no reason. If the field who is empty, CheckRecord sets
-// who to the name of the operating system user. A dry run needs no reason.
+// CheckRecord returns a usage error if a change has no reason. If *who is empty, CheckRecord sets *who to the name of
+// the operating system user. A dry run needs no reason.
 func CheckRecord(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
 		return UsageError("--because is missing: say why you do this; the reason is recorded with the change")
@@ -196,7 +196,7 @@ func CheckRecord(who *string, why string, dry bool) (err error) {
 	return err
 }
 
-// Because returns the text what, followed by the reason, if the user gave a reason.
+// Because returns the parameter what. If the user gave a reason, the parameter why, Because adds the reason.
 func Because(what, why string) string {
 	if strings.TrimSpace(why) == "" {
 		return what

@@ -15,9 +15,9 @@ var alsoCalled = map[string]string{
 	"redrive": "retry", "requeue": "retry", "serve": "run", "throttle": "limit", "unpause": "resume", "validate": "check",
 }
 
-// suggestCommands returns the commands of semel that the user may have meant by an unknown word: commands
-// whose name is the word, or the name that alsoCalled has for the word. If a direct subcommand of the called
-// command has such a name, meant returns only this subcommand.
+// suggestCommands returns the commands of semel that the user may have meant by an unknown word: commands whose name is
+// the word, or the name that alsoCalled has for the word. If a direct subcommand of the called command has such a name,
+// suggestCommands returns only this subcommand.
 func suggestCommands(cmd *cobra.Command, word string) []string {
 	names := []string{word}
 	if other, is := alsoCalled[word]; is {
@@ -31,7 +31,7 @@ func suggestCommands(cmd *cobra.Command, word string) []string {
 	return commandsNamed(cmd.Root(), names)
 }
 
-// The function named returns the paths of the commands below cmd that have one of the names.
+// commandsNamed returns the paths of the commands below cmd that have one of the names.
 func commandsNamed(cmd *cobra.Command, names []string) (paths []string) {
 	for _, child := range cmd.Commands() {
 		if !child.IsAvailableCommand() {

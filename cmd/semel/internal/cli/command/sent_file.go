@@ -32,8 +32,8 @@ type sentFile struct {
 	Close    func()
 }
 
-// OpenSent opens a file of messages and the store of the consumer in c.Consumer. OpenSent calls the function
-// fits before it opens anything, and returns an error of fits; fits may be nil.
+// OpenSent opens a file of messages and the store of the consumer in c.Consumer. Before OpenSent opens anything,
+// OpenSent calls the function fits; if fits returns an error, OpenSent returns this error. fits may be nil.
 func (c *CLI) OpenSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
 	p, err := c.Load()
 	if err != nil {

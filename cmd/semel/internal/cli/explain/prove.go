@@ -258,5 +258,4 @@ func writeProof(c *command.CLI, b *strings.Builder, v provedView) {
 	}
 }
 
-// faultIndent is the indent of a fault, in columns.
 const faultIndent = 8

@@ -82,7 +82,6 @@ func callsOf(v operate.View) string {
 // earlierError is the label for an error of a message that was applied later.
 const earlierError = "earlier error"
 
-// firstError returns the label for the first error.
 func firstError(v operate.View) string {
 	if v.State == admin.Applied {
 		return earlierError

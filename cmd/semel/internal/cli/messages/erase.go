@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// eraseFlags has the flags of the command erase.
 type eraseFlags struct {
 	command.Listing
 	store                             string
@@ -122,7 +121,6 @@ func (e *eraseFlags) confirm(c *command.CLI) error {
 	return c.Ask("--all erases the contents of all messages, and they cannot be restored. Erase all?")
 }
 
-// filter returns the filter for the given flags.
 func (e *eraseFlags) filter(c *command.CLI) (*admin.ErasureFilter, error) {
 	f := &admin.ErasureFilter{Consumers: e.consumers, Sources: e.sources, IDs: e.ids, Reason: semel.Reason(e.reason), Type: e.kind}
 	if e.idFile != "" {

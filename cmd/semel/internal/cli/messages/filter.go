@@ -27,7 +27,6 @@ type filter struct {
 // anyState is the value of --state that chooses messages in all states.
 const anyState = "all"
 
-// possibleStates returns the possible values of --state.
 func (f *filter) possibleStates() (all []string) {
 	for _, s := range admin.States() {
 		if len(f.storedStates(s)) > 0 {

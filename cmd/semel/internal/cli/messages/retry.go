@@ -100,7 +100,6 @@ func (r *retryFlags) run(c *command.CLI, cmd *cobra.Command, args []string) erro
 	return execute(cmd.Context(), c, operate.Order{Verb: r.verb, Filter: chosen, Group: r.group, Who: r.who, Why: r.why}, &r.filter)
 }
 
-// retryRows retries rows of one store.
 func retryRows(ctx context.Context, c *command.CLI, r *retryFlags, chosen store.RowFilter) error {
 	a, err := c.OpenBox(ctx, r.store)
 	if err != nil {
@@ -178,8 +177,8 @@ func (d *retry) predict(ctx context.Context) (all []operate.Letter, err error) {
 	return d.box.Preview(ctx, d.verb, numbers, command.RefuseIfUnworked(ctx, d.assembly, d.assembly.Stores[0]))
 }
 
-// executeRetry waits until no other process retries messages of the same consumers. carry then predicts the results
-// again from the current state of the store, and retries.
+// executeRetry waits until no other process retries messages of the same consumers. executeRetry then predicts the
+// results again from the current state of the store, and retries.
 func (d *retry) executeRetry(ctx context.Context, before []operate.Letter) (all []operate.Letter, err error) {
 	s, taken := d.assembly.Stores[0], d.consumers(before)
 	kept, turn, err := operate.TakeTurn(ctx, s, taken, operate.TurnLease, func(consumer string) {

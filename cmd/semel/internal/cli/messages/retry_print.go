@@ -129,7 +129,7 @@ func predictions(all []operate.Letter) string {
 	return "predicted: " + countsOf(counts, func(f operate.Fate) string { return predictionText(f) + refusals(f, all) })
 }
 
-// countsOf lists the numbers in the order of the results, each with its name.
+// countsOf returns the counts as text, in the order of operate.Fates.
 func countsOf(counts map[operate.Fate]int, name func(operate.Fate) string) string {
 	var parts []string
 	for _, fate := range operate.Fates() {

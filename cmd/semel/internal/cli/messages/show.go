@@ -67,7 +67,6 @@ func showCommand(c *command.CLI, of subject) *cobra.Command {
 	return c.WithConfig(cmd)
 }
 
-// showRow prints the row with the given number.
 func showRow(ctx context.Context, c *command.CLI, of subject, number int64, st string, payload bool) error {
 	a, err := c.OpenBox(ctx, st)
 	if err != nil {

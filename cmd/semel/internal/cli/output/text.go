@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Counted returns a count such as "3 rows". If the number shown is less than the number all, the text
-// contains both numbers.
+// Counted returns a count such as "3 rows". If shown is less than all, Counted returns a text such as "2 of 3 rows",
+// with a hint how to see all rows.
 func Counted(shown, all int, what string) string {
 	if all != 1 {
 		what += "s"

@@ -317,7 +317,8 @@ func compareSource(ctx context.Context, c *command.CLI, r *reconcileFlags, s *as
 	})
 }
 
-// compare reads the sent messages with read, then the effects, and prints the differences.
+// compare calls the function read, which reads the sent messages. compare then reads the effects, and prints the
+// differences.
 func compare(ctx context.Context, c *command.CLI, r *reconcileFlags, s *assembly.Store, of *policy.Consumer, read func(*reconcile.Comparison, *findings) error) (err error) {
 	name, err := s.KeptAs(ctx, of.Name)
 	if err != nil {

@@ -157,8 +157,8 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// permittedConsumer returns the policy and the consumer in --consumer. If the function refuses returns a
-// fault, permitted returns the fault as an error.
+// permittedConsumer returns the policy and the consumer in --consumer. If the function in the parameter refuses returns
+// a fault, permittedConsumer returns this fault as an error.
 func permittedConsumer(c *command.CLI, refuses func(*policy.Policy, *policy.Consumer) *shape.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.Load()
 	if err != nil {

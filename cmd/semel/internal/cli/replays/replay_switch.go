@@ -146,7 +146,6 @@ func openRebuilt(ctx context.Context, c *command.CLI, p *policy.Policy) (*assemb
 	return c.OpenChecked(ctx, p, p.Databases()[0].Name)
 }
 
-// switchOutput is the JSON output of a switch.
 type switchOutput struct {
 	Number   int64  `json:"number"`
 	Consumer string `json:"consumer"`

@@ -141,8 +141,8 @@ type controlTarget struct {
 	name  string
 }
 
-// withControlTargets calls the function work with the named consumers. Without names, withControlled calls the
-// function work with all consumers of the policy. With strangers set, withControlled adds consumers that the
+// withControlTargets calls the function work with the named consumers. Without names, withControlTargets calls the
+// function work with all consumers of the policy. With strangers set, withControlTargets adds consumers that the
 // policy does not have but a store knows.
 func withControlTargets(ctx context.Context, c *command.CLI, wanted []string, store string, strangers bool, work func([]controlTarget) error) error {
 	p, store, err := c.LoadFor(store)

@@ -194,7 +194,7 @@ func controlLimit(v operate.ControlView) string {
 	return fmt.Sprint(v.PerSecond)
 }
 
-// pauseOrder returns the command that paused the consumer. If the consumer is not paused, standing returns the
+// pauseOrder returns the command that paused the consumer. If the consumer is not paused, pauseOrder returns the
 // command that set the limit, or nil.
 func pauseOrder(v operate.ControlView) *operate.OrderView {
 	switch {

@@ -186,10 +186,10 @@ func fetchHealth(ctx context.Context, l policy.Listen, path string) (metrics.Hea
 	return h, nil
 }
 
-// listenAddress returns the policy's address for metrics and health. If the policy has no address, listening
-// returns an error that ends with the parameter otherwise, a text about the consequence and the remedy. The
-// parameter timeout must be positive.
-func listenAddress(c *command.CLI, timeout time.Duration, otherwise string) (l policy.Listen, err error) {
+// listenAddress returns the policy's address for metrics and health. If the policy has no address, listenAddress
+// returns an error that ends with the text consequence, which names the remedy as well. The parameter timeout must be
+// positive.
+func listenAddress(c *command.CLI, timeout time.Duration, consequence string) (l policy.Listen, err error) {
 	if timeout <= 0 {
 		return l, command.UsageError("--timeout %v: give a positive duration, as 1s", timeout)
 	}
@@ -198,7 +198,7 @@ func listenAddress(c *command.CLI, timeout time.Duration, otherwise string) (l p
 		return l, err
 	}
 	if p.Listen.Address == "" {
-		return l, command.Failed(fmt.Errorf("%s has no key listen, so that %s", c.Config, otherwise))
+		return l, command.Failed(fmt.Errorf("%s has no key listen, so that %s", c.Config, consequence))
 	}
 	return p.Listen, nil
 }

@@ -157,8 +157,8 @@ func (w *watcher) storedProblems(ctx context.Context, s *assembly.Store) ([]prob
 	return needs, nil
 }
 
-// mergeProblem adds n to needs. If an earlier need has the same store and the same next command,
-// mergeProblem combines both.
+// mergeProblem adds the problem n to the slice needs. If needs already has a problem with the same store and the same
+// next command, mergeProblem combines the two problems.
 func mergeProblem(needs []problem, n problem) []problem {
 	at := slices.IndexFunc(needs, func(is problem) bool { return is.Store == n.Store && is.Next == n.Next })
 	if at < 0 {
@@ -200,7 +200,6 @@ func (w *watcher) printNeeds(now time.Time, needs, retried []problem) error {
 	return err
 }
 
-// line describes the problem.
 func (n problem) line(now time.Time) string {
 	what := n.What
 	if n.Count > 0 {

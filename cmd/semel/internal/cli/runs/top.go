@@ -178,7 +178,7 @@ func (w *watcher) readRepeatedly(ctx context.Context, every time.Duration, to ch
 
 // sortState has the sort order and the scroll position that the user selected with keys.
 type sortState struct {
-	orderIndex int // index in orders
+	orderIndex int // index in sortOrders
 	top        int // index of the first visible consumer
 }
 

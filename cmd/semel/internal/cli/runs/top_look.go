@@ -130,8 +130,7 @@ func unreadable(ctx context.Context, s topStore, err error) string {
 	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)
 }
 
-// If a store is not readable, unread adds, for each of its consumers, a view in which the numbers are
-// unknown.
+// If a store is not readable, addUnread adds, for each consumer of the store, a view in which the numbers are unknown.
 func (w *watcher) addUnread(l *topLook, s topStore) {
 	l.Consumers = slices.DeleteFunc(l.Consumers, func(v topView) bool { return v.Store == s.Name() })
 	for _, name := range command.KnownConsumers(w.policy, s.Name(), nil) {

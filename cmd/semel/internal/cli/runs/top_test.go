@@ -64,7 +64,6 @@ consumers:
     handler: {sql: {statements: [insert into history values (1)]}}
 `
 
-// topPolicy returns the policy topHistory.
 func topPolicy(t *testing.T) *policy.Policy {
 	t.Helper()
 	p, faults := policy.Parse("semel.yaml", []byte(topHistory), os.LookupEnv)

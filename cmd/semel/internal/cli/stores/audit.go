@@ -22,7 +22,6 @@ func auditCommand(c *command.CLI) *cobra.Command {
 	return command.Group("audit", "Show and verify the audit trail", auditList(c), auditVerify(c), auditExport(c), auditSeal(c))
 }
 
-// auditFlags has the flag --store of the audit commands.
 type auditFlags struct{ store string }
 
 func (f *auditFlags) add(c *command.CLI, cmd *cobra.Command) *cobra.Command {

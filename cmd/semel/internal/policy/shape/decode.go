@@ -20,7 +20,7 @@ type Decoder struct {
 	env       func(string) (string, bool)
 	faults    []Fault
 	// refusedPaths has the paths of faults that reject the policy. refusedParents has all paths
-	// above a refused path. The rules look up many paths; with the maps refused and refusedBelow, the rules do
+	// above a refused path. The rules look up many paths; with the maps refusedPaths and refusedParents, the rules do
 	// not take quadratic time.
 	refusedPaths, refusedParents map[string]bool
 	// Positions maps paths to the positions of their values in the file.

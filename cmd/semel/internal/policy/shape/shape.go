@@ -81,7 +81,8 @@ type Object[T any] struct {
 	Fields []Field[T]
 	// OneOf lists keys of which the file must have exactly one.
 	OneOf []string
-	// Unsaid is the reason in the fault for a file without any key of OneOf; empty for a general reason.
+	// Unsaid is the text of the fault if a file has none of the keys in OneOf. If Unsaid is empty, the fault has a
+	// general text.
 	Unsaid string
 	// Short reads a value that is not a mapping; nil if the value must be a mapping.
 	Short Shape[T]

@@ -1,6 +1,6 @@
 //go:build unix
 
-package kafka
+package proof
 
 import (
 	"context"
@@ -14,35 +14,35 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// LoopCommand is the first argument with which a program runs as a plain loop. With this argument, the program must
-// call Loop with the second argument.
-const LoopCommand = "plain-loop"
+// PlainLoopCommand is the first argument with which a program runs as a plain loop. With this argument, the program
+// must call PlainLoop with the second argument.
+const PlainLoopCommand = "plain-loop"
 
-// plant makes a member run a plain loop instead of semel, if Plant selects this fault.
-func (r *run) plant(m *proof.Member) {
-	if r.plain() {
-		m.Own(LoopCommand, r.Plant)
-		m.Env = append(m.Env, "BROKERS="+strings.Join(r.Cluster.Brokers(), ","), "SESSION="+r.Session.String())
-	}
+// The orders of a plain loop: it commits offsets before or after the effects.
+const (
+	SettleFirst = "settle-first"
+	SettleLast  = "settle-last"
+)
+
+// RunPlainLoop makes a member run a plain loop instead of semel, as the group Consumer.
+func (f *Fleet) RunPlainLoop(m *Member, order, topic string, session time.Duration) {
+	m.Own(PlainLoopCommand, order)
+	m.Env = append(m.Env, "BROKERS="+strings.Join(f.Cluster.Brokers(), ","), "TOPIC="+topic, "SESSION="+session.String())
 }
 
-func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "settle-last" }
-
-// loop works like many services, without markers: loop fetches messages, applies them in a transaction, and commits the
-// offsets.
-type loop struct {
+// plainLoop works like many services, without markers: plainLoop fetches messages, applies them in a transaction, and
+// commits the offsets.
+type plainLoop struct {
 	first bool // the loop commits offsets before the effect
 	db    *pgx.Conn
 }
 
-// Loop consumes until SIGTERM. With the order "settle-first", Loop commits offsets before the effects, with
-// "settle-last" after the effects. Environment variables contain the addresses of the servers.
-func Loop(order string) error {
+// PlainLoop consumes until SIGTERM, in the given order. Environment variables contain the addresses of the servers.
+func PlainLoop(order string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	session, err := time.ParseDuration(os.Getenv("SESSION"))
@@ -54,13 +54,13 @@ func Loop(order string) error {
 		return err
 	}
 	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	l := loop{order == "settle-first", db}
-	return proof.Poll(ctx, strings.Split(os.Getenv("BROKERS"), ","), group, topic, session, 100, func(c *kgo.Client, records []*kgo.Record) error {
+	l := plainLoop{order == SettleFirst, db}
+	return Poll(ctx, strings.Split(os.Getenv("BROKERS"), ","), Consumer, os.Getenv("TOPIC"), session, 100, func(c *kgo.Client, records []*kgo.Record) error {
 		return l.do(context.WithoutCancel(ctx), c, records)
 	})
 }
 
-func (l loop) do(ctx context.Context, c *kgo.Client, records []*kgo.Record) error {
+func (l plainLoop) do(ctx context.Context, c *kgo.Client, records []*kgo.Record) error {
 	if l.first {
 		_ = c.CommitRecords(ctx, records...)
 	}
@@ -75,7 +75,7 @@ func (l loop) do(ctx context.Context, c *kgo.Client, records []*kgo.Record) erro
 	return err
 }
 
-func (l loop) apply(ctx context.Context, records []*kgo.Record) error {
+func (l plainLoop) apply(ctx context.Context, records []*kgo.Record) error {
 	return pgx.BeginFunc(ctx, l.db, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
 		for _, r := range records {
