@@ -80,6 +80,8 @@ type handState struct {
 	// isCopy is true if a committed batch found that the delivery is a copy or a conflict. hasNewerMarker is true if
 	// the last batch found a marker of a newer release.
 	isCopy, hasNewerMarker bool
+	// rerun is true if a success of the handler was rolled back on purpose.
+	rerun bool
 
 	// conflicted is true if the row that may have been committed is the row of a conflict.
 	conflicted bool

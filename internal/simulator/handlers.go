@@ -40,6 +40,10 @@ func (f *flight) next() {
 	}
 	entry := f.call.Fresh[f.done]
 	m := f.message(entry)
+	if f.done > 0 && f.canaryDue(entry) {
+		f.ranTo(nil) // a canary runs first in its batch
+		return
+	}
 	f.p.check.handling(f, entry)
 	if m.Conduct == model.Sticks && f.acts(entry, m) {
 		m.Fail()
@@ -93,8 +97,25 @@ func (f *flight) handled(entry int, m *model.Message) {
 		f.misbehave(entry, m)
 	default:
 		f.takesEffect(entry, m)
+		if !f.stop && f.canaryDue(entry) {
+			f.rollBackCanary(entry)
+			return
+		}
 		f.next()
 	}
+}
+
+// canaryDue reports whether the success of a message's handler is rolled back on purpose. It is rolled back once for
+// each delivery.
+func (f *flight) canaryDue(entry int) bool {
+	return f.p.w.Plan.Canary && f.message(entry).Number%3 == 1 && !handOf(f.of.Entries[entry].Item).rerun
+}
+
+// rollBackCanary rolls back the success of a canary. Like the engine, it reports the class of a lost claim.
+func (f *flight) rollBackCanary(entry int) {
+	handOf(f.of.Entries[entry].Item).rerun = true
+	f.p.w.coverage.Add("fault", "canary rerun")
+	f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: errHandler})
 }
 
 // misbehave handles a handler that does not simply succeed.

@@ -147,6 +147,12 @@ func (p *Plan) drawClocks() {
 	p.Clocks = p.Config.Inbox && p.Keep == 0 && !p.Replays() && p.Config.Seed%13 < 3
 }
 
+// drawCanary decides whether some messages have canary reruns (consumer.Config.Canary). The decision uses the seed and
+// draws no random number, so the histories of all other seeds stay the same.
+func (p *Plan) drawCanary() {
+	p.Canary = p.Config.Seed%9 == 2 && !p.Config.Unmarked && !p.Calls && !p.Whole
+}
+
 // Intends reports whether handlers write intents.
 func (p *Plan) Intends() bool {
 	drawn := p.Config.Seed%6 == 1 || p.Config.Unmarked && p.Config.Seed%2 == 0

@@ -70,6 +70,9 @@ type Plan struct {
 	// Clocks is true if the store's clock is wrong for some time.
 	Clocks bool
 
+	// Canary is true if the first success of some messages is rolled back on purpose.
+	Canary bool
+
 	// Away is true if the store stays down at the end of the phase with faults.
 	Away bool
 
@@ -127,6 +130,7 @@ func Draw(c *chance.Choices) Plan {
 	p.drawReplays(c)
 	p.drawTwins()
 	p.drawClocks()
+	p.drawCanary()
 	return p
 }
 
