@@ -28,9 +28,9 @@ func ExampleBy() {
 	fmt.Println(source, id, err)
 
 	fmt.Println(identity.By("offset").Validate())
-	// Output: shop 2:12,1:a, <nil> "offset" cannot be an identity: a copy that is sent again, moved to another topic or
-	// restored has other coordinates, and another message may get the same; use what the producer set once for the
-	// message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields
+	// Output:
+	// shop 2:12,1:a, <nil>
+	// "offset" cannot be an identity: a copy that is sent again, moved to another topic or restored has other coordinates, and another message may get the same; use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields
 }
 
 func ExampleFingerprintOf() {
