@@ -11,7 +11,7 @@ SEEDS ?= 10000
 # twelve times slower. The tests of cmd/semel run the commands with the race detector.
 PLANTED = ./internal/simulator/planted
 PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/internal/cli/... ./cmd/semel/internal/why | \
-	grep -v -e /internal/worker -e /internal/keyclaim -e /internal/testrun -e $(PLANTED:.%=%))
+	grep -v -e /internal/worker -e /internal/keyclaim -e /internal/handlertest -e /internal/testrun -e $(PLANTED:.%=%))
 
 # Packages whose tests need servers. test runs STORES; verify runs BINARY and SERVERS. SERVERS
 # contains the suite of the PostgreSQL stores with each driver and connection type, faults of

@@ -66,6 +66,7 @@ func newWorld[Tx any](t T, start func(t T) Handler[Tx], suffix string) *world[Tx
 	if err := w.check(); err != nil {
 		t.Fatal(err)
 	}
+	_, w.hasInbox = wrap(w.Store, w.plan, w.suffix)
 	t.Cleanup(w.stop)
 	w.boot()
 	return w
@@ -134,8 +135,7 @@ func (w *world[Tx]) policy() consumer.Config {
 // newConsumer returns a new consumer that uses the store of the test world. The parameter src is nil for Process and Work.
 func (w *world[Tx]) newConsumer(src source.Source) *consumer.Consumer[Tx] {
 	w.t.Helper()
-	wrapped, rows := wrap(w.Store, w.plan, w.suffix)
-	w.hasInbox = rows
+	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
 	config, faulty := w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
