@@ -203,11 +203,10 @@ func (w *world[Tx]) retryParked() error {
 
 // requeue makes the rows in a state due.
 func (w *world[Tx]) requeue(state store.RowState) error {
-	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
-	rows, err := wrapped.(store.Inbox).Rows(w.t.Context(), store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{state}})
-	act := wrapped.(admin.Requeuer).Requeue
+	rows, err := w.wrapped.(store.Inbox).Rows(w.t.Context(), store.RowFilter{Consumer: w.policy().Name, States: []store.RowState{state}})
+	act := w.wrapped.(admin.Requeuer).Requeue
 	if state == store.StateInProgress {
-		act = wrapped.(admin.Requeuer).Release
+		act = w.wrapped.(admin.Requeuer).Release
 	}
 	for _, r := range rows {
 		by := store.Act{Verb: "retry", Who: "semeltest", Why: "test of a retry"}

@@ -88,13 +88,13 @@ func (w *world[Tx]) runSteps(ctx context.Context, messages []*semel.Message) ([]
 // settleRows replaces the outcomes of messages that were stored in the inbox by the outcomes of their rows. The result
 // due is true if a row can run now.
 func (w *world[Tx]) settleRows(ctx context.Context, messages []*semel.Message, all []consumer.Disposition) (due bool, err error) {
-	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
-	rows, err := wrapped.(store.Inbox).Rows(ctx, store.RowFilter{Consumer: w.policy().Name})
+	config := w.policy()
+	rows, err := w.wrapped.(store.Inbox).Rows(ctx, store.RowFilter{Consumer: config.Name})
 	if err != nil {
 		return false, err
 	}
 	for i, m := range messages {
-		from, id, err := w.policy().Identity.Identify(clone(m))
+		from, id, err := config.Identity.Identify(clone(m))
 		n := slices.IndexFunc(rows, func(r store.StoredRow) bool { return !r.Conflict && r.Key.Source == from && r.Key.ID == id })
 		d := &all[i]
 		if err != nil || n < 0 || d.Ending != source.EndReceived && d.Ending != source.EndDuplicate {

@@ -24,9 +24,10 @@ type world[Tx any] struct {
 	Handler[Tx]
 	t    T
 	plan *plan
-	// The field suffix is added to the names of consumers in the store. hasInbox is true if the store has an
-	// inbox.
+	// The field suffix is added to the names of consumers in the store. The consumers of the world use wrapped, which
+	// is Handler.Store with the faults of plan. hasInbox is true if the store has an inbox.
 	suffix   string
+	wrapped  store.TxStore[Tx]
 	hasInbox bool
 
 	process *consumer.Consumer[Tx] // nil while no process runs
@@ -66,7 +67,7 @@ func newWorld[Tx any](t T, start func(t T) Handler[Tx], suffix string) *world[Tx
 	if err := w.check(); err != nil {
 		t.Fatal(err)
 	}
-	_, w.hasInbox = wrap(w.Store, w.plan, w.suffix)
+	w.wrapped, w.hasInbox = wrap(w.Store, w.plan, w.suffix)
 	t.Cleanup(w.stop)
 	w.boot()
 	return w
@@ -135,7 +136,6 @@ func (w *world[Tx]) policy() consumer.Config {
 // newConsumer returns a new consumer that uses the store of the test world. The parameter src is nil for Process and Work.
 func (w *world[Tx]) newConsumer(src source.Source) *consumer.Consumer[Tx] {
 	w.t.Helper()
-	wrapped, _ := wrap(w.Store, w.plan, w.suffix)
 	config, faulty := w.policy(), faults.Plan{Seed: seed, At: func(p faults.Point, _ int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -147,9 +147,9 @@ func (w *world[Tx]) newConsumer(src source.Source) *consumer.Consumer[Tx] {
 	var c *consumer.Consumer[Tx]
 	var err error
 	if len(w.Steps) > 0 {
-		c, err = consumer.NewSteps(wrapped, w.watchedSteps(), config, faulty)
+		c, err = consumer.NewSteps(w.wrapped, w.watchedSteps(), config, faulty)
 	} else {
-		c, err = consumer.New(wrapped, w.handle, config, faulty)
+		c, err = consumer.New(w.wrapped, w.handle, config, faulty)
 	}
 	if err != nil {
 		w.t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // proxy is a way to the server that a test can block, so that a process looks frozen to the server, and the server to the
-// process. What was sent while the way was blocked arrives afterwards.
+// process. Bytes that were sent while the way was blocked arrive afterwards.
 type proxy struct {
 	server string
 	listen net.Listener
